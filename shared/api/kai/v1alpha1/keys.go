@@ -1,0 +1,41 @@
+package v1alpha1
+
+// SchedulerName is the spec.schedulerName by which a pod opts in to gang and topology aware scheduling.
+const SchedulerName = "kai-scheduler"
+
+// Labels on pods.
+const (
+	// LabelSubGroupName names the leaf of its PodGroup that a pod belongs to. A pod of a PodGroup without subgroups has none.
+	LabelSubGroupName = "kai.scheduler/subgroup-name"
+)
+
+// Labels on owners and pods that the pod grouper carries over to the PodGroup.
+const (
+	// LabelQueue names the queue that a workload is charged to.
+	LabelQueue = "kai.scheduler/queue"
+	// LabelNodePool names the pool of nodes that a workload may use.
+	LabelNodePool = "kai.scheduler/node-pool"
+	// LabelPriorityClassName names the PriorityClass of a workload as a whole.
+	LabelPriorityClassName = "priorityClassName"
+	// LabelPreemptibility says whether a workload may be preempted: preemptible or non-preemptible.
+	LabelPreemptibility = "kai.scheduler/preemptibility"
+)
+
+// Annotations on the top owner of pods, or on a replica template where a workload has several, from which the pod grouper
+// makes a topology constraint.
+const (
+	// AnnotationTopology names the Topology whose levels the two placement annotations mean.
+	AnnotationTopology = "kai.scheduler/topology"
+	// AnnotationTopologyRequired is the level, a node label key of the Topology, that all pods must share.
+	AnnotationTopologyRequired = "kai.scheduler/topology-required-placement"
+	// AnnotationTopologyPreferred is the level, a node label key of the Topology, that the pods should share if they can.
+	AnnotationTopologyPreferred = "kai.scheduler/topology-preferred-placement"
+)
+
+// Other annotations that the pod grouper reads.
+const (
+	// AnnotationSkipPodGrouper, when "true" on a pod or on any of its owners, makes the pod grouper leave the pod alone.
+	AnnotationSkipPodGrouper = "kai.scheduler/skip-podgrouper"
+	// AnnotationBatchMinMember, on a Job, is the number of its pods that must start together.
+	AnnotationBatchMinMember = "kai.scheduler/batch-min-member"
+)

@@ -1,0 +1,127 @@
+package v2alpha2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodGroupStatus is where a gang stands.
+type PodGroupStatus struct {
+	// conditions are the latest observations of the gang. Scheduled says whether all pods that it needs have a node, and
+	// why not; Valid says whether the workload that it was made from states its wishes correctly.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// schedulingConditions are the latest observations of the gang in single node pools.
+	//
+	// +optional
+	// +listType=atomic
+	SchedulingConditions []SchedulingCondition `json:"schedulingConditions,omitempty"`
+
+	// resourcesStatus is what the gang asks for and what it holds.
+	//
+	// +optional
+	ResourcesStatus PodGroupResourcesStatus `json:"resourcesStatus,omitempty,omitzero"`
+
+	// subGroups are where each group of the tree stands, the root under the empty name.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	SubGroups []SubGroupStatus `json:"subGroups,omitempty"`
+}
+
+// SchedulingConditionType is what a SchedulingCondition is about.
+type SchedulingConditionType string
+
+// UnschedulableOnNodePool is the SchedulingConditionType of a gang that was tried in a node pool and does not fit there.
+const UnschedulableOnNodePool SchedulingConditionType = "UnschedulableOnNodePool"
+
+// SchedulingCondition is an observation of a gang in one node pool.
+type SchedulingCondition struct {
+	// type is what the observation is about.
+	//
+	// +required
+	Type SchedulingConditionType `json:"type"`
+
+	// nodePool is the node pool in which the gang was tried. Unset means the default one.
+	//
+	// +optional
+	NodePool string `json:"nodePool,omitempty"`
+
+	// status is whether it holds: True, False or Unknown.
+	//
+	// +required
+	// +kubebuilder:validation:Enum=True;False;Unknown
+	Status corev1.ConditionStatus `json:"status"`
+
+	// reason is one word that says why, for programs.
+	//
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// message is a sentence that says why, for people.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// transitionID counts the changes of this list, so that readers can order its entries.
+	//
+	// +optional
+	TransitionID string `json:"transitionID,omitempty"`
+
+	// lastTransitionTime is when status last changed.
+	//
+	// +optional
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty,omitzero"`
+}
+
+// PodGroupResourcesStatus is what a gang asks for and what it holds.
+type PodGroupResourcesStatus struct {
+	// allocated is the sum of the requests of the pods that have a node.
+	//
+	// +optional
+	Allocated corev1.ResourceList `json:"allocated,omitempty"`
+
+	// requested is the sum of the requests of all pods.
+	//
+	// +optional
+	Requested corev1.ResourceList `json:"requested,omitempty"`
+}
+
+// SubGroupStatus is where one group of the tree stands.
+type SubGroupStatus struct {
+	// name is the name of the group; the root, which is the PodGroup itself, has the empty name.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// scheduled is how many pods of the group and of the groups below it have a node.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Scheduled int32 `json:"scheduled"`
+
+	// minMember is how many pods the group needs at least: of a leaf its own minMember, of a parent the smallest number of
+	// pods by which as many of its children as it needs are satisfied.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	MinMember int32 `json:"minMember"`
+
+	// domains are the topology domains in which the group's pods stand: the key is a level of its Topology, the value the
+	// sorted domains, each as its path of label values from the broadest level, joined by "/". Unset means that the group
+	// has no topology, or no pod with a node.
+	//
+	// +optional
+	Domains map[string]Domains `json:"domains,omitempty"`
+}
+
+// Domains are topology domains of one level, sorted, each as its path of label values from the broadest level.
+//
+// +listType=set
+type Domains []string
