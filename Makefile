@@ -1,0 +1,56 @@
+# One verb per job; `make help` lists them.
+
+MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin e2e
+PROGRAMS := dynamo-operator grove-operator podgrouper kai-topology-plugin devcluster
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+export CGO_ENABLED := 0
+export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
+
+.DEFAULT_GOAL := help
+.PHONY: help generate tidy lint build build-standalone tools test test-modules verify e2e demo clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build tools ## the whole path on a real control plane: examples applied, packed, checked, drawn (KEEP=1 leaves it up)
+	go run ./e2e/cmd/demo
+
+test: verify lint build-standalone test-modules e2e ## everything that proves the project
+
+build: ## the five programs into bin/
+	go build -ldflags '-X packtree.dev/shared/version.version=$(VERSION)' -o bin/ \
+		$(foreach p,$(filter-out devcluster,$(PROGRAMS)),./$(p)/cmd/$(p)) ./e2e/cmd/devcluster
+
+tools: ## etcd, kube-apiserver, kube-controller-manager, KWOK and helm into bin/tools (minutes the first time)
+	@e2e/tools/build.sh
+
+generate: ## deep copies, CRDs and clients from the API types
+	shared/api/generate.sh
+
+tidy: ## go.mod and go.sum of every module
+	@for m in $(MODULES) e2e/tools e2e/tools/codegen e2e/tools/lint; do echo "tidy $$m"; (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	go work sync
+
+lint: bin/golangci-lint ## golangci-lint, import rules included, and helm lint through the chart tests
+	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && ../bin/golangci-lint run ./...) || exit 1; done
+
+bin/golangci-lint: e2e/tools/lint/go.mod
+	@echo "building golangci-lint (minutes the first time)"
+	@GOWORK=off go -C e2e/tools/lint build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+build-standalone: ## each module by itself, as a release builds it
+	@for m in $(MODULES); do echo "build $$m with GOWORK=off"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
+
+test-modules: tools ## the tests of every module but the e2e suites
+	go test $(foreach m,$(filter-out e2e,$(MODULES)),./$(m)/...) $(shell go list ./e2e/... 2>/dev/null | grep -v /suites | tr '\n' ' ')
+
+e2e: build tools ## the e2e suites on a dev cluster (or on KUBECONFIG, or E2E_CLUSTER=kind)
+	go test -count=1 -timeout 30m ./e2e/suites/...
+
+verify: ## generated files and go.mod files are what the sources say
+	.ci/verify
+
+clean: ## remove what was built
+	rm -rf bin

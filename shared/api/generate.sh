@@ -1,0 +1,41 @@
+#!/bin/sh
+# Generates what follows from the API types: deep copies, CRDs, and the clientset, listers and informers.
+# The generators come from Go modules pinned in e2e/tools/codegen.
+set -eu
+export GOWORK=off CGO_ENABLED=0 GOFLAGS=
+root=$(cd "$(dirname "$0")/../.." && pwd)
+tools=$root/bin/codegen
+mkdir -p "$tools"
+go -C "$root/e2e/tools/codegen" build -o "$tools/" tool
+
+cd "$root/shared"
+header=api/boilerplate.go.txt
+"$tools/controller-gen" "object:headerFile=$header" paths=./api/...
+rm -f api/crds/*.yaml
+"$tools/controller-gen" crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=api/crds
+
+inputs=""
+for dir in api/grove/v1alpha1 api/grovescheduler/v1alpha1 api/kai/v1alpha1 api/scheduling/v2alpha2 api/dynamo/v1alpha1 api/dynamo/v1beta1; do
+	[ -f "$dir/doc.go" ] && inputs="$inputs packtree.dev/shared/$dir"
+done
+rm -rf client/clientset client/listers client/informers
+"$tools/client-gen" --go-header-file "$header" --clientset-name versioned --input-base "" \
+	--input "$(echo $inputs | tr ' ' ',')" \
+	--output-dir client/clientset --output-pkg packtree.dev/shared/client/clientset --with-applyconfig=false
+"$tools/lister-gen" --go-header-file "$header" --output-dir client/listers --output-pkg packtree.dev/shared/client/listers $inputs
+"$tools/informer-gen" --go-header-file "$header" --output-dir client/informers --output-pkg packtree.dev/shared/client/informers \
+	--versioned-clientset-package packtree.dev/shared/client/clientset/versioned \
+	--listers-package packtree.dev/shared/client/listers $inputs
+gofmt -w client
+
+# The charts carry the CRDs that they install.
+while read -r chart crds; do
+	[ -d "$root/charts/$chart" ] || continue
+	rm -rf "$root/charts/$chart/files/crds"
+	mkdir -p "$root/charts/$chart/files/crds"
+	for crd in $crds; do cp "api/crds/$crd.yaml" "$root/charts/$chart/files/crds/"; done
+done <<CHARTS
+dynamo-operator nvidia.com_dynamographdeployments
+grove-operator grove.io_podcliquesets grove.io_podcliques grove.io_podcliquescalinggroups grove.io_clustertopologies scheduler.grove.io_podgangs
+kai-topology-plugin kai.scheduler_topologies scheduling.run.ai_podgroups
+CHARTS

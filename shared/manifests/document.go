@@ -1,0 +1,131 @@
+// Package manifests reads and writes Kubernetes manifests for the offline commands: many documents a file, lists,
+// directories and standard input, with findings that name the file, the document, the object and the field.
+package manifests
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"packtree.dev/shared/didyoumean"
+)
+
+// Document is one object of the input.
+type Document struct {
+	// Source is the file and the number of the document in it, counted from 1: `dgd.yaml[2]`. The items of a list share
+	// the number of the list.
+	Source string
+	// Object is the object as it was written; it has an apiVersion and a kind.
+	Object *unstructured.Unstructured
+}
+
+// Finding is one thing that is wrong with the input.
+type Finding struct {
+	// Source is as in Document.
+	Source string
+	// Kind, Namespace and Name tell which object; they are empty where the document could not be read so far.
+	Kind, Namespace, Name string
+	// Path is the field, as in spec.template.cliques[0].name; empty where the whole document is meant.
+	Path string
+	// Reason says what is wrong and, where it is known, what would be right.
+	Reason string
+}
+
+// String is the line that is shown to a user: FILE[document]: Kind namespace/name: field.path: reason.
+func (f Finding) String() string {
+	parts := []string{f.Source}
+	if f.Kind != "" {
+		name := f.Name
+		if f.Namespace != "" {
+			name = f.Namespace + "/" + name
+		}
+		parts = append(parts, strings.TrimSpace(f.Kind+" "+name))
+	}
+	if f.Path != "" {
+		parts = append(parts, f.Path)
+	}
+	return strings.Join(append(parts, strings.ReplaceAll(f.Reason, "\n", "; ")), ": ")
+}
+
+// Finding returns a finding about a field of the document's object.
+func (d Document) Finding(path, reason string) Finding {
+	return Finding{
+		Source:    d.Source,
+		Kind:      d.Object.GetKind(),
+		Namespace: d.Object.GetNamespace(),
+		Name:      d.Object.GetName(),
+		Path:      path,
+		Reason:    reason,
+	}
+}
+
+// FieldFindings turns the errors of a validation into findings about the document, in the same order.
+func (d Document) FieldFindings(errs field.ErrorList) []Finding {
+	var findings []Finding
+	for _, err := range errs {
+		findings = append(findings, d.Finding(err.Field, err.ErrorBody()))
+	}
+	return findings
+}
+
+// DecodeInto fills object, a pointer to an API type, from the document. Unknown and duplicate fields are findings with
+// a suggestion, as is a value of the wrong type. Object is only to be used when there is no finding.
+func (d Document) DecodeInto(object any) []Finding {
+	written, err := json.Marshal(d.Object)
+	if err != nil {
+		return []Finding{d.Finding("", err.Error())}
+	}
+	var findings []Finding
+	for _, problem := range DecodeStrict(written, object) {
+		findings = append(findings, d.Finding(problem.Path, problem.Reason))
+	}
+	return findings
+}
+
+// Problem is a field that a strict decoder does not take.
+type Problem struct {
+	// Path is the field, as in spec.template.cliques[0].name.
+	Path string
+	// Reason says what is wrong and, where it is known, what would be right.
+	Reason string
+}
+
+// DecodeStrict fills object from JSON, with regard to case, and returns every unknown and duplicate field, and the
+// first value of a wrong type.
+func DecodeStrict(written []byte, object any) []Problem {
+	strict, err := kjson.UnmarshalStrict(written, object)
+	var problems []Problem
+	if err != nil {
+		problems = append(problems, wrongType(err))
+	}
+	for _, finding := range strict {
+		problems = append(problems, unknownField(object, finding))
+	}
+	return problems
+}
+
+func wrongType(err error) Problem {
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return Problem{Path: mismatch.Field, Reason: fmt.Sprintf("must be %s, not %s", mismatch.Type, mismatch.Value)}
+	}
+	return Problem{Reason: err.Error()}
+}
+
+func unknownField(object any, finding error) Problem {
+	var located kjson.FieldError
+	if !errors.As(finding, &located) {
+		return Problem{Reason: finding.Error()}
+	}
+	path := located.FieldPath()
+	reason, _, _ := strings.Cut(finding.Error(), ` "`)
+	if suggestion, ok := didyoumean.Field(object, path); ok && reason == "unknown field" {
+		reason += fmt.Sprintf(", did you mean %q?", suggestion)
+	}
+	return Problem{Path: path, Reason: reason}
+}

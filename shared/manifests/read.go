@@ -1,0 +1,200 @@
+package manifests
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// Read returns the documents of the named files in order. "-" is standard input, and a directory means its *.yaml,
+// *.yml and *.json, sorted by name. Lists are taken apart. Whatever cannot be read is a finding.
+func Read(paths []string, stdin io.Reader) ([]Document, []Finding) {
+	var documents []Document
+	var findings []Finding
+	for _, path := range paths {
+		files, err := filesOf(path)
+		if err != nil {
+			findings = append(findings, Finding{Source: path, Reason: err.Error()})
+		}
+		for _, file := range files {
+			content, err := contentOf(file, stdin)
+			if err != nil {
+				findings = append(findings, Finding{Source: file, Reason: err.Error()})
+				continue
+			}
+			read, wrong := Parse(file, content)
+			documents, findings = append(documents, read...), append(findings, wrong...)
+		}
+	}
+	return documents, findings
+}
+
+func filesOf(path string) ([]string, error) {
+	if path == "-" {
+		return []string{path}, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, reasonOf(err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, reasonOf(err)
+	}
+	var files []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains(extensions, filepath.Ext(entry.Name())) {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, errors.New("the directory has no *.yaml, *.yml or *.json file")
+	}
+	return files, nil
+}
+
+func contentOf(file string, stdin io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	content, err := os.ReadFile(file)
+	return content, reasonOf(err)
+}
+
+// reasonOf drops the path from an error of the file system: a finding names it already.
+func reasonOf(err error) error {
+	var located *os.PathError
+	if errors.As(err, &located) {
+		return located.Err
+	}
+	return err
+}
+
+// Parse returns the documents of one file's content.
+func Parse(file string, content []byte) ([]Document, []Finding) {
+	var documents []Document
+	var findings []Finding
+	number := 0
+	take := func(object map[string]any, err error) {
+		number++
+		source := fmt.Sprintf("%s[%d]", file, number)
+		if err != nil {
+			findings = append(findings, Finding{Source: source, Reason: err.Error()})
+			return
+		}
+		read, wrong := objectsOf(source, object)
+		documents, findings = append(documents, read...), append(findings, wrong...)
+	}
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		chunk, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return documents, findings
+		}
+		if err != nil {
+			take(nil, err)
+			return documents, findings
+		}
+		parseChunk(chunk, take)
+	}
+}
+
+// parseChunk hands on what stands between two separators: one YAML document, or any number of JSON documents.
+func parseChunk(chunk []byte, take func(map[string]any, error)) {
+	if !bytes.HasPrefix(bytes.TrimSpace(chunk), []byte("{")) {
+		object, err := parseYAML(chunk)
+		if object != nil || err != nil {
+			take(object, err)
+		}
+		return
+	}
+	decoder := json.NewDecoder(bytes.NewReader(chunk))
+	for {
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			// A flow mapping of YAML starts like JSON does.
+			take(parseYAML(chunk))
+			return
+		}
+		take(parseYAML(raw))
+	}
+}
+
+// parseYAML returns nil and no error for a document without content. Duplicate keys are an error.
+func parseYAML(chunk []byte) (map[string]any, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(chunk)
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+	}
+	var value any
+	if err := utilyaml.Unmarshal(asJSON, &value); err != nil {
+		return nil, err
+	}
+	switch value := value.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return value, nil
+	default:
+		return nil, fmt.Errorf("a manifest is a mapping with apiVersion and kind, not %T", value)
+	}
+}
+
+func objectsOf(source string, content map[string]any) ([]Document, []Finding) {
+	object := &unstructured.Unstructured{Object: content}
+	if finding, ok := incomplete(source, object); ok {
+		return nil, []Finding{finding}
+	}
+	if !object.IsList() {
+		return []Document{{Source: source, Object: object}}, nil
+	}
+	var documents []Document
+	var findings []Finding
+	items, _, _ := unstructured.NestedSlice(content, "items")
+	for i, item := range items {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			path := fmt.Sprintf("items[%d]", i)
+			findings = append(findings, Finding{Source: source, Kind: object.GetKind(), Path: path, Reason: "must be an object"})
+			continue
+		}
+		read, wrong := objectsOf(source, fields)
+		documents, findings = append(documents, read...), append(findings, wrong...)
+	}
+	return documents, findings
+}
+
+func incomplete(source string, object *unstructured.Unstructured) (Finding, bool) {
+	finding := Finding{Source: source, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+	switch {
+	case object.GetAPIVersion() == "":
+		finding.Path, finding.Reason = "apiVersion", "Required value: every manifest has one, such as v1"
+	case object.GetKind() == "":
+		finding.Path, finding.Reason = "kind", "Required value: every manifest has one, such as Pod"
+	case !object.IsList() && object.GetName() == "" && object.GetGenerateName() == "":
+		finding.Path, finding.Reason = "metadata.name", "Required value"
+	default:
+		return Finding{}, false
+	}
+	return finding, true
+}

@@ -1,0 +1,159 @@
+// Package render is the offline face of every component: a cobra command that reads manifests, asks the component's
+// own decision code, and prints what its controller would create.
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"packtree.dev/shared/manifests"
+)
+
+// Exit codes of the offline commands.
+const (
+	ExitDone     = 0
+	ExitRejected = 1
+	ExitUsage    = 2
+)
+
+// Decide turns the documents of the input into the objects to print, in the order to print them. What the component
+// does not consume it returns as it was, in its place. With any finding nothing is printed.
+type Decide func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding)
+
+// Rejected tells that the input was turned down; its findings have been printed.
+type Rejected struct {
+	// Findings is never empty.
+	Findings []manifests.Finding
+}
+
+// Error counts the findings.
+func (r Rejected) Error() string {
+	return fmt.Sprintf("the input was rejected for %d reason(s)", len(r.Findings))
+}
+
+// Command returns the subcommand `render` of the named program. Short says in one line what it turns into what; long
+// says what is consumed, printed and passed through.
+func Command(program, short, long string, decide Decide) *cobra.Command {
+	var files []string
+	var output string
+	command := &cobra.Command{
+		Use:   "render -f FILE [-f FILE ...] [-o yaml|json]",
+		Short: short,
+		Long: long + `
+
+A FILE may hold many documents or a v1 List, a directory means its *.yaml, *.yml and *.json, and - is standard input.
+No cluster, kubeconfig or network is used. Rejected input prints nothing but one line per finding on standard error and
+exits with 1; wrong flags exit with 2.`,
+		Example: fmt.Sprintf("  %s render -f manifests/\n  cat *.yaml | %s render -f - -o json", program, program),
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			format := manifests.Format(output)
+			if format != manifests.YAML && format != manifests.JSON {
+				return Usage{fmt.Errorf("-o is yaml or json, not %q", output)}
+			}
+			documents, err := Input(command, files)
+			if err != nil {
+				return err
+			}
+			objects, findings := decide(documents)
+			if err := Reject(command, findings); err != nil {
+				return err
+			}
+			return write(command.OutOrStdout(), format, objects)
+		},
+	}
+	BindFiles(command, &files)
+	command.Flags().StringVarP(&output, "output", "o", string(manifests.YAML), "yaml (documents) or json (one v1 List)")
+	return command
+}
+
+// BindFiles gives a command the required flag -f.
+func BindFiles(command *cobra.Command, files *[]string) {
+	command.Flags().StringArrayVarP(files, "filename", "f", nil, "file or directory with manifests, or - for standard input; may be repeated")
+	if err := command.MarkFlagRequired("filename"); err != nil {
+		panic(err) // The flag was bound one line above.
+	}
+}
+
+// Input reads the documents of the files that -f names; findings are printed and returned as Rejected.
+func Input(command *cobra.Command, files []string) ([]manifests.Document, error) {
+	documents, findings := manifests.Read(files, command.InOrStdin())
+	return documents, Reject(command, findings)
+}
+
+// Reject prints findings, if there are any, to standard error and returns them as Rejected.
+func Reject(command *cobra.Command, findings []manifests.Finding) error {
+	if len(findings) == 0 {
+		return nil
+	}
+	for _, finding := range findings {
+		fmt.Fprintln(command.ErrOrStderr(), finding)
+	}
+	return Rejected{Findings: findings}
+}
+
+// write prints all or nothing: half a manifest in a pipe would be taken for a whole one.
+func write(w io.Writer, format manifests.Format, objects []runtime.Object) error {
+	var printed bytes.Buffer
+	if err := manifests.Write(&printed, format, objects); err != nil {
+		return err
+	}
+	_, err := printed.WriteTo(w)
+	return err
+}
+
+// Usage marks an error as a mistake in flags or arguments.
+type Usage struct{ error }
+
+// Unwrap returns the mistake.
+func (u Usage) Unwrap() error { return u.error }
+
+// Coder is an error that chooses its exit code.
+type Coder interface {
+	error
+	// ExitCode is the program's exit code.
+	ExitCode() int
+}
+
+// Execute runs a root command with the arguments of the process and returns the exit code: 0, 2 for wrong flags or
+// arguments, what a Coder says, else 1. Errors are printed to standard error, but for Rejected, whose findings have
+// been printed already.
+func Execute(root *cobra.Command) int {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage{err} })
+	command, err := root.ExecuteC()
+	return exitCode(os.Stderr, command, err)
+}
+
+func exitCode(stderr io.Writer, command *cobra.Command, err error) int {
+	var usage Usage
+	var rejected Rejected
+	var coder Coder
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &coder):
+		return coder.ExitCode()
+	case errors.As(err, &rejected):
+		return ExitRejected
+	case errors.As(err, &usage) || isUsage(command, err):
+		fmt.Fprintf(stderr, "%s: %v\nSee '%s --help'.\n", command.Name(), err, command.CommandPath())
+		return ExitUsage
+	default:
+		fmt.Fprintf(stderr, "%s: %v\n", command.Name(), err)
+		return ExitRejected
+	}
+}
+
+// isUsage recognises cobra's own complaints about missing flags and unexpected arguments, which it returns unmarked:
+// they come before the command runs.
+func isUsage(command *cobra.Command, err error) bool {
+	missing := command.ValidateRequiredFlags()
+	return missing != nil && missing.Error() == err.Error() || command.ValidateArgs(command.Flags().Args()) != nil
+}
