@@ -28,14 +28,16 @@ rm -rf client/clientset client/listers client/informers
 	--listers-package packtree.dev/shared/client/listers $inputs
 gofmt -w client
 
-# The charts carry the CRDs that they install.
-while read -r chart crds; do
-	[ -d "$root/charts/$chart" ] || continue
-	rm -rf "$root/charts/$chart/files/crds"
-	mkdir -p "$root/charts/$chart/files/crds"
-	for crd in $crds; do cp "api/crds/$crd.yaml" "$root/charts/$chart/files/crds/"; done
+# The charts carry the CRDs that they install: their own, and KAI's where a component needs them without the scheduler's chart.
+while read -r folder crds; do
+	[ -d "$root/charts/${folder%%/*}" ] || continue
+	rm -rf "$root/charts/$folder"
+	mkdir -p "$root/charts/$folder"
+	for crd in $crds; do cp "api/crds/$crd.yaml" "$root/charts/$folder/"; done
 done <<CHARTS
-dynamo-operator nvidia.com_dynamographdeployments
-grove-operator grove.io_podcliquesets grove.io_podcliques grove.io_podcliquescalinggroups grove.io_clustertopologies scheduler.grove.io_podgangs
-kai-topology-plugin kai.scheduler_topologies scheduling.run.ai_podgroups
+dynamo-operator/files/crds nvidia.com_dynamographdeployments
+grove-operator/files/crds grove.io_podcliquesets grove.io_podcliques grove.io_podcliquescalinggroups grove.io_clustertopologies scheduler.grove.io_podgangs
+grove-operator/files/crds-kai kai.scheduler_topologies scheduling.run.ai_podgroups
+podgrouper/files/crds-kai kai.scheduler_topologies scheduling.run.ai_podgroups
+kai-topology-plugin/files/crds kai.scheduler_topologies scheduling.run.ai_podgroups
 CHARTS

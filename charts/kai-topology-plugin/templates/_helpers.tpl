@@ -1,0 +1,62 @@
+{{/*
+The name of everything this chart creates. It is the chart's own name and not the release's: the CRDs and webhooks are
+cluster-wide, so a second copy would fight the first, and the serving certificate names the Service.
+*/}}
+{{- define "kai-topology-plugin.fullname" -}}
+{{- .Chart.Name -}}
+{{- end -}}
+
+{{/*
+The labels that find the pods of this chart. They are immutable in a Deployment, so nothing that changes between
+versions belongs here.
+*/}}
+{{- define "kai-topology-plugin.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* The labels of every object of this chart. */}}
+{{- define "kai-topology-plugin.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "kai-topology-plugin.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/component: {{ .Chart.Name }}
+app.kubernetes.io/part-of: packtree
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* The service account that the program runs under. */}}
+{{- define "kai-topology-plugin.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "kai-topology-plugin.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The image reference: the chart's appVersion unless a tag or a digest is given. */}}
+{{- define "kai-topology-plugin.image" -}}
+{{- $image := .Values.image -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The CRDs under one folder of this chart, which `make generate` copies from the API packages. Call it with a dict of `context`
+(the root) and `folder`. Helm never updates what lies in a chart's crds/ folder, hence templates; and it would delete templates
+at uninstall, and with them every object of the kind, hence the policy.
+*/}}
+{{- define "kai-topology-plugin.crds" -}}
+{{- $root := .context -}}
+{{- range $path, $bytes := $root.Files.Glob (printf "%s/*.yaml" .folder) }}
+{{- $crd := $bytes | toString | fromYaml }}
+{{- $annotations := merge (dict "helm.sh/resource-policy" "keep") ($crd.metadata.annotations | default dict) }}
+{{- $_ := set $crd.metadata "annotations" $annotations }}
+{{- $_ := set $crd.metadata "labels" (include "kai-topology-plugin.labels" $root | fromYaml) }}
+---
+{{ toYaml $crd }}
+{{ end }}
+{{- end -}}
