@@ -1,0 +1,125 @@
+package podgrouptree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Levels returns the levels of the named Topology as node label keys, broadest first, and whether it exists.
+type Levels func(topology string) (levels []string, exists bool)
+
+// Blockers returns what keeps the gang from being scheduled as long as it stays so: more children needed than there are,
+// and topologies or levels that are missing. They are no reason to reject a PodGroup, since Topologies come and go and
+// others write PodGroups too; but who holds the gang back must say so.
+func (t *Tree) Blockers(levels Levels) field.ErrorList {
+	var found field.ErrorList
+	for _, group := range t.order {
+		if children := len(group.Children); !group.Leaf() && int(group.MinSubGroup) > children {
+			found = append(found, field.Invalid(group.Path.Child("minSubGroup"), group.MinSubGroup,
+				fmt.Sprintf("must not be above the number of groups that have this one as their parent, which is %d", children)))
+		}
+		found = append(found, CheckConstraint(group.Constraint, group.Path.Child("topologyConstraint"), levels)...)
+	}
+	return found
+}
+
+// CheckConstraint returns what keeps a constraint, written at path, from being followed: a level without a topology, a
+// Topology that does not exist, a level that it does not have.
+func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels Levels) field.ErrorList {
+	if c.Topology == "" {
+		if c.RequiredTopologyLevel == "" && c.PreferredTopologyLevel == "" {
+			return nil
+		}
+		return field.ErrorList{field.Required(path.Child("topology"), "a level needs the name of the Topology that it belongs to")}
+	}
+	known, exists := levels(c.Topology)
+	if !exists {
+		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "no Topology has this name")}
+	}
+	var found field.ErrorList
+	for _, level := range []struct{ field, key string }{
+		{"requiredTopologyLevel", c.RequiredTopologyLevel},
+		{"preferredTopologyLevel", c.PreferredTopologyLevel},
+	} {
+		if level.key != "" && !slices.Contains(known, level.key) {
+			found = append(found, field.Invalid(path.Child(level.field), level.key,
+				fmt.Sprintf("Topology %q has no such level, its levels are: %s", c.Topology, strings.Join(known, ", "))))
+		}
+	}
+	return found
+}
+
+// Remarks returns what can be scheduled as it stands, but is probably not what its author meant: minMember on a parent,
+// which counts for nothing, a preferred level broader than the required one, and a group whose level is broader than
+// that of a group above it, which implies it.
+func (t *Tree) Remarks(spec *scheduling.PodGroupSpec, levels Levels) field.ErrorList {
+	var found field.ErrorList
+	for i, group := range t.order[1:] {
+		if minMember := spec.SubGroups[i].MinMember; !group.Leaf() && valueOr(minMember, 0) != 0 {
+			found = append(found, field.Invalid(group.Path.Child("minMember"), *minMember, parentMinMember))
+		}
+	}
+	for _, group := range t.order {
+		found = append(found, group.remarks(levels)...)
+	}
+	return found
+}
+
+func (g *Group) remarks(levels Levels) field.ErrorList {
+	known, exists := levels(g.Constraint.Topology)
+	if !exists {
+		return nil
+	}
+	var found field.ErrorList
+	path := g.Path.Child("topologyConstraint")
+	if required, preferred := g.Constraint.RequiredTopologyLevel, g.Constraint.PreferredTopologyLevel; broader(known, preferred, required) {
+		found = append(found, field.Invalid(path.Child("preferredTopologyLevel"), preferred,
+			fmt.Sprintf("is broader than requiredTopologyLevel %q, which implies it", required)))
+	}
+	for _, kind := range levelKinds {
+		own := kind.of(g.Constraint)
+		above := g.above(kind.of)
+		if above != nil && broader(known, own, kind.of(above.Constraint)) {
+			found = append(found, field.Invalid(path.Child(kind.field), own,
+				fmt.Sprintf("is broader than %q of %s, which implies it", kind.of(above.Constraint), above.describe())))
+		}
+	}
+	return found
+}
+
+// levelKinds are the two kinds of level that a constraint can have. Each is compared only with its like.
+var levelKinds = []struct {
+	field string
+	of    func(scheduling.TopologyConstraint) string
+}{
+	{"requiredTopologyLevel", func(c scheduling.TopologyConstraint) string { return c.RequiredTopologyLevel }},
+	{"preferredTopologyLevel", func(c scheduling.TopologyConstraint) string { return c.PreferredTopologyLevel }},
+}
+
+// above returns the nearest group above g that has a level of that kind in the same Topology, or nil.
+func (g *Group) above(level func(scheduling.TopologyConstraint) string) *Group {
+	for group := g.Parent; group != nil; group = group.Parent {
+		if group.Constraint.Topology == g.Constraint.Topology && level(group.Constraint) != "" {
+			return group
+		}
+	}
+	return nil
+}
+
+func (g *Group) describe() string {
+	if g.Name == scheduling.RootGroup {
+		return "the whole PodGroup"
+	}
+	return fmt.Sprintf("group %q above it", g.Name)
+}
+
+// broader reports whether level a lies strictly above level b. A level that is not known is not broader than any.
+func broader(known []string, a, b string) bool {
+	i, j := slices.Index(known, a), slices.Index(known, b)
+	return i >= 0 && j >= 0 && i < j
+}
