@@ -1,0 +1,69 @@
+package v1alpha1
+
+// Condition types of PodCliqueSet, PodClique and PodCliqueScalingGroup.
+const (
+	// ConditionReady of a PodCliqueSet: every replica is there and available. Computed from the replicas, their gangs and
+	// cliques; its reason names what is missing, and its message repeats why the first waiting gang waits.
+	ConditionReady = "Ready"
+	// ConditionTopologyLevelsUnavailable of a PodCliqueSet: True when a domain that its constraints name is not a level of
+	// its ClusterTopology, Unknown when there is no such ClusterTopology.
+	ConditionTopologyLevelsUnavailable = "TopologyLevelsUnavailable"
+	// ConditionMinAvailableBreached of a PodClique or PodCliqueScalingGroup: True when it once had its minimum and no
+	// longer has.
+	ConditionMinAvailableBreached = "MinAvailableBreached"
+	// ConditionPodCliqueScheduled of a PodClique: True when minAvailable pods stand on nodes.
+	ConditionPodCliqueScheduled = "PodCliqueScheduled"
+)
+
+// Reasons of TopologyLevelsUnavailable.
+const (
+	// ReasonClusterTopologyNotFound (Unknown): the ClusterTopology does not exist.
+	ReasonClusterTopologyNotFound = "ClusterTopologyNotFound"
+	// ReasonClusterTopologyLevelsUnavailable (True): a domain in use is not a level of the ClusterTopology.
+	ReasonClusterTopologyLevelsUnavailable = "ClusterTopologyLevelsUnavailable"
+	// ReasonAllClusterTopologyLevelsAvailable (False): every domain in use is a level of the ClusterTopology, or none is
+	// in use.
+	ReasonAllClusterTopologyLevelsAvailable = "AllClusterTopologyLevelsAvailable"
+)
+
+// Reasons of MinAvailableBreached.
+const (
+	// ReasonInsufficientReadyPods (True): fewer pods than minAvailable are ready.
+	ReasonInsufficientReadyPods = "InsufficientReadyPods"
+	// ReasonScheduledReplicasBelowMinAvailable (True for what once had its minimum, False for what never had): fewer pods
+	// or copies than minAvailable stand on nodes.
+	ReasonScheduledReplicasBelowMinAvailable = "ScheduledReplicasBelowMinAvailable"
+	// ReasonInsufficientAvailablePodCliqueScalingGroupReplicas (True): fewer copies than minAvailable are available.
+	ReasonInsufficientAvailablePodCliqueScalingGroupReplicas = "InsufficientAvailablePodCliqueScalingGroupReplicas"
+	// ReasonSufficientReadyPods (False): at least minAvailable pods are ready.
+	ReasonSufficientReadyPods = "SufficientReadyPods"
+	// ReasonSufficientAvailablePodCliqueScalingGroupReplicas (False): at least minAvailable copies are available.
+	ReasonSufficientAvailablePodCliqueScalingGroupReplicas = "SufficientAvailablePodCliqueScalingGroupReplicas"
+	// ReasonUpdateInProgress (Unknown): an update replaces pods.
+	ReasonUpdateInProgress = "UpdateInProgress"
+	// ReasonNeverAvailable (False): the minimum has not been reached yet for the first time, so that there is nothing to
+	// fall below.
+	ReasonNeverAvailable = "NeverAvailable"
+)
+
+// Reasons of PodCliqueScheduled.
+const (
+	// ReasonSufficientScheduledPods (True): at least minAvailable pods stand on nodes.
+	ReasonSufficientScheduledPods = "SufficientScheduledPods"
+	// ReasonInsufficientScheduledPods (False): fewer pods than minAvailable stand on nodes.
+	ReasonInsufficientScheduledPods = "InsufficientScheduledPods"
+)
+
+// Reasons of Ready of a PodCliqueSet.
+const (
+	// ReasonAllReplicasAvailable (True): every replica is there and available.
+	ReasonAllReplicasAvailable = "AllReplicasAvailable"
+	// ReasonReplicasMissing (False): not all objects of the replicas have been created yet.
+	ReasonReplicasMissing = "ReplicasMissing"
+	// ReasonGangsWaiting (False): at least one gang's minimum is not scheduled yet.
+	ReasonGangsWaiting = "GangsWaiting"
+	// ReasonPodsNotReady (False): all gangs' minima are scheduled, but some are not ready yet.
+	ReasonPodsNotReady = "PodsNotReady"
+	// ReasonReconcileFailed (False): the operator could not write what it decided; lastErrors has the errors.
+	ReasonReconcileFailed = "ReconcileFailed"
+)

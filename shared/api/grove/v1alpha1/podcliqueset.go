@@ -1,0 +1,220 @@
+package v1alpha1
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodCliqueSet is a whole inference workload: several roles (cliques), some of which scale together (scaling groups),
+// scheduled as gangs and replicated as one.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=pcs
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.hpaPodSelector
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`,description="Replicas that exist"
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Replicas in which every gang keeps its minimum"
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,description="Replicas that run the current template"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Topology",type=string,JSONPath=`.status.clusterTopologyName`,description="The ClusterTopology that its constraints refer to"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type PodCliqueSet struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the workload as the user describes it.
+	// +required
+	Spec PodCliqueSetSpec `json:"spec"`
+	// Status is what the operator observes about the workload.
+	// +optional
+	Status PodCliqueSetStatus `json:"status,omitempty"`
+}
+
+// PodCliqueSetSpec describes the workload and how often it runs.
+type PodCliqueSetSpec struct {
+	// Replicas is how many copies of the whole template run. Unset: none.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// UpdateStrategy says how a changed template reaches the running pods. Unset: RollingRecreate.
+	// +kubebuilder:default={type: RollingRecreate}
+	// +optional
+	UpdateStrategy *PodCliqueSetUpdateStrategy `json:"updateStrategy,omitempty"`
+	// Template is what each replica consists of.
+	// +required
+	Template PodCliqueSetTemplateSpec `json:"template"`
+}
+
+// UpdateStrategyType is a way in which a changed template reaches the running pods.
+//
+// +kubebuilder:validation:Enum=RollingRecreate;OnDelete
+type UpdateStrategyType string
+
+const (
+	// RollingRecreate replaces one replica of the set at a time, and inside it pods and scaling group replicas one by
+	// one, never below their minima.
+	RollingRecreate UpdateStrategyType = "RollingRecreate"
+	// OnDelete replaces nothing by itself: a pod gets the new template when the user deletes the old pod.
+	OnDelete UpdateStrategyType = "OnDelete"
+)
+
+// PodCliqueSetUpdateStrategy says how a changed template reaches the running pods.
+type PodCliqueSetUpdateStrategy struct {
+	// Type is the strategy. Unset: RollingRecreate.
+	// +kubebuilder:default=RollingRecreate
+	// +optional
+	Type UpdateStrategyType `json:"type,omitempty"`
+}
+
+// CliqueStartupType is the order in which the cliques of a gang start.
+//
+// +kubebuilder:validation:Enum=CliqueStartupTypeAnyOrder;CliqueStartupTypeInOrder;CliqueStartupTypeExplicit
+type CliqueStartupType string
+
+const (
+	// CliqueStartupTypeAnyOrder starts all cliques at once.
+	CliqueStartupTypeAnyOrder CliqueStartupType = "CliqueStartupTypeAnyOrder"
+	// CliqueStartupTypeInOrder starts each clique after the one before it in the template.
+	CliqueStartupTypeInOrder CliqueStartupType = "CliqueStartupTypeInOrder"
+	// CliqueStartupTypeExplicit starts each clique after those that its startsAfter names.
+	CliqueStartupTypeExplicit CliqueStartupType = "CliqueStartupTypeExplicit"
+)
+
+// PodCliqueSetTemplateSpec is what one replica of a PodCliqueSet consists of.
+type PodCliqueSetTemplateSpec struct {
+	// Cliques are the roles of the workload; at least one. Names are unique DNS labels.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=map
+	// +listMapKey=name
+	// +required
+	Cliques []PodCliqueTemplateSpec `json:"cliques"`
+	// CliqueStartupType is the order in which cliques start. Unset: CliqueStartupTypeAnyOrder. Immutable.
+	// +kubebuilder:default=CliqueStartupTypeAnyOrder
+	// +optional
+	CliqueStartupType CliqueStartupType `json:"cliqueStartupType,omitempty"`
+	// PriorityClassName is the PriorityClass of every gang and pod of the set. Unset: the cluster's default.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// HeadlessServiceConfig configures the headless Service of each replica. Unset: pods are published before they are
+	// ready.
+	// +kubebuilder:default={publishNotReadyAddresses: true}
+	// +optional
+	HeadlessServiceConfig *HeadlessServiceConfig `json:"headlessServiceConfig,omitempty"`
+	// TerminationDelay is how long a gang may stay below its minimum before it is recreated as a whole. Unset: 4h.
+	// 0s: never.
+	// +kubebuilder:default="4h"
+	// +optional
+	TerminationDelay *metav1.Duration `json:"terminationDelay,omitempty"`
+	// ClusterTopologyName is the ClusterTopology that maps the constraints' domains to node labels. It may only be given
+	// together with a constraint, and changes only while no pod of the set is scheduled. Unset: the default topology,
+	// where a constraint needs one.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ClusterTopologyName string `json:"clusterTopologyName,omitempty"`
+	// TopologyConstraint holds for each replica of the set as a whole. Unset: none. Immutable.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// PodCliqueScalingGroups are the groups of cliques that scale together. A clique is in one group at most.
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	PodCliqueScalingGroups []PodCliqueScalingGroupConfig `json:"podCliqueScalingGroups,omitempty"`
+}
+
+// HeadlessServiceConfig configures the headless Service of a replica.
+type HeadlessServiceConfig struct {
+	// PublishNotReadyAddresses says whether the names of pods resolve before the pods are ready. Unset: true.
+	// +kubebuilder:default=true
+	// +optional
+	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty"`
+}
+
+// PodCliqueTemplateSpec is one role of the workload.
+type PodCliqueTemplateSpec struct {
+	// Name of the clique, unique in the set; a DNS label. Together with the names of the set and of the clique's scaling
+	// group it has at most 45 characters.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// Labels are put on the clique's PodCliques and pods.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations are put on the clique's PodCliques and pods.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// TopologyConstraint holds for the pods of each PodClique made from this clique. It must not be broader than the one
+	// of the set or of the clique's scaling group. Unset: none. Immutable.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// Spec is how many pods of what kind the clique has.
+	// +required
+	Spec PodCliqueSpec `json:"spec"`
+}
+
+// PodCliqueScalingGroupConfig is a group of cliques that scale together: each replica of the group has all its cliques.
+type PodCliqueScalingGroupConfig struct {
+	// Name of the group, unique in the set; a DNS label.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// CliqueNames are the cliques in the group; at least one.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=atomic
+	// +required
+	CliqueNames []string `json:"cliqueNames"`
+	// Replicas is how many copies of the group each replica of the set starts with. Unset: 1.
+	// +kubebuilder:default=1
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+	// MinAvailable is how many copies belong to the base gang of a set replica and must be available for the group to
+	// work. Copies above it are gangs of their own. Unset: 1. Immutable.
+	// +kubebuilder:default=1
+	// +optional
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// Annotations are put on the PodCliqueScalingGroups.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// ScaleConfig makes a HorizontalPodAutoscaler for each PodCliqueScalingGroup. Unset: none.
+	// +optional
+	ScaleConfig *AutoScalingConfig `json:"scaleConfig,omitempty"`
+	// TopologyConstraint holds for each copy of the group. It must not be broader than the set's, nor narrower than those
+	// of the group's cliques. Unset: none. Immutable.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+}
+
+// AutoScalingConfig makes a HorizontalPodAutoscaler.
+type AutoScalingConfig struct {
+	// MinReplicas is the lower bound of the autoscaler, at least minAvailable. Unset: the template's replicas.
+	// +optional
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+	// MaxReplicas is the upper bound of the autoscaler, at least minReplicas and replicas.
+	// +required
+	MaxReplicas int32 `json:"maxReplicas"`
+	// Metrics are what the autoscaler follows. Unset: the autoscaler's own default, 80 % of the requested CPU.
+	// +listType=atomic
+	// +optional
+	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
+}
+
+// PodCliqueSetList is a list of PodCliqueSets.
+//
+// +kubebuilder:object:root=true
+type PodCliqueSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items are the PodCliqueSets.
+	Items []PodCliqueSet `json:"items"`
+}

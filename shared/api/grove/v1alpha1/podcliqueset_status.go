@@ -1,0 +1,136 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodCliqueSetStatus is what the operator observes about a PodCliqueSet.
+type PodCliqueSetStatus struct {
+	// ObservedGeneration is the generation of the spec that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are the latest observations: Ready and TopologyLevelsUnavailable.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// LastErrors are the errors of the last reconciliation; empty if there were none.
+	// +listType=atomic
+	// +optional
+	LastErrors []LastError `json:"lastErrors,omitempty"`
+	// Replicas is how many replicas exist: their PodCliques and PodCliqueScalingGroups are there.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// UpdatedReplicas is how many replicas run the current template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// AvailableReplicas is how many replicas have every standalone PodClique and every PodCliqueScalingGroup at its
+	// minimum or above.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas"`
+	// HPAPodSelector selects the set's pods, in the form that the scale subresource needs.
+	// +optional
+	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
+	// ClusterTopologyName is the ClusterTopology that the set's constraints refer to, by name or by default. Unset: the
+	// set has no constraint.
+	// +optional
+	ClusterTopologyName string `json:"clusterTopologyName,omitempty"`
+	// PodGangStatuses tells how each gang of the set is doing.
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	PodGangStatuses []PodGangStatus `json:"podGangStatuses,omitempty"`
+	// CurrentGenerationHash is a hash of the parts of the template that a pod is made from. It changes when pods have to
+	// be replaced.
+	// +optional
+	CurrentGenerationHash *string `json:"currentGenerationHash,omitempty"`
+	// UpdateProgress tells how far the last update of the template got. Unset: there has been none.
+	// +optional
+	UpdateProgress *PodCliqueSetUpdateProgress `json:"updateProgress,omitempty"`
+}
+
+// PodGangPhase sums up how a gang is doing.
+//
+// +kubebuilder:validation:Enum=Pending;Starting;Running;Failed;Succeeded
+type PodGangPhase string
+
+const (
+	// PodGangPending: some minimum of the gang is not scheduled yet.
+	PodGangPending PodGangPhase = "Pending"
+	// PodGangStarting: all minima of the gang are scheduled, and some are not ready yet.
+	PodGangStarting PodGangPhase = "Starting"
+	// PodGangRunning: all minima of the gang are ready.
+	PodGangRunning PodGangPhase = "Running"
+	// PodGangFailed: pods of the gang failed and will not be restarted.
+	PodGangFailed PodGangPhase = "Failed"
+	// PodGangSucceeded: all pods of the gang ended successfully.
+	PodGangSucceeded PodGangPhase = "Succeeded"
+)
+
+// PodGangStatus tells how one gang of a set is doing.
+type PodGangStatus struct {
+	// Name of the PodGang.
+	// +required
+	Name string `json:"name"`
+	// Phase sums up how the gang is doing.
+	// +required
+	Phase PodGangPhase `json:"phase"`
+	// Conditions are those of the PodGang.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// LastError is an error of a reconciliation.
+type LastError struct {
+	// Code says what kind of operation failed, in one word.
+	// +required
+	Code string `json:"code"`
+	// Description is the error in words.
+	// +required
+	Description string `json:"description"`
+	// ObservedAt is when the error was first seen.
+	// +required
+	ObservedAt metav1.Time `json:"observedAt"`
+}
+
+// PodCliqueSetUpdateProgress tells how far an update of the template got.
+type PodCliqueSetUpdateProgress struct {
+	// UpdateStartedAt is when the update began.
+	// +required
+	UpdateStartedAt metav1.Time `json:"updateStartedAt"`
+	// UpdateEndedAt is when the update was complete. Unset: it still goes on.
+	// +optional
+	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
+	// UpdatedPodCliquesCount is how many PodCliques run the new template.
+	// +optional
+	UpdatedPodCliquesCount int32 `json:"updatedPodCliquesCount"`
+	// TotalPodCliquesCount is how many PodCliques there are.
+	// +optional
+	TotalPodCliquesCount int32 `json:"totalPodCliquesCount"`
+	// UpdatedPodCliqueScalingGroupsCount is how many PodCliqueScalingGroups run the new template.
+	// +optional
+	UpdatedPodCliqueScalingGroupsCount int32 `json:"updatedPodCliqueScalingGroupsCount"`
+	// TotalPodCliqueScalingGroupsCount is how many PodCliqueScalingGroups there are.
+	// +optional
+	TotalPodCliqueScalingGroupsCount int32 `json:"totalPodCliqueScalingGroupsCount"`
+	// CurrentlyUpdating are the replicas of the set that are being replaced.
+	// +listType=map
+	// +listMapKey=replicaIndex
+	// +optional
+	CurrentlyUpdating []PodCliqueSetReplicaUpdate `json:"currentlyUpdating,omitempty"`
+}
+
+// PodCliqueSetReplicaUpdate tells about one replica that is being replaced.
+type PodCliqueSetReplicaUpdate struct {
+	// ReplicaIndex is the index of the replica.
+	// +required
+	ReplicaIndex int32 `json:"replicaIndex"`
+	// UpdateStartedAt is when its replacement began.
+	// +required
+	UpdateStartedAt metav1.Time `json:"updateStartedAt"`
+	// UpdateEndedAt is when it was complete. Unset: it still goes on.
+	// +optional
+	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
+}
