@@ -12,7 +12,9 @@ cd "$root/shared"
 header=api/boilerplate.go.txt
 "$tools/controller-gen" "object:headerFile=$header" paths=./api/...
 rm -f api/crds/*.yaml
-"$tools/controller-gen" crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=api/crds
+"$tools/controller-gen" crd:generateEmbeddedObjectMeta=true,allowDangerousTypes=true paths=./api/... output:crd:dir=api/crds
+
+go run ./api/trimcrds api/crds/*.yaml
 
 inputs=""
 for dir in api/grove/v1alpha1 api/grovescheduler/v1alpha1 api/kai/v1alpha1 api/scheduling/v2alpha2 api/dynamo/v1alpha1 api/dynamo/v1beta1; do
@@ -21,7 +23,7 @@ done
 rm -rf client/clientset client/listers client/informers
 "$tools/client-gen" --go-header-file "$header" --clientset-name versioned --input-base "" \
 	--input "$(echo $inputs | tr ' ' ',')" \
-	--output-dir client/clientset --output-pkg packtree.dev/shared/client/clientset --with-applyconfig=false
+	--output-dir client/clientset --output-pkg packtree.dev/shared/client/clientset
 "$tools/lister-gen" --go-header-file "$header" --output-dir client/listers --output-pkg packtree.dev/shared/client/listers $inputs
 "$tools/informer-gen" --go-header-file "$header" --output-dir client/informers --output-pkg packtree.dev/shared/client/informers \
 	--versioned-clientset-package packtree.dev/shared/client/clientset/versioned \

@@ -34,6 +34,10 @@ type Finding struct {
 	Path string
 	// Reason says what is wrong and, where it is known, what would be right.
 	Reason string
+	// Unknown marks a field that does not exist, or exists twice.
+	Unknown bool
+	// Warning marks a finding that does not turn the input down.
+	Warning bool
 }
 
 // String is the line that is shown to a user: FILE[document]: Kind namespace/name: field.path: reason.
@@ -48,6 +52,9 @@ func (f Finding) String() string {
 	}
 	if f.Path != "" {
 		parts = append(parts, f.Path)
+	}
+	if f.Warning {
+		parts = append(parts, "warning")
 	}
 	return strings.Join(append(parts, strings.ReplaceAll(f.Reason, "\n", "; ")), ": ")
 }
@@ -73,6 +80,17 @@ func (d Document) FieldFindings(errs field.ErrorList) []Finding {
 	return findings
 }
 
+// Warnings returns findings that do not turn the document down.
+func (d Document) Warnings(messages []string) []Finding {
+	var findings []Finding
+	for _, message := range messages {
+		finding := d.Finding("", message)
+		finding.Warning = true
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
 // DecodeInto fills object, a pointer to an API type, from the document. Unknown and duplicate fields are findings with
 // a suggestion, as is a value of the wrong type. Object is only to be used when there is no finding.
 func (d Document) DecodeInto(object any) []Finding {
@@ -82,7 +100,9 @@ func (d Document) DecodeInto(object any) []Finding {
 	}
 	var findings []Finding
 	for _, problem := range DecodeStrict(written, object) {
-		findings = append(findings, d.Finding(problem.Path, problem.Reason))
+		finding := d.Finding(problem.Path, problem.Reason)
+		finding.Unknown = problem.Unknown
+		findings = append(findings, finding)
 	}
 	return findings
 }
@@ -93,6 +113,8 @@ type Problem struct {
 	Path string
 	// Reason says what is wrong and, where it is known, what would be right.
 	Reason string
+	// Unknown marks a field that does not exist, or exists twice.
+	Unknown bool
 }
 
 // DecodeStrict fills object from JSON, with regard to case, and returns every unknown and duplicate field, and the
@@ -120,12 +142,12 @@ func wrongType(err error) Problem {
 func unknownField(object any, finding error) Problem {
 	var located kjson.FieldError
 	if !errors.As(finding, &located) {
-		return Problem{Reason: finding.Error()}
+		return Problem{Reason: finding.Error(), Unknown: true}
 	}
 	path := located.FieldPath()
 	reason, _, _ := strings.Cut(finding.Error(), ` "`)
 	if suggestion, ok := didyoumean.Field(object, path); ok && reason == "unknown field" {
 		reason += fmt.Sprintf(", did you mean %q?", suggestion)
 	}
-	return Problem{Path: path, Reason: reason}
+	return Problem{Path: path, Reason: reason, Unknown: true}
 }

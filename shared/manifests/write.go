@@ -47,15 +47,17 @@ func fieldsOf(object runtime.Object) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("printing %T: %w", object, err)
 	}
-	dropUnset(fields)
-	return fields, nil
+	return WithoutUnset(fields), nil
 }
 
-func dropUnset(fields map[string]any) {
+// WithoutUnset removes from an object's fields, in place, what the conversion of a typed object leaves there although
+// nobody set it: an empty status and null creation times.
+func WithoutUnset(fields map[string]any) map[string]any {
 	if status, ok := fields["status"].(map[string]any); ok && len(status) == 0 {
 		delete(fields, "status")
 	}
 	dropNullCreationTimes(fields)
+	return fields
 }
 
 // dropNullCreationTimes also reaches the metadata of pod templates.

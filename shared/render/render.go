@@ -23,7 +23,7 @@ const (
 )
 
 // Decide turns the documents of the input into the objects to print, in the order to print them. What the component
-// does not consume it returns as it was, in its place. With any finding nothing is printed.
+// does not consume it returns as it was, in its place. With any finding that is not a warning nothing is printed.
 type Decide func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding)
 
 // Rejected tells that the input was turned down; its findings have been printed.
@@ -87,15 +87,19 @@ func Input(command *cobra.Command, files []string) ([]manifests.Document, error)
 	return documents, Reject(command, findings)
 }
 
-// Reject prints findings, if there are any, to standard error and returns them as Rejected.
+// Reject prints findings to standard error and returns those that are more than warnings as Rejected.
 func Reject(command *cobra.Command, findings []manifests.Finding) error {
-	if len(findings) == 0 {
-		return nil
-	}
+	var errs []manifests.Finding
 	for _, finding := range findings {
 		fmt.Fprintln(command.ErrOrStderr(), finding)
+		if !finding.Warning {
+			errs = append(errs, finding)
+		}
 	}
-	return Rejected{Findings: findings}
+	if len(errs) == 0 {
+		return nil
+	}
+	return Rejected{Findings: errs}
 }
 
 // write prints all or nothing: half a manifest in a pipe would be taken for a whole one.

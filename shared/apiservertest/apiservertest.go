@@ -1,0 +1,74 @@
+// Package apiservertest gives a test a real kube-apiserver and etcd with all our CRDs installed.
+package apiservertest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"packtree.dev/shared/definitions"
+)
+
+// Cluster is a running API server. It has no controllers, no scheduler and no kubelets: whatever acts is the test's.
+type Cluster struct {
+	// Config reaches the API server as an administrator.
+	Config *rest.Config
+	// Environment allows more users, and tells where webhooks are to listen.
+	Environment *envtest.Environment
+}
+
+// Start starts etcd and kube-apiserver. Webhooks may be the zero value; configurations given there are installed with
+// their address pointed at Environment.WebhookInstallOptions. Stop ends both.
+//
+// The programs come from KUBEBUILDER_ASSETS or else from bin/tools of this repository, where `make tools` puts them.
+func Start(webhooks envtest.WebhookInstallOptions) (*Cluster, error) {
+	assets, err := assetsDirectory()
+	if err != nil {
+		return nil, err
+	}
+	all, err := definitions.All()
+	if err != nil {
+		return nil, err
+	}
+	environment := &envtest.Environment{
+		BinaryAssetsDirectory: assets,
+		CRDInstallOptions:     envtest.CRDInstallOptions{CRDs: all},
+		WebhookInstallOptions: webhooks,
+	}
+	config, err := environment.Start()
+	if err != nil {
+		return nil, fmt.Errorf("starting API server: %w", errors.Join(err, environment.Stop()))
+	}
+	config.QPS, config.Burst = 1000, 1000
+	return &Cluster{Config: config, Environment: environment}, nil
+}
+
+// Stop ends the API server and etcd and removes their data.
+func (c *Cluster) Stop() error {
+	return c.Environment.Stop()
+}
+
+func assetsDirectory() (string, error) {
+	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
+		return assets, nil
+	}
+	directory, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding bin/tools: %w", err)
+	}
+	for {
+		assets := filepath.Join(directory, "bin", "tools")
+		if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err == nil {
+			return assets, nil
+		}
+		parent := filepath.Dir(directory)
+		if parent == directory {
+			return "", errors.New("no kube-apiserver: run `make tools` first, or set KUBEBUILDER_ASSETS")
+		}
+		directory = parent
+	}
+}

@@ -1,0 +1,195 @@
+package managerstart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"packtree.dev/shared/servingcerts"
+)
+
+// Off is the bind address that switches an endpoint off.
+const Off = "0"
+
+// Program is what a program is, whoever runs it.
+type Program struct {
+	// Name is the component's, and so the Service's that fronts its webhooks.
+	Name string
+	// Scheme knows every kind that the program reads or writes typed.
+	Scheme *runtime.Scheme
+	// Cache narrows what is watched; may be the zero value.
+	Cache cache.Options
+	// CertifiedWebhooks are the configurations whose caBundle certificate mode auto keeps.
+	CertifiedWebhooks []rotator.WebhookInfo
+	// AddControllers registers what runs under leader election.
+	AddControllers func(context.Context, manager.Manager) error
+	// AddWebhooks registers the handlers as soon as there is a certificate; nil for a program without webhooks.
+	AddWebhooks func(manager.Manager) error
+}
+
+// Run starts a program and returns when the context ends or something breaks.
+func Run(ctx context.Context, program Program, settings Settings) error {
+	logger, err := newLogger(settings, os.Stderr)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(logger.WithName(program.Name))
+	config, err := Config(settings)
+	if err != nil {
+		return err
+	}
+	options, err := managerOptions(program, settings)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return fmt.Errorf("creating manager: %w", err)
+	}
+	if err := program.AddControllers(ctx, mgr); err != nil {
+		return err
+	}
+	return serve(ctx, mgr, program, settings)
+}
+
+// Config returns how to reach the API server.
+func Config(settings Settings) (*rest.Config, error) {
+	loading := clientcmd.NewDefaultClientConfigLoadingRules()
+	loading.ExplicitPath = settings.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no API server: give --kubeconfig, set KUBECONFIG, or run inside a cluster")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	if settings.QPS > 0 {
+		config.QPS, config.Burst = settings.QPS, settings.Burst
+	}
+	return config, nil
+}
+
+func managerOptions(program Program, settings Settings) (ctrl.Options, error) {
+	options := ctrl.Options{
+		Scheme:                        program.Scheme,
+		Cache:                         program.Cache,
+		Metrics:                       metricsserver.Options{BindAddress: settings.MetricsBindAddress},
+		HealthProbeBindAddress:        settings.HealthProbeBindAddress,
+		LeaderElection:                settings.LeaderElection,
+		LeaderElectionID:              settings.LeaderElectionID,
+		LeaderElectionNamespace:       settings.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 settings.LeaseDuration,
+		RenewDeadline:                 settings.RenewDeadline,
+		RetryPeriod:                   settings.RetryPeriod,
+	}
+	if options.LeaderElectionID == "" {
+		options.LeaderElectionID = program.Name + ".packtree.dev"
+	}
+	if settings.WebhookBindAddress != Off {
+		host, port, err := splitAddress(settings.WebhookBindAddress)
+		if err != nil {
+			return ctrl.Options{}, fmt.Errorf("webhook bind address: %w", err)
+		}
+		options.WebhookServer = webhook.NewServer(webhook.Options{Host: host, Port: port, CertDir: settings.WebhookCertDir})
+	}
+	return options, nil
+}
+
+func splitAddress(address string) (string, int, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0, fmt.Errorf("address %s: port must be a number up to 65535", address)
+	}
+	return host, int(port), nil
+}
+
+// serve runs the manager, and adds the webhooks once they have a certificate: in mode auto that takes a running
+// manager.
+func serve(ctx context.Context, mgr manager.Manager, program Program, settings Settings) error {
+	var serving atomic.Bool
+	err := errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("webhooks", func(*http.Request) error {
+			if !serving.Load() {
+				return errors.New("webhooks are not served yet: waiting for a certificate")
+			}
+			return nil
+		}),
+	)
+	if err != nil {
+		return fmt.Errorf("adding health checks: %w", err)
+	}
+	if program.AddWebhooks == nil || settings.WebhookBindAddress == Off {
+		serving.Store(true)
+		return mgr.Start(ctx)
+	}
+	certificate, err := servingcerts.Start(mgr, certificateOptions(program, settings))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-certificate:
+		}
+		if err := program.AddWebhooks(mgr); err != nil {
+			cancel(fmt.Errorf("adding webhooks: %w", err))
+			return
+		}
+		serving.Store(true)
+	}()
+	return errors.Join(mgr.Start(ctx), broken(ctx))
+}
+
+// broken returns why the context ended, if that was an error of ours and not the caller's wish.
+func broken(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+func certificateOptions(program Program, settings Settings) servingcerts.Options {
+	return servingcerts.Options{
+		Mode:     servingcerts.Mode(settings.WebhookCertMode),
+		Dir:      settings.WebhookCertDir,
+		Secret:   types.NamespacedName{Namespace: ownNamespace(settings), Name: settings.WebhookSecretName},
+		Service:  program.Name,
+		Webhooks: program.CertifiedWebhooks,
+	}
+}
+
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+func ownNamespace(settings Settings) string {
+	if content, err := os.ReadFile(namespaceFile); err == nil {
+		return strings.TrimSpace(string(content))
+	}
+	return settings.LeaderElectionNamespace
+}

@@ -1,0 +1,58 @@
+// Package managerstart starts the programs that are controller-runtime managers in one and the same way: flags,
+// logging, leader election, health and metrics endpoints, webhook certificates and a clean end on a signal.
+package managerstart
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"packtree.dev/shared/servingcerts"
+)
+
+// Settings are what an operator of a program chooses, by flags or in a configuration file.
+type Settings struct {
+	// Kubeconfig is a file; empty means the service account of the pod, or the KUBECONFIG environment variable.
+	Kubeconfig string
+	// QPS and Burst bound the requests to the API server; 0 means the library's defaults.
+	QPS   float32
+	Burst int
+
+	// LeaderElection lets several replicas run of which one acts. Namespace, where the Lease lives, may be empty inside
+	// a cluster. The durations are the library's where they are nil; ID is <program>.packtree.dev where it is empty.
+	LeaderElection          bool
+	LeaderElectionNamespace string
+	LeaderElectionID        string
+	LeaseDuration           *time.Duration
+	RenewDeadline           *time.Duration
+	RetryPeriod             *time.Duration
+
+	// Bind addresses are host:port; "0" switches the endpoint off.
+	MetricsBindAddress     string
+	HealthProbeBindAddress string
+	WebhookBindAddress     string
+
+	// WebhookCertDir holds tls.crt and tls.key. WebhookSecretName is the Secret of mode auto.
+	WebhookCertDir    string
+	WebhookCertMode   string
+	WebhookSecretName string
+
+	// LogLevel is debug, info or error. LogFormat is json or text.
+	LogLevel  string
+	LogFormat string
+}
+
+// BindFlags makes every setting but the rates a flag, with defaults that fit a pod.
+func (s *Settings) BindFlags(flags *pflag.FlagSet, program string) {
+	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "kubeconfig file; without it the pod's service account, or $KUBECONFIG")
+	flags.BoolVar(&s.LeaderElection, "leader-elect", true, "let only one of several replicas act")
+	flags.StringVar(&s.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease; without it the pod's own")
+	flags.StringVar(&s.MetricsBindAddress, "metrics-bind-address", ":8080", "host:port of the metrics endpoint; 0 switches it off")
+	flags.StringVar(&s.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "host:port of /healthz and /readyz; 0 switches them off")
+	flags.StringVar(&s.WebhookBindAddress, "webhook-bind-address", ":9443", "host:port of the webhook server; 0 switches it off")
+	flags.StringVar(&s.WebhookCertDir, "webhook-cert-dir", "/etc/"+program+"/webhook-cert", "directory with tls.crt and tls.key")
+	flags.StringVar(&s.WebhookCertMode, "webhook-cert-mode", string(servingcerts.Auto), "auto: kept by this program; manual: somebody else provides the files")
+	flags.StringVar(&s.WebhookSecretName, "webhook-secret-name", program+"-webhook-cert", "Secret of mode auto, in the pod's namespace")
+	flags.StringVar(&s.LogLevel, "log-level", "info", "debug, info or error")
+	flags.StringVar(&s.LogFormat, "log-format", "json", "json or text")
+}

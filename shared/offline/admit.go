@@ -1,0 +1,81 @@
+package offline
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/shared/manifests"
+)
+
+// Admission is what a component's webhook adds to the schema of a kind. Either function may be nil.
+type Admission[T runtime.Object] struct {
+	// Default fills in what the schema cannot.
+	Default func(T)
+	// Validate returns every finding of a creation, and warnings.
+	Validate func(T) (warnings []string, errs field.ErrorList)
+}
+
+// Admit decodes a document of one of our kinds into object, as the API server would admit its creation: strict about
+// unknown fields, with the schema's defaults, then admission.Default, then the schema's rules and admission.Validate.
+// Warnings are findings too. Object is only to be used when no finding is an error.
+func Admit[T runtime.Object](document manifests.Document, object T, admission Admission[T]) []manifests.Finding {
+	kind := document.Object.GroupVersionKind()
+	schema, err := schemaOf(kind)
+	if err != nil {
+		return []manifests.Finding{document.Finding("apiVersion", err.Error())}
+	}
+	document.Object = document.Object.DeepCopy()
+	schema.setDefaults(document.Object.Object)
+	if findings := document.DecodeInto(object); len(findings) > 0 {
+		// The schema names the place of a wrong type better than the decoder does.
+		if errs := schema.validate(document.Object.Object); len(errs) > 0 {
+			return append(unknownOnly(findings), document.FieldFindings(errs)...)
+		}
+		return findings
+	}
+	if admission.Default != nil {
+		admission.Default(object)
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return []manifests.Finding{document.Finding("", fmt.Sprintf("cannot be read back: %v", err))}
+	}
+	errs := schema.validate(manifests.WithoutUnset(fields))
+	if admission.Validate == nil {
+		return document.FieldFindings(errs)
+	}
+	warnings, more := admission.Validate(object)
+	return append(document.FieldFindings(union(errs, more)), document.Warnings(warnings)...)
+}
+
+// union drops what the webhook says again about a field that the schema has already turned down in the same way.
+func union(schema, webhook field.ErrorList) field.ErrorList {
+	all := schema
+	for _, finding := range webhook {
+		if !contains(schema, finding) {
+			all = append(all, finding)
+		}
+	}
+	return all
+}
+
+func contains(errs field.ErrorList, finding *field.Error) bool {
+	for _, err := range errs {
+		if err.Field == finding.Field && err.Type == finding.Type {
+			return true
+		}
+	}
+	return false
+}
+
+func unknownOnly(findings []manifests.Finding) []manifests.Finding {
+	var unknown []manifests.Finding
+	for _, finding := range findings {
+		if finding.Unknown {
+			unknown = append(unknown, finding)
+		}
+	}
+	return unknown
+}

@@ -1,0 +1,76 @@
+// Package offline puts an object through what an API server does at admission, without one: unknown fields are found,
+// the schema's defaults filled in, the webhook's own defaulting and validation called, and the schema's rules checked,
+// CEL included. The schemas are the very CRDs that are installed into clusters.
+package offline
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/shared/definitions"
+)
+
+// crdSchema is one version's schema of a kind, in the forms that the API server's own code wants it.
+type crdSchema struct {
+	structural *structuralschema.Structural
+	openAPI    validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+func schemaOf(kind schema.GroupVersionKind) (*crdSchema, error) {
+	definition, err := definitions.For(kind.GroupKind())
+	if err != nil {
+		return nil, err
+	}
+	for _, version := range definition.Spec.Versions {
+		if version.Name == kind.Version {
+			return compile(version.Schema.OpenAPIV3Schema)
+		}
+	}
+	return nil, fmt.Errorf("%s has no version %s", definition.Name, kind.Version)
+}
+
+func compile(written *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(written, internal, nil); err != nil {
+		return nil, fmt.Errorf("converting schema: %w", err)
+	}
+	structural, err := structuralschema.NewStructural(internal)
+	if err != nil {
+		return nil, fmt.Errorf("reading structural schema: %w", err)
+	}
+	openAPI, _, err := validation.NewSchemaValidator(internal)
+	if err != nil {
+		return nil, fmt.Errorf("compiling schema: %w", err)
+	}
+	return &crdSchema{
+		structural: structural,
+		openAPI:    openAPI,
+		rules:      cel.NewValidator(structural, true, math.MaxInt64),
+	}, nil
+}
+
+// setDefaults fills the schema's defaults into object, in place.
+func (s *crdSchema) setDefaults(object map[string]any) {
+	defaulting.Default(object, s.structural)
+}
+
+// validate checks object against the schema as on creation.
+func (s *crdSchema) validate(object map[string]any) field.ErrorList {
+	errs := validation.ValidateCustomResource(nil, object, s.openAPI)
+	if len(errs) > 0 || s.rules == nil {
+		return errs
+	}
+	errs, _ = s.rules.Validate(context.Background(), nil, s.structural, object, nil, math.MaxInt64)
+	return errs
+}
