@@ -1,0 +1,321 @@
+package packing
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxAmount bounds every amount of a resource; larger ones are taken as this.
+// It is 4 PiB in bytes, and keeps sums over a node's pods exact.
+const MaxAmount = int64(1) << 52
+
+// maxUsed bounds what pods on one node can use together. Beyond it, which takes
+// a thousand pods of MaxAmount each, a pod is charged only what is left.
+const maxUsed = int64(1) << 62
+
+// Node is a machine: what it offers and where it stands.
+type Node struct {
+	Name string
+	// Labels place the node in topologies. The cluster keeps the map: don't change
+	// it afterwards.
+	Labels map[string]string
+	// Allocatable is what pods may use together.
+	Allocatable Resources
+}
+
+// Pod is a pod that uses a node.
+type Pod struct {
+	// ID identifies the pod among all that were assigned.
+	ID string
+	// Node is where it stands. The node need not be known yet.
+	Node     string
+	Requests Resources
+}
+
+// Cluster is the state that decisions are made on: topologies, nodes, and the
+// pods on the nodes. The zero value is not ready; use NewCluster.
+type Cluster struct {
+	resources resourceTable
+
+	nodes     []node
+	nodeIndex map[string]int32
+	freeNodes []int32
+
+	pods map[string]pod
+
+	// topologies[0] is the topology without name and levels: all nodes.
+	topologies    []*topology
+	topologyIndex map[string]int
+
+	shapes  shapeTable
+	changes changeLog
+	undo    undoLog
+}
+
+// node is one machine, or a ghost: known only because pods stand on it.
+type node struct {
+	name        string
+	labels      map[string]string
+	allocatable []quantity
+	present     bool
+	pods        int
+}
+
+type pod struct {
+	node    int32
+	charged []quantity
+}
+
+// NewCluster returns an empty cluster.
+func NewCluster() *Cluster {
+	c := &Cluster{
+		resources:     newResourceTable(),
+		nodeIndex:     map[string]int32{},
+		pods:          map[string]pod{},
+		topologyIndex: map[string]int{},
+		shapes:        newShapeTable(),
+	}
+	c.topologies = []*topology{newTopology("", nil)}
+	return c
+}
+
+// SetTopology adds a topology, or replaces the one of that name. Levels are node
+// label keys, broadest first, at least one and no two alike.
+// O(nodes) when something changes.
+func (c *Cluster) SetTopology(name string, levels []string) error {
+	if err := checkLevels(name, levels); err != nil {
+		return err
+	}
+	if i, ok := c.topologyIndex[name]; ok {
+		if slices.Equal(c.topologies[i].levels, levels) {
+			return nil
+		}
+		c.RemoveTopology(name)
+	}
+	c.undo.add(func(c *Cluster) { c.RemoveTopology(name) })
+	c.plantTopology(newTopology(name, slices.Clone(levels)))
+	return nil
+}
+
+func checkLevels(name string, levels []string) error {
+	if name == "" {
+		return fmt.Errorf("a topology needs a name")
+	}
+	if len(levels) == 0 {
+		return fmt.Errorf("topology %q has no levels", name)
+	}
+	for i, level := range levels {
+		if slices.Contains(levels[:i], level) {
+			return fmt.Errorf("topology %q has level %q twice", name, level)
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) plantTopology(t *topology) {
+	slot := slices.Index(c.topologies, nil)
+	if slot < 0 {
+		slot = len(c.topologies)
+		c.topologies = append(c.topologies, nil)
+	}
+	c.topologies[slot] = t
+	c.topologyIndex[t.name] = slot
+	t.home = make([]int32, len(c.nodes))
+	for i := range c.nodes {
+		t.home[i] = none
+		if c.nodes[i].present {
+			t.enter(int32(i), t.locate(c.nodes[i].labels), c.nodeName)
+		}
+	}
+	c.shapes.invalidate()
+}
+
+// RemoveTopology forgets a topology; unknown names are ignored.
+func (c *Cluster) RemoveTopology(name string) {
+	i, ok := c.topologyIndex[name]
+	if !ok {
+		return
+	}
+	levels := c.topologies[i].levels
+	c.undo.add(func(c *Cluster) { c.plantTopology(newTopology(name, levels)) })
+	c.topologies[i] = nil
+	delete(c.topologyIndex, name)
+	c.shapes.invalidate()
+}
+
+// SetNode adds a node or changes it; the pods on it stay.
+// O(labels of topologies + resources), and a few shared counts for each shape in
+// use when the node moves between domains.
+func (c *Cluster) SetNode(n Node) {
+	i, known := c.nodeIndex[n.Name]
+	if !known {
+		i = c.addNode(n.Name)
+	}
+	c.recordNode(i)
+	c.putNode(i, n.Labels, c.resources.quantities(n.Allocatable))
+}
+
+// RemoveNode takes a node away; pods assigned to it stay assigned, and count
+// again when the node comes back. Unknown names are ignored.
+func (c *Cluster) RemoveNode(name string) {
+	i, known := c.nodeIndex[name]
+	if !known || !c.nodes[i].present {
+		return
+	}
+	c.recordNode(i)
+	c.takeNode(i)
+}
+
+// recordNode lets a rollback restore a node as it is now.
+func (c *Cluster) recordNode(i int32) {
+	if !c.undo.open() {
+		return
+	}
+	old := c.nodes[i]
+	c.undo.add(func(c *Cluster) {
+		if old.present {
+			at, known := c.nodeIndex[old.name]
+			if !known {
+				at = c.addNode(old.name)
+			}
+			c.putNode(at, old.labels, old.allocatable)
+		} else if at, known := c.nodeIndex[old.name]; known {
+			c.takeNode(at)
+		}
+	})
+}
+
+func (c *Cluster) addNode(name string) int32 {
+	var i int32
+	if n := len(c.freeNodes); n > 0 {
+		i = c.freeNodes[n-1]
+		c.freeNodes = c.freeNodes[:n-1]
+	} else {
+		i = int32(len(c.nodes))
+		c.nodes = append(c.nodes, node{})
+		c.resources.addRow()
+		for _, t := range c.topologies {
+			if t != nil {
+				t.home = append(t.home, none)
+			}
+		}
+	}
+	c.nodes[i] = node{name: name}
+	c.nodeIndex[name] = i
+	return i
+}
+
+// putNode makes a node present with these labels and amounts.
+func (c *Cluster) putNode(i int32, labels map[string]string, allocatable []quantity) {
+	n := &c.nodes[i]
+	c.resources.take(i, n.allocatable)
+	c.resources.give(i, allocatable)
+	n.labels, n.allocatable, n.present = labels, allocatable, true
+	for slot, t := range c.topologies {
+		if t == nil || t.home[i] != none && t.stands(t.home[i], labels) {
+			continue
+		}
+		c.move(slot, i, func() { t.enter(i, t.locate(labels), c.nodeName) })
+	}
+	c.changes.node(i)
+}
+
+// takeNode makes a node absent, and forgets it unless pods stand on it.
+func (c *Cluster) takeNode(i int32) {
+	n := &c.nodes[i]
+	if n.present {
+		c.resources.take(i, n.allocatable)
+		for slot, t := range c.topologies {
+			if t != nil {
+				c.move(slot, i, func() {})
+			}
+		}
+		n.labels, n.allocatable, n.present = nil, nil, false
+		c.changes.node(i)
+	}
+	c.forgetGhost(i)
+}
+
+// move takes a node out of its domain, if it is in one, and lets enter put it
+// elsewhere, while the counts of all shapes follow.
+func (c *Cluster) move(slot int, i int32, enter func()) {
+	t := c.topologies[slot]
+	if t.home[i] != none {
+		c.shapes.leave(slot, t, i)
+		t.leave(i, c.nodeName)
+	}
+	enter()
+	if t.home[i] != none {
+		c.shapes.enter(slot, t, i)
+	}
+}
+
+func (c *Cluster) forgetGhost(i int32) {
+	n := &c.nodes[i]
+	if n.present || n.pods > 0 || n.name == "" {
+		return
+	}
+	delete(c.nodeIndex, n.name)
+	c.nodes[i] = node{}
+	c.freeNodes = append(c.freeNodes, i)
+}
+
+// Assign puts a pod on a node, or moves it there when it was assigned before.
+// O(resources of the pod).
+func (c *Cluster) Assign(p Pod) {
+	c.Release(p.ID)
+	if c.undo.open() {
+		c.undo.add(func(c *Cluster) { c.Release(p.ID) })
+	}
+	i, known := c.nodeIndex[p.Node]
+	if !known {
+		i = c.addNode(p.Node)
+	}
+	charged := c.resources.charge(i, c.resources.quantities(p.Requests))
+	c.nodes[i].pods++
+	c.pods[p.ID] = pod{node: i, charged: charged}
+	c.changes.usage(i)
+}
+
+// Release takes a pod off its node; unknown pods are ignored.
+// O(resources of the pod).
+func (c *Cluster) Release(id string) {
+	p, ok := c.pods[id]
+	if !ok {
+		return
+	}
+	if c.undo.open() {
+		name := c.nodes[p.node].name
+		c.undo.add(func(c *Cluster) { c.restore(id, name, p.charged) })
+	}
+	c.resources.refund(p.node, p.charged)
+	c.nodes[p.node].pods--
+	delete(c.pods, id)
+	c.changes.usage(p.node)
+	c.forgetGhost(p.node)
+}
+
+func (c *Cluster) restore(id, nodeName string, charged []quantity) {
+	i, known := c.nodeIndex[nodeName]
+	if !known {
+		i = c.addNode(nodeName)
+	}
+	c.resources.recharge(i, charged)
+	c.nodes[i].pods++
+	c.pods[id] = pod{node: i, charged: charged}
+	c.changes.usage(i)
+}
+
+// PathOf gives the path of a node in a topology as far down as it has labels;
+// nil when the node or the topology is unknown. The path is shared: read only.
+func (c *Cluster) PathOf(topologyName, nodeName string) Path {
+	slot, ok := c.topologyIndex[topologyName]
+	i, known := c.nodeIndex[nodeName]
+	if !ok || !known || !c.nodes[i].present {
+		return nil
+	}
+	t := c.topologies[slot]
+	return t.domains[t.home[i]].path
+}
+
+func (c *Cluster) nodeName(i int32) string { return c.nodes[i].name }

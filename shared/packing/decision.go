@@ -1,0 +1,121 @@
+package packing
+
+// Verdict is the answer to "can this gang run now?".
+type Verdict string
+
+// The verdicts of Decide.
+const (
+	// Placed: all minima have nodes; further pods that fit have too.
+	Placed Verdict = "Placed"
+	// Infeasible: it is proved that no assignment exists on the current cluster.
+	Infeasible Verdict = "Infeasible"
+	// Unknown: the budget ran out before an answer.
+	Unknown Verdict = "Unknown"
+	// Incomplete: the gang has fewer pods than its minima ask for.
+	Incomplete Verdict = "Incomplete"
+	// Invalid: the gang contradicts itself or names what does not exist.
+	Invalid Verdict = "Invalid"
+)
+
+// DefaultBudget is the number of steps Decide may take unless told otherwise. A
+// step is one candidate domain or node looked at in the search; the default is
+// some tens of milliseconds.
+const DefaultBudget = 400_000
+
+// Options tune a decision.
+type Options struct {
+	// Budget bounds the search in steps, so that equal questions get equal answers
+	// on every machine; 0 or less means DefaultBudget.
+	Budget int
+}
+
+// Decision is the answer of Decide.
+type Decision struct {
+	Verdict Verdict
+	// Assignments has a node for each pod that got one, when Placed; groups in
+	// preorder, pods in the order given.
+	Assignments []Assignment
+	// Groups has one entry for each group of the gang, in preorder, root first.
+	Groups []GroupPlacement
+	// Steps is what the search took of its budget.
+	Steps int
+	// Optimal says that, when Placed, no other placement has more pods, or as many
+	// and fewer preferred domains. False means that the budget for improvement ran
+	// out, not that a better placement exists.
+	Optimal bool
+	// Explanations say why pods have no node, the decisive one first. Empty when
+	// every pod has one.
+	Explanations []Explanation
+	// Notes are things in the gang that are probably not meant, though harmless:
+	// a preferred level broader than the required one, say.
+	Notes []string
+}
+
+// Message is one sentence for people: the first explanation, or "".
+func (d *Decision) Message() string {
+	if len(d.Explanations) == 0 {
+		return ""
+	}
+	return d.Explanations[0].Sentence
+}
+
+// Assignment gives a pod its node.
+type Assignment struct {
+	Pod, Node string
+}
+
+// GroupPlacement says where a group stands: its running pods together with
+// those that got a node.
+type GroupPlacement struct {
+	// Name and Constraint are the group's own.
+	Name       string
+	Constraint Constraint
+	// Running and Placed count pods of the group and its descendants that ran
+	// before, and that got a node now; Waiting counts those without one.
+	Running, Placed, Waiting int
+	// Satisfied says whether the group reaches its minimum.
+	Satisfied bool
+	// Domains are those the group's pods occupy, for each level of its topology,
+	// broadest first. Nil when the group names no topology.
+	Domains []LevelDomains
+}
+
+// LevelDomains are domains of one level.
+type LevelDomains struct {
+	// Level is the node label key.
+	Level string
+	// Paths are sorted. A pod on a node without a domain at this level adds none.
+	Paths []Path
+}
+
+// Explanation says why some pods of a group have no node.
+type Explanation struct {
+	// Group is the name of the group; the root's own name for the whole gang.
+	Group string
+	// Topology and Level say which constraint decided; empty when none did.
+	Topology, Level string
+	// Domain is the nearest domain: the one where most pods fit. Nil for the whole
+	// cluster.
+	Domain Path
+	// Fit of Wanted pods fit into Domain; both zero when not the question.
+	Fit, Wanted int
+	// Short is what the pods that do not fit lack, by resource name.
+	Short []Shortage
+	// Excluded counts the nodes of Domain that filters exclude, by reason.
+	Excluded []Exclusion
+	// Sentence says it all in one line; names sorted, no times, no counters that
+	// change by themselves.
+	Sentence string
+}
+
+// Shortage is an amount of one resource.
+type Shortage struct {
+	Resource string
+	Amount   int64
+}
+
+// Exclusion counts nodes excluded for one reason.
+type Exclusion struct {
+	Reason string
+	Nodes  int
+}
