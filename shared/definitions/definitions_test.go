@@ -1,0 +1,32 @@
+package definitions_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"packtree.dev/shared/definitions"
+)
+
+func TestForFindsEveryDefinition(t *testing.T) {
+	all, err := definitions.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Fatal("no definition is embedded")
+	}
+	for _, definition := range all {
+		kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
+		found, err := definitions.For(kind)
+		if err != nil || found.Name != definition.Name {
+			t.Errorf("For(%s) = %v, %v; want %s", kind, found, err, definition.Name)
+		}
+	}
+}
+
+func TestForTellsWhatIsMissing(t *testing.T) {
+	if _, err := definitions.For(schema.GroupKind{Group: "example.com", Kind: "Nothing"}); err == nil {
+		t.Error("a kind that does not exist was found")
+	}
+}

@@ -1,0 +1,112 @@
+package managerstart
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+func settings(t *testing.T, args ...string) Settings {
+	t.Helper()
+	var s Settings
+	flags := pflag.NewFlagSet("program", pflag.ContinueOnError)
+	s.BindFlags(flags, "program")
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestRunRefusesWrongSettings(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, []byte("clusters: 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"an unknown log level":     {[]string{"--log-level=loud"}, `log level "loud": must be debug, info or error`},
+		"an unknown log format":    {[]string{"--log-format=xml"}, `log format "xml": must be json or text`},
+		"a kubeconfig not there":   {[]string{"--kubeconfig=/nowhere"}, "reading kubeconfig"},
+		"a kubeconfig that is not": {[]string{"--kubeconfig=" + kubeconfig}, "reading kubeconfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Run(context.Background(), Program{Name: "program", Scheme: runtime.NewScheme()}, settings(t, c.args...))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Run = %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWebhookAddress(t *testing.T) {
+	for name, c := range map[string]struct {
+		address, host string
+		port          int
+		wrong         bool
+	}{
+		"all interfaces": {address: ":9443", port: 9443},
+		"loopback":       {address: "127.0.0.1:9443", host: "127.0.0.1", port: 9443},
+		"IPv6":           {address: "[::1]:9443", host: "::1", port: 9443},
+		"no port":        {address: "127.0.0.1", wrong: true},
+		"a name as port": {address: ":https", wrong: true},
+		"too large":      {address: ":65536", wrong: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, port, err := splitAddress(c.address)
+			if (err != nil) != c.wrong || host != c.host || port != c.port {
+				t.Errorf("splitAddress(%q) = %q, %d, %v", c.address, host, port, err)
+			}
+		})
+	}
+}
+
+func TestWebhookServerIsLeftOutWhenOff(t *testing.T) {
+	options, err := managerOptions(Program{Name: "program"}, settings(t, "--webhook-bind-address=0"))
+	if err != nil || options.WebhookServer != nil {
+		t.Errorf("options.WebhookServer = %v, %v; want none", options.WebhookServer, err)
+	}
+	if options.LeaderElectionID != "program.packtree.dev" {
+		t.Errorf("lease name %q", options.LeaderElectionID)
+	}
+}
+
+func TestControllersThatCannotBeAddedEndTheProgram(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n" +
+		"contexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrong := errors.New("no such kind")
+	program := Program{
+		Name: "program", Scheme: runtime.NewScheme(),
+		AddControllers: func(context.Context, manager.Manager) error { return wrong },
+	}
+	args := []string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false"}
+	if err := Run(context.Background(), program, settings(t, args...)); !errors.Is(err, wrong) {
+		t.Errorf("Run = %v, want %v", err, wrong)
+	}
+}
+
+func TestLogLevelIsKept(t *testing.T) {
+	var out bytes.Buffer
+	logger, err := newLogger(settings(t, "--log-level=error", "--log-format=text"), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger.Info("not shown")
+	logger.Error(nil, "shown")
+	if text := out.String(); strings.Contains(text, "not shown") || !strings.Contains(text, "shown") {
+		t.Errorf("logged %q", text)
+	}
+}

@@ -1,0 +1,158 @@
+package manifests_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"packtree.dev/shared/manifests"
+)
+
+func TestParse(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		want    []string
+		wrong   []string
+	}{
+		"many documents, empty ones not counted": {
+			content: "# only a comment\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n---\napiVersion: v1\nkind: Node\nmetadata: {name: b}\n",
+			want:    []string{"f[1] Pod a", "f[2] Node b"},
+		},
+		"a list is taken apart": {
+			content: `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}]}`,
+			want:    []string{"f[1] Pod a", "f[1] Pod b"},
+		},
+		"JSON documents one after the other": {
+			content: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}} {"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`,
+			want:    []string{"f[1] Pod a", "f[2] Pod b"},
+		},
+		"a flow mapping is YAML, not JSON": {
+			content: "{apiVersion: v1, kind: Pod, metadata: {name: a}}",
+			want:    []string{"f[1] Pod a"},
+		},
+		"a malformed document does not hide the next": {
+			content: "apiVersion: v1\nkind: [\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n",
+			want:    []string{"f[2] Pod a"},
+			wrong:   []string{"f[1]: yaml: line 2: did not find expected node content"},
+		},
+		"a key written twice": {
+			content: "apiVersion: v1\nkind: Pod\nkind: Node\n",
+			wrong:   []string{`f[1]: yaml: unmarshal errors:;   line 3: key "kind" already set in map`},
+		},
+		"no kind": {
+			content: "apiVersion: v1\nmetadata: {name: a}\n",
+			wrong:   []string{"f[1]: kind: Required value: every manifest has one, such as Pod"},
+		},
+		"no name": {
+			content: "apiVersion: v1\nkind: Pod\n",
+			wrong:   []string{"f[1]: Pod: metadata.name: Required value"},
+		},
+		"a scalar": {
+			content: "just text\n",
+			wrong:   []string{"f[1]: a manifest is a mapping with apiVersion and kind, not string"},
+		},
+		"an item that is no object": {
+			content: "apiVersion: v1\nkind: List\nitems: [3]\n",
+			wrong:   []string{"f[1]: List: items[0]: must be an object"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			documents, findings := manifests.Parse("f", []byte(c.content))
+			var got, wrong []string
+			for _, document := range documents {
+				got = append(got, strings.Join([]string{document.Source, document.Object.GetKind(), document.Object.GetName()}, " "))
+			}
+			for _, finding := range findings {
+				wrong = append(wrong, finding.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("documents (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.wrong, wrong); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadTakesADirectoryInOrder(t *testing.T) {
+	dir := t.TempDir()
+	for name, object := range map[string]string{"b.yaml": "b", "a.json": "a", "c.yml": "c", "notes.txt": "x"} {
+		content := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "` + object + `"}}`
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	documents, findings := manifests.Read([]string{dir, "-"}, strings.NewReader("apiVersion: v1\nkind: Pod\nmetadata: {name: d}\n"))
+	var names string
+	for _, document := range documents {
+		names += document.Object.GetName()
+	}
+	if names != "abcd" || len(findings) != 0 {
+		t.Errorf("read %q with findings %v, want abcd and none", names, findings)
+	}
+}
+
+func TestReadNamesTheFileThatIsMissing(t *testing.T) {
+	_, findings := manifests.Read([]string{"/nowhere/x.yaml"}, nil)
+	if len(findings) != 1 || findings[0].String() != "/nowhere/x.yaml: no such file or directory" {
+		t.Errorf("findings = %v", findings)
+	}
+}
+
+func TestDecodeIntoIsStrict(t *testing.T) {
+	for name, c := range map[string]struct{ content, want string }{
+		"an unknown field comes with a suggestion": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ns}\nspec: {containers: [{name: c, imag: x}]}",
+			`f[1]: Pod ns/a: spec.containers[0].imag: unknown field, did you mean "image"?`,
+		},
+		"a wrong type names the field": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {priority: high}",
+			"f[1]: Pod a: spec.priority: must be int32, not string",
+		},
+		"a field in another case is another field": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodename: n1}",
+			`f[1]: Pod a: spec.nodename: unknown field, did you mean "nodeName"?`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			documents, _ := manifests.Parse("f", []byte(c.content))
+			findings := documents[0].DecodeInto(&corev1.Pod{})
+			if len(findings) != 1 || findings[0].String() != c.want {
+				t.Errorf("findings = %v, want %s", findings, c.want)
+			}
+		})
+	}
+}
+
+func TestWriteIsReadBack(t *testing.T) {
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	for _, format := range []manifests.Format{manifests.YAML, manifests.JSON} {
+		t.Run(string(format), func(t *testing.T) {
+			var printed bytes.Buffer
+			if err := manifests.Write(&printed, format, []runtime.Object{pod, pod}); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(printed.String(), "creationTimestamp") || strings.Contains(printed.String(), "status") {
+				t.Errorf("unset fields are printed:\n%s", printed.String())
+			}
+			documents, findings := manifests.Parse("f", printed.Bytes())
+			if len(documents) != 2 || len(findings) != 0 || documents[1].Object.GetName() != "a" {
+				t.Errorf("read back %v, findings %v", documents, findings)
+			}
+		})
+	}
+}
+
+func TestWriteRefusesAnObjectWithoutKind(t *testing.T) {
+	if err := manifests.Write(&bytes.Buffer{}, manifests.YAML, []runtime.Object{&corev1.Pod{}}); err == nil {
+		t.Error("an object without kind was printed")
+	}
+}

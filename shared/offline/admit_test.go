@@ -1,0 +1,98 @@
+package offline_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/offline"
+)
+
+const header = "apiVersion: grove.io/v1alpha1\nkind: ClusterTopology\nmetadata: {name: t}\nspec:\n"
+
+func admitTopology(t *testing.T, spec string, admission offline.Admission[*grovev1alpha1.ClusterTopology]) (*grovev1alpha1.ClusterTopology, []string) {
+	t.Helper()
+	documents, findings := manifests.Parse("f", []byte(header+spec))
+	if len(findings) > 0 {
+		t.Fatalf("the test's own manifest is malformed: %v", findings)
+	}
+	topology := &grovev1alpha1.ClusterTopology{}
+	var lines []string
+	for _, finding := range offline.Admit(documents[0], topology, admission) {
+		lines = append(lines, finding.String())
+	}
+	return topology, lines
+}
+
+func TestAdmitChecksTheSchema(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"a right one has no findings": {
+			spec: "  levels: [{domain: zone, key: example.com/zone}, {domain: rack, key: example.com/rack}]",
+		},
+		"an unknown field": {
+			spec: "  levels: [{domain: zone, key: example.com/zone, lable: x}]",
+			want: []string{"spec.levels[0].lable: unknown field"},
+		},
+		"a value outside of the enumeration": {
+			spec: "  levels: [{domain: aisle, key: example.com/aisle}]",
+			want: []string{"spec.levels[0].domain: Unsupported value: \"aisle\""},
+		},
+		"a value of the wrong type, with the index": {
+			spec: "  levels: [{domain: zone, key: example.com/zone}, {domain: rack, key: 7}]",
+			want: []string{"spec.levels[1].key: Invalid value: \"integer\""},
+		},
+		"a rule in CEL": {
+			spec: "  levels: [{domain: zone, key: example.com/zone}, {domain: zone, key: example.com/rack}]",
+			want: []string{"spec.levels: Invalid value"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, lines := admitTopology(t, c.spec, offline.Admission[*grovev1alpha1.ClusterTopology]{})
+			if len(lines) != len(c.want) {
+				t.Fatalf("findings %q, want %q", lines, c.want)
+			}
+			for i, want := range c.want {
+				if prefix := "f[1]: ClusterTopology t: " + want; !strings.HasPrefix(lines[i], prefix) {
+					t.Errorf("finding %q, want it to start with %q", lines[i], prefix)
+				}
+			}
+		})
+	}
+}
+
+func TestAdmitAsksTheWebhook(t *testing.T) {
+	admission := offline.Admission[*grovev1alpha1.ClusterTopology]{
+		Default: func(topology *grovev1alpha1.ClusterTopology) {
+			topology.Spec.Levels = []grovev1alpha1.TopologyLevel{{Domain: "rack", Key: "example.com/rack"}}
+		},
+		Validate: func(topology *grovev1alpha1.ClusterTopology) ([]string, field.ErrorList) {
+			return []string{"is odd"}, field.ErrorList{field.Invalid(field.NewPath("spec"), "x", "is wrong")}
+		},
+	}
+	topology, lines := admitTopology(t, "  levels: [{domain: zone, key: example.com/zone}]", admission)
+	want := []string{
+		`f[1]: ClusterTopology t: spec: Invalid value: "x": is wrong`,
+		"f[1]: ClusterTopology t: warning: is odd",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	if topology.Spec.Levels[0].Domain != "rack" {
+		t.Errorf("the webhook's default was lost: %v", topology.Spec.Levels)
+	}
+}
+
+func TestAdmitRefusesAVersionThatDoesNotExist(t *testing.T) {
+	documents, _ := manifests.Parse("f", []byte(strings.Replace(header, "v1alpha1", "v9", 1)+"  levels: []"))
+	findings := offline.Admit(documents[0], &grovev1alpha1.ClusterTopology{}, offline.Admission[*grovev1alpha1.ClusterTopology]{})
+	if len(findings) != 1 || findings[0].Path != "apiVersion" {
+		t.Errorf("findings = %v", findings)
+	}
+}

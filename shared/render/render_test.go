@@ -1,0 +1,86 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"packtree.dev/shared/manifests"
+)
+
+const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
+
+type codedError struct{ error }
+
+func (codedError) ExitCode() int { return 3 }
+
+func passThrough(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+	var objects []runtime.Object
+	for _, document := range documents {
+		objects = append(objects, document.Object)
+	}
+	return objects, nil
+}
+
+func rejectAll(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+	objects, _ := passThrough(documents)
+	return objects, []manifests.Finding{documents[0].Finding("spec", "is wrong")}
+}
+
+func warn(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+	objects, _ := passThrough(documents)
+	return objects, documents[0].Warnings([]string{"is odd"})
+}
+
+func TestCommand(t *testing.T) {
+	for name, c := range map[string]struct {
+		args           []string
+		input          string
+		decide         Decide
+		stdout, stderr string
+		code           int
+	}{
+		"printed as YAML":                        {[]string{"-f", "-"}, pod, passThrough, "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n", "", 0},
+		"an empty input prints nothing":          {[]string{"-f", "-"}, "", passThrough, "", "", 0},
+		"a rejected object prints one line":      {[]string{"-f", "-"}, pod, rejectAll, "", "-[1]: Pod a: spec: is wrong\n", 1},
+		"a warning does not reject":              {[]string{"-f", "-"}, pod, warn, "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n", "-[1]: Pod a: warning: is odd\n", 0},
+		"a malformed document prints one line":   {[]string{"-f", "-"}, "kind: Pod\n", passThrough, "", "-[1]: Pod: apiVersion: Required value: every manifest has one, such as v1\n", 1},
+		"no -f is wrong usage":                   {nil, "", passThrough, "", "render: required flag(s) \"filename\" not set\nSee 'program render --help'.\n", 2},
+		"an unknown flag is wrong usage":         {[]string{"-f", "-", "--nope"}, "", passThrough, "", "render: unknown flag: --nope\nSee 'program render --help'.\n", 2},
+		"an unknown format is wrong usage":       {[]string{"-f", "-", "-o", "xml"}, "", passThrough, "", "render: -o is yaml or json, not \"xml\"\nSee 'program render --help'.\n", 2},
+		"an argument that nobody wants is wrong": {[]string{"-f", "-", "x"}, "", passThrough, "", "render: unknown command \"x\" for \"program render\"\nSee 'program render --help'.\n", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			root := &cobra.Command{Use: "program", SilenceErrors: true, SilenceUsage: true}
+			root.AddCommand(Command("program", "short", "long", c.decide))
+			root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage{err} })
+			root.SetArgs(append([]string{"render"}, c.args...))
+			root.SetIn(strings.NewReader(c.input))
+			root.SetOut(&stdout)
+			root.SetErr(&stderr)
+			ran, err := root.ExecuteC()
+			if code := exitCode(&stderr, ran, err); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if stdout.String() != c.stdout || stderr.String() != c.stderr {
+				t.Errorf("stdout %q, stderr %q; want %q, %q", stdout.String(), stderr.String(), c.stdout, c.stderr)
+			}
+		})
+	}
+}
+
+func TestExitCodeOfOtherErrors(t *testing.T) {
+	command := &cobra.Command{Use: "program"}
+	var stderr bytes.Buffer
+	if code := exitCode(&stderr, command, errors.New("the disk is full")); code != 1 || stderr.String() != "program: the disk is full\n" {
+		t.Errorf("exit code %d, stderr %q", code, stderr.String())
+	}
+	if code := exitCode(&stderr, command, codedError{errors.New("not all placed")}); code != 3 {
+		t.Errorf("an error that chooses its code exits with %d, want 3", code)
+	}
+}
