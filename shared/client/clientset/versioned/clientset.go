@@ -11,6 +11,8 @@ import (
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
+	nvidiav1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/dynamo/v1alpha1"
+	nvidiav1beta1 "packtree.dev/shared/client/clientset/versioned/typed/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/kai/v1alpha1"
@@ -19,6 +21,8 @@ import (
 
 type Interface interface {
 	Discovery() discovery.DiscoveryInterface
+	NvidiaV1alpha1() nvidiav1alpha1.NvidiaV1alpha1Interface
+	NvidiaV1beta1() nvidiav1beta1.NvidiaV1beta1Interface
 	GroveV1alpha1() grovev1alpha1.GroveV1alpha1Interface
 	SchedulerV1alpha1() schedulerv1alpha1.SchedulerV1alpha1Interface
 	KaiV1alpha1() kaiv1alpha1.KaiV1alpha1Interface
@@ -28,10 +32,22 @@ type Interface interface {
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
+	nvidiaV1alpha1     *nvidiav1alpha1.NvidiaV1alpha1Client
+	nvidiaV1beta1      *nvidiav1beta1.NvidiaV1beta1Client
 	groveV1alpha1      *grovev1alpha1.GroveV1alpha1Client
 	schedulerV1alpha1  *schedulerv1alpha1.SchedulerV1alpha1Client
 	kaiV1alpha1        *kaiv1alpha1.KaiV1alpha1Client
 	schedulingV2alpha2 *schedulingv2alpha2.SchedulingV2alpha2Client
+}
+
+// NvidiaV1alpha1 retrieves the NvidiaV1alpha1Client
+func (c *Clientset) NvidiaV1alpha1() nvidiav1alpha1.NvidiaV1alpha1Interface {
+	return c.nvidiaV1alpha1
+}
+
+// NvidiaV1beta1 retrieves the NvidiaV1beta1Client
+func (c *Clientset) NvidiaV1beta1() nvidiav1beta1.NvidiaV1beta1Interface {
+	return c.nvidiaV1beta1
 }
 
 // GroveV1alpha1 retrieves the GroveV1alpha1Client
@@ -98,6 +114,14 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 
 	var cs Clientset
 	var err error
+	cs.nvidiaV1alpha1, err = nvidiav1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	cs.nvidiaV1beta1, err = nvidiav1beta1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.groveV1alpha1, err = grovev1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -135,6 +159,8 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 // New creates a new Clientset for the given RESTClient.
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
+	cs.nvidiaV1alpha1 = nvidiav1alpha1.New(c)
+	cs.nvidiaV1beta1 = nvidiav1beta1.New(c)
 	cs.groveV1alpha1 = grovev1alpha1.New(c)
 	cs.schedulerV1alpha1 = schedulerv1alpha1.New(c)
 	cs.kaiV1alpha1 = kaiv1alpha1.New(c)

@@ -16,6 +16,7 @@ import (
 	wait "k8s.io/apimachinery/pkg/util/wait"
 	cache "k8s.io/client-go/tools/cache"
 	versioned "packtree.dev/shared/client/clientset/versioned"
+	dynamo "packtree.dev/shared/client/informers/externalversions/dynamo"
 	grove "packtree.dev/shared/client/informers/externalversions/grove"
 	grovescheduler "packtree.dev/shared/client/informers/externalversions/grovescheduler"
 	internalinterfaces "packtree.dev/shared/client/informers/externalversions/internalinterfaces"
@@ -314,10 +315,15 @@ type SharedInformerFactory interface {
 	// client.
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
+	Nvidia() dynamo.Interface
 	Grove() grove.Interface
 	Scheduler() grovescheduler.Interface
 	Kai() kai.Interface
 	Scheduling() scheduling.Interface
+}
+
+func (f *sharedInformerFactory) Nvidia() dynamo.Interface {
+	return dynamo.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Grove() grove.Interface {

@@ -9,6 +9,8 @@ import (
 
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
+	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
+	v1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 	v1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveschedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
@@ -54,6 +56,14 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		// Group=kai.scheduler, Version=v1alpha1
 	case kaiv1alpha1.SchemeGroupVersion.WithResource("topologies"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Kai().V1alpha1().Topologies().Informer()}, nil
+
+		// Group=nvidia.com, Version=v1alpha1
+	case dynamov1alpha1.SchemeGroupVersion.WithResource("dynamographdeployments"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Nvidia().V1alpha1().DynamoGraphDeployments().Informer()}, nil
+
+		// Group=nvidia.com, Version=v1beta1
+	case v1beta1.SchemeGroupVersion.WithResource("dynamographdeployments"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Nvidia().V1beta1().DynamoGraphDeployments().Informer()}, nil
 
 		// Group=scheduler.grove.io, Version=v1alpha1
 	case groveschedulerv1alpha1.SchemeGroupVersion.WithResource("podgangs"):

@@ -12,6 +12,10 @@ import (
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/testing"
 	clientset "packtree.dev/shared/client/clientset/versioned"
+	nvidiav1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/dynamo/v1alpha1"
+	fakenvidiav1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/dynamo/v1alpha1/fake"
+	nvidiav1beta1 "packtree.dev/shared/client/clientset/versioned/typed/dynamo/v1beta1"
+	fakenvidiav1beta1 "packtree.dev/shared/client/clientset/versioned/typed/dynamo/v1beta1/fake"
 	grovev1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/grove/v1alpha1"
 	fakegrovev1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/grove/v1alpha1/fake"
 	schedulerv1alpha1 "packtree.dev/shared/client/clientset/versioned/typed/grovescheduler/v1alpha1"
@@ -86,6 +90,16 @@ var (
 	_ clientset.Interface = &Clientset{}
 	_ testing.FakeClient  = &Clientset{}
 )
+
+// NvidiaV1alpha1 retrieves the NvidiaV1alpha1Client
+func (c *Clientset) NvidiaV1alpha1() nvidiav1alpha1.NvidiaV1alpha1Interface {
+	return &fakenvidiav1alpha1.FakeNvidiaV1alpha1{Fake: &c.Fake}
+}
+
+// NvidiaV1beta1 retrieves the NvidiaV1beta1Client
+func (c *Clientset) NvidiaV1beta1() nvidiav1beta1.NvidiaV1beta1Interface {
+	return &fakenvidiav1beta1.FakeNvidiaV1beta1{Fake: &c.Fake}
+}
 
 // GroveV1alpha1 retrieves the GroveV1alpha1Client
 func (c *Clientset) GroveV1alpha1() grovev1alpha1.GroveV1alpha1Interface {

@@ -10,6 +10,8 @@ import (
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	nvidiav1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
+	nvidiav1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
@@ -20,6 +22,8 @@ var scheme = runtime.NewScheme()
 var codecs = serializer.NewCodecFactory(scheme)
 
 var localSchemeBuilder = runtime.SchemeBuilder{
+	nvidiav1alpha1.AddToScheme,
+	nvidiav1beta1.AddToScheme,
 	grovev1alpha1.AddToScheme,
 	schedulerv1alpha1.AddToScheme,
 	kaiv1alpha1.AddToScheme,

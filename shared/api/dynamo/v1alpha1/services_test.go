@@ -1,0 +1,62 @@
+package v1alpha1_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+)
+
+func TestServicesAreReadAsListOrMap(t *testing.T) {
+	for name, c := range map[string]struct{ written, want string }{
+		"a list keeps its order":    {`[{"name":"B"},{"name":"A"}]`, `[{"name":"B"},{"name":"A"}]`},
+		"a map is sorted by name":   {`{"B":{"replicas":2},"A":null}`, `[{"name":"A"},{"name":"B","replicas":2}]`},
+		"a name may be said twice":  {`{"A":{"name":"A"}}`, `[{"name":"A"}]`},
+		"an empty map is no list":   {`{}`, `[]`},
+		"a pod spec has what it is": {`[{"name":"A","extraPodSpec":{"mainContainer":{"image":"i"}}}]`, ``},
+		"without a main container":  {`[{"name":"A","extraPodSpec":{"hostNetwork":true}}]`, ``},
+		"an image-less extra spec":  {`[{"name":"A","extraPodSpec":{}}]`, ``},
+		"all of it in sidecars":     {`[{"name":"A","extraPodSpec":{"containers":[{"name":"s","resources":{}}]}}]`, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var services v1alpha1.Services
+			if err := json.Unmarshal([]byte(c.written), &services); err != nil {
+				t.Fatal(err)
+			}
+			want := c.want
+			if want == "" {
+				want = c.written
+			}
+			if diff := cmp.Diff(decoded(t, []byte(want)), decoded(t, encoded(t, services))); diff != "" {
+				t.Errorf("read back differently (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAServiceNamedTwiceIsAnError(t *testing.T) {
+	var services v1alpha1.Services
+	if err := json.Unmarshal([]byte(`{"A":{"name":"B"}}`), &services); err == nil {
+		t.Errorf("want an error, got %v", services)
+	}
+}
+
+func encoded(t *testing.T, value any) []byte {
+	t.Helper()
+	written, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written
+}
+
+func decoded(t *testing.T, written []byte) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(written, &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}

@@ -1,0 +1,243 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DynamoGraphDeployment is one inference deployment: its components, how many replicas each has, over how many nodes a
+// replica spans, and how close together its pods have to be.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=dynamographdeployments,scope=Namespaced,shortName=dgd,singular=dynamographdeployment
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether every replica of every component is ready"
+// +kubebuilder:printcolumn:name="Backend",type=string,JSONPath=`.spec.backendFramework`,description="The inference framework that the workers run"
+// +kubebuilder:printcolumn:name="Topology",type=string,JSONPath=`.status.topology`,description="The cluster topology that the constraints refer to; empty where there are none"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type DynamoGraphDeployment struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata. The name starts the names of everything made for the deployment and has to be a DNS
+	// label.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the deployment that is wanted.
+	// +required
+	Spec DynamoGraphDeploymentSpec `json:"spec"`
+	// Status is what stands of it, as last observed.
+	// +optional
+	Status DynamoGraphDeploymentStatus `json:"status,omitempty"`
+}
+
+// DynamoGraphDeploymentList is a list of DynamoGraphDeployments.
+//
+// +kubebuilder:object:root=true
+type DynamoGraphDeploymentList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items are the deployments.
+	// +required
+	Items []DynamoGraphDeployment `json:"items"`
+}
+
+// DynamoGraphDeploymentSpec describes the deployment that is wanted.
+//
+// Unknown fields are kept until admission, which refuses them by name: a misspelt constraint that was dropped in
+// silence would be a deployment that is in silence not packed.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type DynamoGraphDeploymentSpec struct {
+	// Components are the parts of the deployment. Which components there are, and which of them span several nodes,
+	// cannot change after creation. Names are unique without regard to case, since what is made for a component
+	// bears its name in lower case.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=25
+	Components []ComponentSpec `json:"components"`
+	// Env are environment variables for the main container of every component. A variable of the same name on a
+	// component's container wins.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// PVCs are the persistent volume claims that belong to the deployment. A component uses one as a volume of its
+	// pod template.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=25
+	PVCs []PersistentVolumeClaim `json:"pvcs,omitempty"`
+	// BackendFramework is the inference framework that the workers run. It decides which flags the pods of a
+	// multinode component get. Unset means: read from each component's command line. Immutable.
+	// +optional
+	BackendFramework BackendFramework `json:"backendFramework,omitempty"`
+	// Annotations are added to everything that is made for the deployment.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Labels are added to everything that is made for the deployment.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// PriorityClassName is the priority class of the deployment's pods. Unset means the cluster's default.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// Restart asks for the pods to be replaced.
+	// +optional
+	Restart *Restart `json:"restart,omitempty"`
+	// TopologyConstraint packs the whole deployment. It applies to every component; a component may ask for a
+	// narrower domain. Unset means that the deployment as a whole is not constrained. Immutable: to change it, delete
+	// the deployment and create it again.
+	// +optional
+	TopologyConstraint *SpecTopologyConstraint `json:"topologyConstraint,omitempty"`
+}
+
+// BackendFramework is an inference framework.
+//
+// +kubebuilder:validation:Enum=vllm;sglang;trtllm
+type BackendFramework string
+
+// The frameworks whose multinode start-up is known.
+const (
+	BackendFrameworkVLLM   BackendFramework = "vllm"
+	BackendFrameworkSGLang BackendFramework = "sglang"
+	BackendFrameworkTRTLLM BackendFramework = "trtllm"
+)
+
+// ComponentSpec is one part of a deployment: a number of equal replicas, each one pod or, with multinode, one pod on
+// each of several nodes.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type ComponentSpec struct {
+	// Name of the component, unique in the deployment without regard to case. In lower case it is a DNS label.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	Name string `json:"name"`
+	// Type says which defaults the pods get: frontend, worker, prefill, decode, planner, epp, or any other word for a
+	// component that gets none. Unset is such a word too.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Type string `json:"type,omitempty"`
+	// PodTemplate is the pod of the component. Its workload container is named main; further containers run beside it
+	// as they are. What it leaves open of main is filled in after the component's type.
+	// +required
+	PodTemplate corev1.PodTemplateSpec `json:"podTemplate"`
+	// Replicas of the component. Defaults to 1. It may change at any time and scales the component without restarting
+	// it.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int32 `json:"replicas,omitempty"`
+	// MinAvailable is the number of replicas that start together or not at all. Defaults to 1. Immutable.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// Multinode makes each replica a leader and its workers, on as many nodes. Unset means one pod a replica.
+	// Immutable.
+	// +optional
+	Multinode *Multinode `json:"multinode,omitempty"`
+	// SharedMemorySize is the size of the memory-backed volume at /dev/shm of main. Defaults to 8Gi; 0 means no such
+	// volume.
+	// +optional
+	SharedMemorySize *resource.Quantity `json:"sharedMemorySize,omitempty"`
+	// ScalingAdapter, if present, leaves the number of replicas to whoever scales the component: replicas is then the
+	// number to start with, and later changes of it have no effect.
+	// +optional
+	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
+	// TopologyConstraint packs each replica of the component. It may be set with or without a constraint on the whole
+	// deployment, and may not be broader than that. Unset means that the deployment's constraint is the only one.
+	// Immutable: to change it, delete the deployment and create it again.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+}
+
+// Multinode spreads a replica over nodes.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Multinode struct {
+	// NodeCount is the number of pods of one replica: one leader and NodeCount-1 workers. Immutable.
+	// +required
+	// +kubebuilder:validation:Minimum=2
+	NodeCount int32 `json:"nodeCount"`
+}
+
+// ScalingAdapter marks a component whose replicas are scaled from outside.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type ScalingAdapter struct{}
+
+// PersistentVolumeClaim is a claim that belongs to a deployment.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+// +kubebuilder:validation:XValidation:rule="!has(self.create) || !self.create || has(self.size)",message="size is required when create is true",fieldPath=".size",reason=FieldValueRequired
+type PersistentVolumeClaim struct {
+	// Name of the claim, in the deployment's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Create says whether the claim is made for the deployment, and deleted with it. Defaults to false: the claim
+	// exists already and is left alone.
+	// +optional
+	Create *bool `json:"create,omitempty"`
+	// StorageClass of a claim that is created. Unset means the cluster's default class.
+	// +optional
+	StorageClass string `json:"storageClass,omitempty"`
+	// Size of a claim that is created.
+	// +optional
+	Size *resource.Quantity `json:"size,omitempty"`
+	// VolumeAccessMode of a claim that is created. Defaults to ReadWriteOnce.
+	// +optional
+	// +kubebuilder:validation:Enum=ReadWriteOnce;ReadOnlyMany;ReadWriteMany;ReadWriteOncePod
+	VolumeAccessMode corev1.PersistentVolumeAccessMode `json:"volumeAccessMode,omitempty"`
+}
+
+// Restart replaces the pods of a deployment each time that its id changes.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Restart struct {
+	// ID names this restart. A value that was not seen before starts one.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ID string `json:"id"`
+	// Strategy says in which order the components restart. Unset means one after the other in the order of the spec.
+	// +optional
+	Strategy *RestartStrategy `json:"strategy,omitempty"`
+}
+
+// RestartStrategy orders a restart.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+// +kubebuilder:validation:XValidation:rule="!has(self.order) || !has(self.type) || self.type == 'Sequential'",message="order has a meaning only for type Sequential",fieldPath=".order"
+type RestartStrategy struct {
+	// Type is Sequential, which restarts a component once the one before it is ready again, or Parallel, which
+	// restarts all at once. Defaults to Sequential.
+	// +optional
+	// +kubebuilder:default=Sequential
+	Type RestartStrategyType `json:"type,omitempty"`
+	// Order names every component once, the first to restart first. Unset means the order of the spec.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=25
+	Order []string `json:"order,omitempty"`
+}
+
+// RestartStrategyType is a way to order a restart.
+//
+// +kubebuilder:validation:Enum=Sequential;Parallel
+type RestartStrategyType string
+
+// The ways to order a restart.
+const (
+	RestartStrategySequential RestartStrategyType = "Sequential"
+	RestartStrategyParallel   RestartStrategyType = "Parallel"
+)

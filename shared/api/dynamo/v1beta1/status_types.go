@@ -1,0 +1,140 @@
+package v1beta1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// DynamoGraphDeploymentStatus is what stands of a deployment.
+type DynamoGraphDeploymentStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// State sums the deployment up in one word. The conditions say why.
+	// +optional
+	State DeploymentState `json:"state,omitempty"`
+	// Conditions are Ready and, where the deployment has a topology constraint, TopologyConstraintsEnforced.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Services says how many replicas of each component stand, by the component's name.
+	// +optional
+	Services map[string]ServiceReplicaStatus `json:"services,omitempty"`
+	// Topology is the name of the cluster topology that the constraints refer to. Empty where there are none.
+	// +optional
+	Topology string `json:"topology,omitempty"`
+	// Restart says how far the last restart has come. Unset until one was asked for.
+	// +optional
+	Restart *RestartStatus `json:"restart,omitempty"`
+}
+
+// DeploymentState is the state of a deployment in one word.
+//
+// +kubebuilder:validation:Enum=initializing;pending;successful;failed
+type DeploymentState string
+
+// The states of a deployment.
+const (
+	// StateInitializing means that nothing of the deployment was observed yet.
+	StateInitializing DeploymentState = "initializing"
+	// StatePending means that replicas are not ready, and may become so without anybody's doing.
+	StatePending DeploymentState = "pending"
+	// StateSuccessful means that every replica is ready.
+	StateSuccessful DeploymentState = "successful"
+	// StateFailed means that the deployment could not be carried out as it is written. Ready says what to change.
+	StateFailed DeploymentState = "failed"
+)
+
+// ServiceReplicaStatus is how many replicas of a component stand.
+type ServiceReplicaStatus struct {
+	// ComponentKind is the kind of the object that scales the component.
+	// +required
+	ComponentKind string `json:"componentKind"`
+	// ComponentName is the name of that object, in the deployment's namespace.
+	// +required
+	ComponentName string `json:"componentName"`
+	// Replicas that exist. A replica of a multinode component is all its pods.
+	// +required
+	Replicas int32 `json:"replicas"`
+	// ReadyReplicas are the replicas that are ready to serve.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// ScheduledReplicas are the replicas whose pods have nodes.
+	// +optional
+	ScheduledReplicas int32 `json:"scheduledReplicas"`
+	// UpdatedReplicas are the replicas that run the newest template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+}
+
+// RestartStatus is how far a restart has come.
+type RestartStatus struct {
+	// ObservedID is the id of the last restart that was begun.
+	// +optional
+	ObservedID string `json:"observedID,omitempty"`
+	// Phase is Restarting until every component is ready again, then Completed.
+	// +optional
+	Phase RestartPhase `json:"phase,omitempty"`
+	// Restarted names the components whose restart was begun, in the order in which that happened.
+	// +optional
+	// +listType=atomic
+	Restarted []string `json:"restarted,omitempty"`
+}
+
+// RestartPhase is the phase of a restart.
+//
+// +kubebuilder:validation:Enum=Restarting;Completed
+type RestartPhase string
+
+// The phases of a restart.
+const (
+	RestartPhaseRestarting RestartPhase = "Restarting"
+	RestartPhaseCompleted  RestartPhase = "Completed"
+)
+
+// The condition types of a deployment.
+const (
+	// ConditionReady is True while every replica of every component is ready.
+	ConditionReady = "Ready"
+	// ConditionTopologyConstraintsEnforced is True while every domain that a constraint names is a level of the
+	// cluster's topology. It is absent on a deployment without constraints.
+	ConditionTopologyConstraintsEnforced = "TopologyConstraintsEnforced"
+)
+
+// The reasons of the Ready condition.
+const (
+	// ReasonAllServicesReady means that every replica of every component is ready.
+	ReasonAllServicesReady = "AllServicesReady"
+	// ReasonServicesNotReady means that some replicas are not ready. The message names their components and, where the
+	// scheduler has judged, why they wait.
+	ReasonServicesNotReady = "ServicesNotReady"
+	// ReasonNotYetObserved means that what was made for the deployment has not been looked at yet.
+	ReasonNotYetObserved = "NotYetObserved"
+	// ReasonTranslationFailed means that the deployment cannot be carried out as it is written.
+	ReasonTranslationFailed = "TranslationFailed"
+	// ReasonNameTaken means that an object that the deployment needs exists and belongs to somebody else.
+	ReasonNameTaken = "NameTaken"
+	// ReasonRejected means that the cluster refused an object that the deployment needs.
+	ReasonRejected = "Rejected"
+)
+
+// The reasons of the TopologyConstraintsEnforced condition.
+const (
+	// ReasonAllTopologyLevelsAvailable means that the constraints are enforced.
+	ReasonAllTopologyLevelsAvailable = "AllTopologyLevelsAvailable"
+	// ReasonTopologyLevelsUnavailable means that a level that a constraint needs is no longer part of the cluster's
+	// topology, and that the constraint is therefore not enforced.
+	ReasonTopologyLevelsUnavailable = "TopologyLevelsUnavailable"
+	// ReasonTopologyDefinitionNotFound means that the cluster's topology is gone, and that no constraint is enforced.
+	ReasonTopologyDefinitionNotFound = "TopologyDefinitionNotFound"
+	// ReasonTopologyNotYetJudged means that it is not known yet whether the constraints are enforced.
+	ReasonTopologyNotYetJudged = "NotYetJudged"
+)
+
+// The reasons of events about topology constraints.
+const (
+	// EventTopologyConstraintsApplied is recorded when the constraints were first put to work.
+	EventTopologyConstraintsApplied = "TopologyConstraintsApplied"
+	// EventTopologyConstraintsLost is recorded when the constraints stop being enforced.
+	EventTopologyConstraintsLost = "TopologyConstraintsNotEnforced"
+	// EventTopologyConstraintsRestored is recorded when the constraints are enforced again.
+	EventTopologyConstraintsRestored = "TopologyConstraintsEnforced"
+)
