@@ -1,0 +1,136 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// tool is a program that a `tool` line of go.mod names.
+type tool struct {
+	name string // of the binary
+	pkg  string // import path
+}
+
+// pins is what go.mod fixes: the tools, and the version of every module.
+type pins struct {
+	tools    []tool
+	versions map[string]string
+}
+
+// readPins reads the `tool` and `require` lines of a go.mod that `go mod tidy` wrote.
+func readPins(file string) (pins, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return pins{}, err
+	}
+	return parsePins(string(text)), nil
+}
+
+func parsePins(text string) pins {
+	p := pins{versions: map[string]string{}}
+	block := ""
+	for line := range strings.Lines(text) {
+		code, _, _ := strings.Cut(line, "//")
+		words := strings.Fields(code)
+		switch {
+		case len(words) == 0:
+			continue
+		case len(words) == 2 && words[1] == "(":
+			block = words[0]
+			continue
+		case words[0] == ")":
+			block = ""
+			continue
+		case block != "":
+			words = append([]string{block}, words...)
+		}
+		switch {
+		case words[0] == "tool" && len(words) == 2:
+			p.tools = append(p.tools, tool{name: binaryName(words[1]), pkg: words[1]})
+		case words[0] == "require" && len(words) == 3:
+			p.versions[words[1]] = words[2]
+		}
+	}
+	return p
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// binaryName is the last element of the import path, as `go build` has it. etcd's main package is its server module.
+func binaryName(pkg string) string {
+	name := path.Base(pkg)
+	if majorVersion.MatchString(name) {
+		name = path.Base(path.Dir(pkg))
+	}
+	if strings.HasPrefix(pkg, "go.etcd.io/etcd/server") {
+		return "etcd"
+	}
+	return name
+}
+
+// version is the version of the module that holds the package.
+func (p pins) version(pkg string) string {
+	for module := pkg; module != "."; module = path.Dir(module) {
+		if version, ok := p.versions[module]; ok {
+			return version
+		}
+	}
+	return ""
+}
+
+// ldflags strip the binary and stamp it as its own release build would: from the module cache, Kubernetes calls itself
+// v0.0.0-master, which clients then compare with, and helm takes the cluster that it renders for to be v1.20.
+func ldflags(t tool, pins pins) string {
+	kubernetes := pins.version("k8s.io/kubernetes")
+	release := strings.SplitN(strings.TrimPrefix(kubernetes, "v"), ".", 3)
+	flags := []string{"-s", "-w"}
+	stamp := func(variable, value string) {
+		flags = append(flags, fmt.Sprintf("-X %s=%s", variable, value))
+	}
+	switch {
+	case len(release) != 3:
+	case strings.HasPrefix(t.pkg, "k8s.io/kubernetes/"):
+		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+			stamp(pkg+".gitVersion", kubernetes)
+			stamp(pkg+".gitMajor", release[0])
+			stamp(pkg+".gitMinor", release[1])
+			stamp(pkg+".gitCommit", "unknown")
+			stamp(pkg+".gitTreeState", "clean")
+		}
+	case strings.HasPrefix(t.pkg, "helm.sh/helm/"):
+		stamp("helm.sh/helm/v3/internal/version.version", pins.version(t.pkg))
+		for _, pkg := range []string{"helm.sh/helm/v3/pkg/chartutil", "helm.sh/helm/v3/pkg/lint/rules"} {
+			stamp(pkg+".k8sVersionMajor", release[0])
+			stamp(pkg+".k8sVersionMinor", release[1])
+		}
+	}
+	return strings.Join(flags, " ")
+}
+
+// current says whether the binary exists and was made by this Go, with these flags, of the pinned versions alone. Go
+// writes all of that into every binary, so there is no stamp file that could disagree with it.
+func current(binary string, pins pins, ldflags string) bool {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil || info.GoVersion != runtime.Version() {
+		return false
+	}
+	if pins.versions[info.Main.Path] != info.Main.Version {
+		return false
+	}
+	for _, dependency := range info.Deps {
+		if pins.versions[dependency.Path] != dependency.Version {
+			return false
+		}
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "-ldflags" {
+			return setting.Value == ldflags
+		}
+	}
+	return false
+}
