@@ -1,0 +1,106 @@
+// Package examples gives the demo and the suites the manifests of docs/examples.
+package examples
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"packtree.dev/shared/manifests"
+)
+
+// Files of docs/examples that play a part of their own.
+const (
+	// Nodes is the cluster that all examples fit into together.
+	Nodes = "nodes.yaml"
+	// DefaultTopology is the ClusterTopology that grove-operator makes by itself in a cluster.
+	DefaultTopology = "clustertopology.yaml"
+	// CannotFit is the deployment that is accepted and never runs.
+	CannotFit = "dgd-cannot-fit.yaml"
+)
+
+// Example is one file with a workload.
+type Example struct {
+	// Name is the file's name without its extension.
+	Name string
+	// File is the whole path.
+	File string
+	// Objects are what the file says, in its order.
+	Objects []*unstructured.Unstructured
+	// Fits is false for the example that is to stay pending.
+	Fits bool
+}
+
+// Directory finds docs/examples from the working directory upward.
+func Directory() (string, error) {
+	directory, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding docs/examples: %w", err)
+	}
+	for {
+		candidate := filepath.Join(directory, "docs", "examples")
+		if _, err := os.Stat(filepath.Join(candidate, Nodes)); err == nil {
+			return candidate, nil
+		}
+		parent := filepath.Dir(directory)
+		if parent == directory {
+			return "", errors.New("no docs/examples here or above: run inside the repository")
+		}
+		directory = parent
+	}
+}
+
+// Load reads every example with its objects in the given namespace, sorted by name and the one that cannot fit last: it is
+// to find what the others leave.
+func Load(directory, namespace string) ([]Example, error) {
+	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("listing examples: %w", err)
+	}
+	var fitting, others []Example
+	for _, file := range files {
+		base := filepath.Base(file)
+		if base == Nodes || base == DefaultTopology {
+			continue
+		}
+		objects, err := Objects(file, namespace)
+		if err != nil {
+			return nil, err
+		}
+		example := Example{Name: strings.TrimSuffix(base, ".yaml"), File: file, Objects: objects, Fits: base != CannotFit}
+		if example.Fits {
+			fitting = append(fitting, example)
+		} else {
+			others = append(others, example)
+		}
+	}
+	return append(fitting, others...), nil
+}
+
+// clusterScoped are the kinds in the examples that have no namespace.
+var clusterScoped = []string{"Node", "ClusterTopology", "Topology", "PriorityClass"}
+
+// Objects reads one file. Namespaced objects that name no namespace get the given one.
+func Objects(file, namespace string) ([]*unstructured.Unstructured, error) {
+	documents, findings := manifests.Read([]string{file}, nil)
+	var wrong []error
+	for _, finding := range findings {
+		wrong = append(wrong, errors.New(finding.String()))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, document := range documents {
+		if document.Object.GetNamespace() == "" && !slices.Contains(clusterScoped, document.Object.GetKind()) {
+			document.Object.SetNamespace(namespace)
+		}
+		objects = append(objects, document.Object)
+	}
+	return objects, nil
+}

@@ -1,0 +1,144 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Workload is what a user asked for in one object.
+type Workload struct {
+	// Object is the object, as in "PodCliqueSet default/name".
+	Object string
+	// Pods is how many pods it stands for when all of it runs.
+	Pods int
+	// Owns tells the workload's pods from all others.
+	Owns func(*corev1.Pod) bool
+	// Claims are its topology constraints, outer ones first.
+	Claims []Claim
+}
+
+// Claim is one constraint on one group of pods: they stand in one domain of a level.
+type Claim struct {
+	// Group is the part of the workload that is meant, in the user's words; empty for all of it.
+	Group string
+	// Level is where the pods are to be together.
+	Level Level
+	// Preferred claims ask for as few domains as possible, and are never broken.
+	Preferred bool
+	// Pods is how many pods the group has.
+	Pods int
+	// Selects tells the group's pods from all others.
+	Selects func(*corev1.Pod) bool
+}
+
+// Finding is how a claim turned out.
+type Finding struct {
+	Claim
+	// Object is the workload's.
+	Object string
+	// Domains are those in which the group's pods stand, sorted.
+	Domains []string
+	// Bound is how many of its pods have a node.
+	Bound int
+	// Outside are bound pods whose node has no domain at the level.
+	Outside []string
+}
+
+// Held is whether every pod of the group is bound, and all of them stand in one domain unless that was only preferred.
+func (f Finding) Held() bool {
+	if f.Bound != f.Pods {
+		return false
+	}
+	return f.Preferred || len(f.Domains) == 1 && len(f.Outside) == 0
+}
+
+// String is the finding in one line.
+func (f Finding) String() string {
+	name := f.Object
+	if f.Group != "" {
+		name += ", " + f.Group
+	}
+	wish := "one " + f.Level.Called
+	if f.Preferred {
+		wish = "few of " + f.Level.Called
+	}
+	line := fmt.Sprintf("%s: %s: %d of %d pods in %s", name, wish, f.Bound, f.Pods, strings.Join(f.Domains, ", "))
+	if len(f.Domains) == 0 {
+		line = fmt.Sprintf("%s: %s: %d of %d pods bound, none in a domain", name, wish, f.Bound, f.Pods)
+	}
+	if len(f.Outside) > 0 {
+		line += "; outside of every domain: " + strings.Join(f.Outside, ", ")
+	}
+	return line
+}
+
+// Judge compares the workload's claims with where pods stand.
+func (w Workload) Judge(pods []corev1.Pod, nodes []corev1.Node) []Finding {
+	byName := map[string]*corev1.Node{}
+	for i := range nodes {
+		byName[nodes[i].Name] = &nodes[i]
+	}
+	var findings []Finding
+	for _, claim := range w.Claims {
+		finding := claim.judge(pods, byName)
+		finding.Object = w.Object
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+func (c Claim) judge(pods []corev1.Pod, nodes map[string]*corev1.Node) Finding {
+	finding := Finding{Claim: c}
+	domains := map[string]bool{}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || !c.Selects(pod) {
+			continue
+		}
+		finding.Bound++
+		domain, labelled := "", false
+		if node, exists := nodes[pod.Spec.NodeName]; exists {
+			domain, labelled = c.Level.Domain(node)
+		}
+		if !labelled {
+			finding.Outside = append(finding.Outside, pod.Name+" on "+pod.Spec.NodeName)
+			continue
+		}
+		domains[domain] = true
+	}
+	for domain := range domains {
+		finding.Domains = append(finding.Domains, domain)
+	}
+	slices.Sort(finding.Domains)
+	slices.Sort(finding.Outside)
+	return finding
+}
+
+// Running is how many of the workload's pods run.
+func (w Workload) Running(pods []corev1.Pod) int {
+	running := 0
+	for i := range pods {
+		if w.Owns(&pods[i]) && pods[i].Status.Phase == corev1.PodRunning && pods[i].DeletionTimestamp == nil {
+			running++
+		}
+	}
+	return running
+}
+
+// labelled selects pods in a namespace by label values; an empty value stands for a label that is absent.
+func labelled(namespace string, values map[string]string) func(*corev1.Pod) bool {
+	return func(pod *corev1.Pod) bool {
+		if pod.Namespace != namespace {
+			return false
+		}
+		for key, value := range values {
+			if pod.Labels[key] != value {
+				return false
+			}
+		}
+		return true
+	}
+}

@@ -1,0 +1,217 @@
+package placement_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"packtree.dev/e2e/examples"
+	"packtree.dev/e2e/placement"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+)
+
+// claimLines are the claims of an example, as "group: level of pods".
+func claimLines(workload placement.Workload) []string {
+	var lines []string
+	for _, claim := range workload.Claims {
+		wish := "one "
+		if claim.Preferred {
+			wish = "few "
+		}
+		lines = append(lines, claim.Group+": "+wish+claim.Level.Called)
+	}
+	return lines
+}
+
+func TestRead(t *testing.T) {
+	type read struct {
+		Pods   int
+		Claims []string
+	}
+	for name, want := range map[string]read{
+		"dgd-zone":  {Pods: 5, Claims: []string{": one zone"}},
+		"dgd-block": {Pods: 11, Claims: []string{": one zone", "Decode 0: one block", "Decode 1: one block"}},
+		"dgd-rack":  {Pods: 13, Claims: []string{"Decode 0: one rack", "Decode 1: one rack", "Prefill 0: one rack"}},
+		"job-topology-aware": {Pods: 8, Claims: []string{
+			": one topology.kubernetes.io/zone", ": few topology.packtree.dev/rack",
+		}},
+		"podgroup-sample2": {Pods: 9, Claims: []string{
+			": one topology/zone", "workers: one topology/block", "prefill: one topology/rack", "decode: one topology/rack",
+		}},
+		"podcliqueset-hierarchical-inference": {Pods: 36, Claims: []string{
+			"replica 0: one zone",
+			"replica 0 prefill 0: one block", "replica 0 prefill 0 p-leader: one host",
+			"replica 0 prefill 1: one block", "replica 0 prefill 1 p-leader: one host",
+			"replica 0 prefill 2: one block", "replica 0 prefill 2 p-leader: one host",
+			"replica 1: one zone",
+			"replica 1 prefill 0: one block", "replica 1 prefill 0 p-leader: one host",
+			"replica 1 prefill 1: one block", "replica 1 prefill 1 p-leader: one host",
+			"replica 1 prefill 2: one block", "replica 1 prefill 2 p-leader: one host",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			workload := readExample(t, name)
+			got := read{Pods: workload.Pods, Claims: claimLines(workload)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("claims (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	nodes := []corev1.Node{
+		node("a1", map[string]string{"zone": "a", "rack": "1"}),
+		node("a2", map[string]string{"zone": "a", "rack": "1"}),
+		node("b1", map[string]string{"zone": "b", "rack": "1"}),
+		node("a-rackless", map[string]string{"zone": "a"}),
+		node("rack-without-zone", map[string]string{"rack": "1"}),
+	}
+	type verdict struct {
+		Held    bool
+		Domains []string
+		Outside int
+	}
+	for name, test := range map[string]struct {
+		on        []string
+		preferred bool
+		want      verdict
+	}{
+		"pods in one rack hold":                                     {on: []string{"a1", "a2"}, want: verdict{Held: true, Domains: []string{"a/1"}}},
+		"two racks of one name in two zones are two":                {on: []string{"a1", "b1"}, want: verdict{Domains: []string{"a/1", "b/1"}}},
+		"a node without the level's label is in no domain":          {on: []string{"a1", "a-rackless"}, want: verdict{Domains: []string{"a/1"}, Outside: 1}},
+		"a node without the label of a level above is in no domain": {on: []string{"rack-without-zone", "rack-without-zone"}, want: verdict{Outside: 2}},
+		"a pod that is not bound breaks the claim":                  {on: []string{"a1", ""}, want: verdict{Domains: []string{"a/1"}}},
+		"a pod too few breaks the claim":                            {on: []string{"a1"}, want: verdict{Domains: []string{"a/1"}}},
+		"a preferred level may be spread":                           {on: []string{"a1", "b1"}, preferred: true, want: verdict{Held: true, Domains: []string{"a/1", "b/1"}}},
+		"a preferred level still wants every pod bound":             {on: []string{"a1", ""}, preferred: true, want: verdict{Domains: []string{"a/1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			workload := placement.Workload{Claims: []placement.Claim{{
+				Level: placement.Level{Called: "rack", Path: []string{"zone", "rack"}}, Preferred: test.preferred, Pods: 2,
+				Selects: func(pod *corev1.Pod) bool { return pod.Labels["mine"] == "yes" },
+			}}}
+			pods := []corev1.Pod{pod("foreign", "b1", map[string]string{"mine": "no"})}
+			for i, on := range test.on {
+				pods = append(pods, pod("mine-"+string(rune('a'+i)), on, map[string]string{"mine": "yes"}))
+			}
+			finding := workload.Judge(pods, nodes)[0]
+			got := verdict{Held: finding.Held(), Domains: finding.Domains, Outside: len(finding.Outside)}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s\nverdict (-want +got):\n%s", finding, diff)
+			}
+		})
+	}
+}
+
+// The claims of a real set must see the pods that the operator labels, and no others.
+func TestClaimsSelectTheGroupsPods(t *testing.T) {
+	workload := readExample(t, "podcliqueset-disaggregated-inference")
+	labels := map[string]string{
+		grovev1alpha1.LabelPartOf:                            "disaggregated-inference",
+		grovev1alpha1.LabelPodCliqueSetReplicaIndex:          "0",
+		grovev1alpha1.LabelPodCliqueScalingGroup:             "disaggregated-inference-0-decode",
+		grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: "1",
+		grovev1alpha1.LabelPodClique:                         "disaggregated-inference-0-decode-1-d-worker",
+		grovev1alpha1.LabelBasePodGang:                       "disaggregated-inference-0",
+	}
+	scaled := pod("scaled", "n", labels)
+	scaled.Namespace = "default"
+	var selecting []string
+	for _, claim := range workload.Claims {
+		if claim.Selects(&scaled) {
+			selecting = append(selecting, claim.Group)
+		}
+	}
+	want := []string{"replica 0 decode 1", "replica 0 decode 1 d-worker"}
+	if diff := cmp.Diff(want, selecting); diff != "" {
+		t.Errorf("claims on a pod of a scaled gang (-want +got):\n%s", diff)
+	}
+}
+
+func TestDraw(t *testing.T) {
+	nodes := []corev1.Node{
+		node("n-1", map[string]string{"zone": "zone-a", "rack": "r1"}),
+		node("n-2", map[string]string{"zone": "zone-a", "rack": "r1"}),
+		node("n-4", map[string]string{"zone": "zone-a", "rack": "r1"}),
+		node("lone", map[string]string{"zone": "zone-a"}),
+		node("nowhere", nil),
+	}
+	pods := []corev1.Pod{
+		pod("x-1", "n-1", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
+		pod("x-2", "n-2", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
+		pod("x-3", "n-4", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
+		pod("free", "nowhere", nil),
+		pod("pending", "", nil),
+	}
+	var out strings.Builder
+	drawing := placement.Drawing{Topology: placement.Topology{Keys: []string{"zone", "rack"}, Domains: []string{"zone", "rack"}}}
+	if err := drawing.Draw(&out, nodes, pods); err != nil {
+		t.Fatal(err)
+	}
+	want := `zone-a  4 nodes
+└─ rack r1  3 nodes
+   └─ x  3 pods on n-1…2, n-4
+(no domain)  1 node
+└─ free  1 pod on nowhere
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+func node(name string, labels map[string]string) corev1.Node {
+	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+func pod(name, on string, labels map[string]string) corev1.Pod {
+	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.PodSpec{NodeName: on}}
+}
+
+// readExample reads the last workload of an example with the topologies that the examples bring.
+func readExample(t *testing.T, name string) placement.Workload {
+	t.Helper()
+	directory, err := examples.Directory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaultTopology, err := examples.Objects(filepath.Join(directory, examples.DefaultTopology), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := examples.Objects(filepath.Join(directory, name+".yaml"), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topologies, found := placement.Topologies{}, placement.Workload{}
+	for _, object := range append(defaultTopology, objects...) {
+		switch object.GetKind() {
+		case "ClusterTopology":
+			var topology grovev1alpha1.ClusterTopology
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &topology); err != nil {
+				t.Fatal(err)
+			}
+			topologies.AddClusterTopology(&topology)
+		case "Topology":
+			var topology kaiv1alpha1.Topology
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &topology); err != nil {
+				t.Fatal(err)
+			}
+			topologies.AddTopology(&topology)
+		}
+		workload, is, err := placement.Read(object, topologies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is {
+			found = workload
+		}
+	}
+	return found
+}

@@ -1,0 +1,82 @@
+package placement
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Where a pod names its PodGroup and its leaf of the tree.
+const (
+	podGroupAnnotation = "pod-group-name"
+	subGroupLabel      = "kai.scheduler/subgroup-name"
+)
+
+// readPodGroup takes the minima for the sizes of the groups: a PodGroup does not say how many pods there are beyond them.
+func readPodGroup(group *schedulingv2alpha2.PodGroup, topologies Topologies) (Workload, error) {
+	owns := func(pod *corev1.Pod) bool {
+		return pod.Namespace == group.Namespace && pod.Annotations[podGroupAnnotation] == group.Name
+	}
+	workload := Workload{Pods: membersBelow(group, ""), Owns: owns}
+	claims, err := podGroupClaims(topologies, "", group.Spec.TopologyConstraint, workload.Pods, owns)
+	if err != nil {
+		return Workload{}, err
+	}
+	workload.Claims = claims
+	for _, subGroup := range group.Spec.SubGroups {
+		leaves := leavesBelow(group, subGroup.Name)
+		claims, err := podGroupClaims(topologies, subGroup.Name, subGroup.TopologyConstraint, membersBelow(group, subGroup.Name),
+			func(pod *corev1.Pod) bool { return owns(pod) && slices.Contains(leaves, pod.Labels[subGroupLabel]) })
+		if err != nil {
+			return Workload{}, err
+		}
+		workload.Claims = append(workload.Claims, claims...)
+	}
+	return workload, nil
+}
+
+func podGroupClaims(topologies Topologies, group string, constraint *schedulingv2alpha2.TopologyConstraint, pods int,
+	selects func(*corev1.Pod) bool,
+) ([]Claim, error) {
+	if constraint == nil {
+		return nil, nil
+	}
+	return claimsOf(topologies, constraint.Topology, group, constraint.RequiredTopologyLevel,
+		constraint.PreferredTopologyLevel, pods, selects)
+}
+
+// leavesBelow are the leaves of the tree under a group; a leaf is its own.
+func leavesBelow(group *schedulingv2alpha2.PodGroup, name string) []string {
+	var leaves []string
+	for _, child := range group.Spec.SubGroups {
+		if parentOf(child) == name {
+			leaves = append(leaves, leavesBelow(group, child.Name)...)
+		}
+	}
+	if leaves == nil {
+		return []string{name}
+	}
+	return leaves
+}
+
+func membersBelow(group *schedulingv2alpha2.PodGroup, name string) int {
+	if len(group.Spec.SubGroups) == 0 {
+		return valueOr(group.Spec.MinMember, 1)
+	}
+	leaves, members := leavesBelow(group, name), 0
+	for _, subGroup := range group.Spec.SubGroups {
+		if slices.Contains(leaves, subGroup.Name) {
+			members += valueOr(subGroup.MinMember, 1)
+		}
+	}
+	return members
+}
+
+func parentOf(group schedulingv2alpha2.SubGroup) string {
+	if group.Parent == nil {
+		return ""
+	}
+	return *group.Parent
+}
