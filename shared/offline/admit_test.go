@@ -72,7 +72,7 @@ func TestAdmitAsksTheWebhook(t *testing.T) {
 		Default: func(topology *grovev1alpha1.ClusterTopology) {
 			topology.Spec.Levels = []grovev1alpha1.TopologyLevel{{Domain: "rack", Key: "example.com/rack"}}
 		},
-		Validate: func(topology *grovev1alpha1.ClusterTopology) ([]string, field.ErrorList) {
+		Validate: func(_ *grovev1alpha1.ClusterTopology) ([]string, field.ErrorList) {
 			return []string{"is odd"}, field.ErrorList{field.Invalid(field.NewPath("spec"), "x", "is wrong")}
 		},
 	}
