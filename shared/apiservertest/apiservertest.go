@@ -1,4 +1,4 @@
-// Package apiservertest gives a test a real kube-apiserver and etcd with all our CRDs installed.
+// Package apiservertest gives a test a real kube-apiserver and etcd, with all our CRDs installed or none.
 package apiservertest
 
 import (
@@ -26,19 +26,27 @@ type Cluster struct {
 //
 // The programs come from KUBEBUILDER_ASSETS or else from bin/tools of this repository, where `make tools` puts them.
 func Start(webhooks envtest.WebhookInstallOptions) (*Cluster, error) {
-	assets, err := assetsDirectory()
-	if err != nil {
-		return nil, err
-	}
 	all, err := definitions.All()
 	if err != nil {
 		return nil, err
 	}
-	environment := &envtest.Environment{
-		BinaryAssetsDirectory: assets,
+	return start(&envtest.Environment{
 		CRDInstallOptions:     envtest.CRDInstallOptions{CRDs: all},
 		WebhookInstallOptions: webhooks,
+	})
+}
+
+// StartEmpty is Start without CRDs, for a test that installs them itself.
+func StartEmpty() (*Cluster, error) {
+	return start(&envtest.Environment{})
+}
+
+func start(environment *envtest.Environment) (*Cluster, error) {
+	assets, err := assetsDirectory()
+	if err != nil {
+		return nil, err
 	}
+	environment.BinaryAssetsDirectory = assets
 	config, err := environment.Start()
 	if err != nil {
 		return nil, fmt.Errorf("starting API server: %w", errors.Join(err, environment.Stop()))
