@@ -1,0 +1,169 @@
+package charts_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/shared/apiservertest"
+)
+
+const namespace = "packtree-system"
+
+// installation is a chart on an API server of its own.
+type installation struct {
+	client     client.Client
+	kubeconfig string
+	chart      string
+}
+
+// TestInstall walks each chart, by itself and without network, through what a user does with it.
+func TestInstall(t *testing.T) {
+	for chart, want := range charts {
+		t.Run(chart, func(t *testing.T) {
+			installed := install(t, chart)
+			installed.deployments(t, want.deployments)
+			installed.definitions(t, want.definitions)
+			installed.upgrade(t)
+			mustHelm(t, installed.kubeconfig, "uninstall", chart, "--namespace", namespace)
+			// Uninstalling must not delete the users' objects, which go with their CRDs.
+			installed.definitions(t, want.definitions)
+		})
+	}
+}
+
+func install(t *testing.T, chart string) installation {
+	t.Helper()
+	cluster, err := apiservertest.StartEmpty()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, cluster.Environment.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader, err := client.New(cluster.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := reader.Create(t.Context(), restricted); err != nil {
+		t.Fatal(err)
+	}
+	mustHelm(t, kubeconfig, "install", chart, chartPath(t, chart), "--namespace", namespace)
+	return installation{client: reader, kubeconfig: kubeconfig, chart: chart}
+}
+
+// deployments checks what runs: names, service accounts, and that a namespace with restricted pod security takes the pods.
+func (i installation) deployments(t *testing.T, want []string) {
+	t.Helper()
+	var found appsv1.DeploymentList
+	if err := i.client.List(t.Context(), &found, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, deployment := range found.Items {
+		names = append(names, deployment.Name)
+		template := deployment.Spec.Template
+		if template.Spec.ServiceAccountName != deployment.Name || template.Spec.Containers[0].Name != deployment.Name {
+			t.Errorf("Deployment %s: service account %q and container %q must have its name", deployment.Name,
+				template.Spec.ServiceAccountName, template.Spec.Containers[0].Name)
+		}
+		var account corev1.ServiceAccount
+		if err := i.client.Get(t.Context(), client.ObjectKeyFromObject(&deployment), &account); err != nil {
+			t.Errorf("service account of %s: %v", deployment.Name, err)
+		}
+		i.takesPod(t, deployment)
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("Deployments (-want +got):\n%s", diff)
+	}
+}
+
+func (i installation) takesPod(t *testing.T, deployment appsv1.Deployment) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: deployment.Name + "-trial", Namespace: namespace, Labels: deployment.Spec.Template.Labels},
+		Spec:       deployment.Spec.Template.Spec,
+	}
+	if err := i.client.Create(t.Context(), pod, client.DryRunAll); err != nil {
+		t.Errorf("a pod of Deployment %s is not admitted: %v", deployment.Name, err)
+	}
+}
+
+func (i installation) definitions(t *testing.T, want []string) {
+	t.Helper()
+	var found apiextensionsv1.CustomResourceDefinitionList
+	if err := i.client.List(t.Context(), &found); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, definition := range found.Items {
+		names = append(names, definition.Name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("CRDs (-want +got):\n%s", diff)
+	}
+}
+
+// upgrade checks that an upgrade leaves the certificates that the programs wrote.
+func (i installation) upgrade(t *testing.T) {
+	t.Helper()
+	filled := i.fillSecrets(t.Context(), t)
+	mustHelm(t, i.kubeconfig, "upgrade", i.chart, chartPath(t, i.chart), "--namespace", namespace)
+	for _, key := range filled {
+		var secret corev1.Secret
+		if err := i.client.Get(t.Context(), key, &secret); err != nil {
+			t.Fatal(err)
+		}
+		if string(secret.Data["tls.crt"]) != "certificate" {
+			t.Errorf("the upgrade emptied Secret %s", key)
+		}
+	}
+}
+
+// fillSecrets writes a certificate into each Secret of the chart, as the running programs do.
+func (i installation) fillSecrets(ctx context.Context, t *testing.T) []client.ObjectKey {
+	t.Helper()
+	var secrets corev1.SecretList
+	if err := i.client.List(ctx, &secrets, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var filled []client.ObjectKey
+	for _, secret := range secrets.Items {
+		if secret.Type == "helm.sh/release.v1" {
+			continue
+		}
+		secret.Data = map[string][]byte{"tls.crt": []byte("certificate")}
+		if err := i.client.Update(ctx, &secret); err != nil {
+			t.Fatal(err)
+		}
+		filled = append(filled, client.ObjectKeyFromObject(&secret))
+	}
+	return filled
+}

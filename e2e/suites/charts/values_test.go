@@ -1,0 +1,152 @@
+package charts_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/e2e/examples"
+	"packtree.dev/shared/api/crds"
+)
+
+func TestLint(t *testing.T) {
+	for chart := range charts {
+		t.Run(chart, func(t *testing.T) {
+			mustHelm(t, os.DevNull, "lint", "--strict", chartPath(t, chart))
+		})
+	}
+}
+
+// schema is as much of a JSON schema as tells the names of values.
+type schema struct {
+	Properties map[string]schema `json:"properties"`
+}
+
+func (s schema) names(prefix string) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		path := prefix + name
+		// Helm hands a parent's global values to every chart, so the schema lets them through.
+		if path == "global" {
+			continue
+		}
+		names = append(names, path)
+		names = append(names, s.Properties[name].names(path+".")...)
+	}
+	return names
+}
+
+// A value that stands in the schema and not in values.yaml is one that nobody finds. The other way round lint says it.
+func TestEveryValueOfTheSchemaIsDocumented(t *testing.T) {
+	// Kubernetes defines what these hold, and items of lists have no place in values.yaml.
+	elsewhere := []string{"resources.requests", "resources.limits", "resources.claims"}
+	for chart := range charts {
+		t.Run(chart, func(t *testing.T) {
+			var checked schema
+			if err := json.Unmarshal(read(t, chart, "values.schema.json"), &checked); err != nil {
+				t.Fatal(err)
+			}
+			var values map[string]any
+			if err := yaml.Unmarshal(read(t, chart, "values.yaml"), &values); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range checked.names("") {
+				if !slices.Contains(elsewhere, name) && !holds(values, strings.Split(name, ".")) {
+					t.Errorf("%s: value %s is in values.schema.json and not in values.yaml", chart, name)
+				}
+			}
+		})
+	}
+}
+
+func holds(values map[string]any, path []string) bool {
+	value, there := values[path[0]]
+	if !there || len(path) == 1 {
+		return there
+	}
+	below, _ := value.(map[string]any)
+	return holds(below, path[1:])
+}
+
+func TestWrongValuesAreNamed(t *testing.T) {
+	for name, test := range map[string]struct{ chart, set, says string }{
+		"a value that does not exist":        {"podgrouper", "webhooks.port=1", "webhooks"},
+		"a nested value that does not exist": {"grove-operator", "config.controllers.podGangs.concurrentSyncs=1", "podGangs"},
+		"a domain that does not exist":       {"grove-operator", "config.topologyAwareScheduling.levels[0].domain=spine", "/levels/0/domain"},
+		"a value of a subchart":              {"packtree", "dynamo-operator.webhook.certMode=automatic", "/webhook/certMode"},
+		"a component that does not exist":    {"packtree", "components.grove=false", "grove"},
+		"a negative number of replicas":      {"kai-topology-plugin", "replicas=-1", "/replicas"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, test.chart), "--set", test.set)
+			if err == nil {
+				t.Fatalf("helm took %s:\n%s", test.set, out)
+			}
+			if !strings.Contains(problems, test.says) {
+				t.Errorf("helm does not name %s:\n%s", test.says, problems)
+			}
+		})
+	}
+}
+
+// The charts carry copies because helm only packs what lies in their folders.
+func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(repository(t), "charts", "*", "files", "crds*", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatal("no chart carries a CRD")
+	}
+	for _, file := range files {
+		copied, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		generated, err := crds.Files.ReadFile(filepath.Base(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(generated), string(copied)); diff != "" {
+			t.Errorf("%s is not what was generated; run `make generate` (-generated +chart):\n%s", file, diff)
+		}
+	}
+}
+
+// docs/examples/clustertopology.yaml tells offline programs what grove-operator makes of the chart's default.
+func TestExampleTopologyIsTheChartsDefault(t *testing.T) {
+	var values struct {
+		Config struct {
+			TopologyAwareScheduling struct {
+				Levels []any `json:"levels"`
+			} `json:"topologyAwareScheduling"`
+		} `json:"config"`
+	}
+	if err := yaml.Unmarshal(read(t, "grove-operator", "values.yaml"), &values); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := examples.Objects(filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := objects[0].Object["spec"].(map[string]any)
+	if diff := cmp.Diff(values.Config.TopologyAwareScheduling.Levels, spec["levels"]); diff != "" {
+		t.Errorf("levels (-chart +example):\n%s", diff)
+	}
+}
+
+func read(t *testing.T, chart, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(chartPath(t, chart), file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
