@@ -39,6 +39,7 @@ func TestInstall(t *testing.T) {
 			mustHelm(t, installed.kubeconfig, "uninstall", chart, "--namespace", namespace)
 			// Uninstalling must not delete the users' objects, which go with their CRDs.
 			installed.definitions(t, want.definitions)
+			mustHelm(t, installed.kubeconfig, "install", chart, chartPath(t, chart), "--namespace", namespace)
 		})
 	}
 }

@@ -1,0 +1,154 @@
+// Package live lets the demo and the suites act on a running cluster as a user does: apply, look, wait, delete.
+package live
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/e2e/placement"
+	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// user owns what Apply writes, as kubectl would.
+const user = client.FieldOwner("packtree-user")
+
+// Cluster is a running cluster with Packtree in it.
+type Cluster struct {
+	client.Client
+}
+
+// Connect makes a client for all kinds that the examples and their children have. Unknown fields in what it writes are errors.
+func Connect(config *rest.Config) (*Cluster, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, grovev1alpha1.AddToScheme, grovescheduler.AddToScheme, kaiv1alpha1.AddToScheme,
+		schedulingv2alpha2.AddToScheme, dynamov1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering kinds: %w", err)
+		}
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 200, 400
+	plain, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
+	}
+	return &Cluster{Client: client.WithFieldValidation(plain, metav1.FieldValidationStrict)}, nil
+}
+
+// Apply writes objects by server-side apply, in order.
+func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	for _, object := range objects {
+		configuration := client.ApplyConfigurationFromUnstructured(object.DeepCopy())
+		if err := c.Client.Apply(ctx, configuration, user, client.ForceOwnership); err != nil {
+			return fmt.Errorf("applying %s: %w", Name(object), err)
+		}
+	}
+	return nil
+}
+
+// Remove deletes objects with all that hangs on them, last first, and does not mind those that are gone.
+func (c *Cluster) Remove(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	for i := len(objects) - 1; i >= 0; i-- {
+		err := c.Delete(ctx, objects[i].DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %s: %w", Name(objects[i]), err)
+		}
+	}
+	return nil
+}
+
+// Gone is whether none of the objects exists any more.
+func (c *Cluster) Gone(ctx context.Context, objects ...*unstructured.Unstructured) (bool, error) {
+	for _, object := range objects {
+		err := c.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopy())
+		if !apierrors.IsNotFound(err) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Standing is which pods and nodes there are.
+type Standing struct {
+	Pods  []corev1.Pod
+	Nodes []corev1.Node
+}
+
+// Standing reads the pods of a namespace and all nodes.
+func (c *Cluster) Standing(ctx context.Context, namespace string) (Standing, error) {
+	var pods corev1.PodList
+	if err := c.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+		return Standing{}, fmt.Errorf("listing pods: %w", err)
+	}
+	var nodes corev1.NodeList
+	if err := c.List(ctx, &nodes); err != nil {
+		return Standing{}, fmt.Errorf("listing nodes: %w", err)
+	}
+	return Standing{Pods: pods.Items, Nodes: nodes.Items}, nil
+}
+
+// Topologies reads the hierarchies that the cluster knows.
+func (c *Cluster) Topologies(ctx context.Context) (placement.Topologies, error) {
+	topologies := placement.Topologies{}
+	var ofGrove grovev1alpha1.ClusterTopologyList
+	if err := c.List(ctx, &ofGrove); err != nil {
+		return nil, fmt.Errorf("listing ClusterTopologies: %w", err)
+	}
+	for i := range ofGrove.Items {
+		topologies.AddClusterTopology(&ofGrove.Items[i])
+	}
+	var ofScheduler kaiv1alpha1.TopologyList
+	if err := c.List(ctx, &ofScheduler); err != nil {
+		return nil, fmt.Errorf("listing Topologies: %w", err)
+	}
+	for i := range ofScheduler.Items {
+		topologies.AddTopology(&ofScheduler.Items[i])
+	}
+	return topologies, nil
+}
+
+// Condition reads one condition of an object; nil if the object does not have it.
+func (c *Cluster) Condition(ctx context.Context, object *unstructured.Unstructured, condition string) (*metav1.Condition, error) {
+	read := object.DeepCopy()
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), read); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", Name(object), err)
+	}
+	var status struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, &status); err != nil {
+		return nil, fmt.Errorf("reading the conditions of %s: %w", Name(object), err)
+	}
+	for i := range status.Status.Conditions {
+		if status.Status.Conditions[i].Type == condition {
+			return &status.Status.Conditions[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// Name is an object as people call it.
+func Name(object client.Object) string {
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	if object.GetNamespace() == "" {
+		return kind + " " + object.GetName()
+	}
+	return kind + " " + object.GetNamespace() + "/" + object.GetName()
+}

@@ -1,0 +1,54 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// pause is the time between two looks of Wait.
+const pause = 200 * time.Millisecond
+
+// Look looks once: whether what is waited for holds, and else in a few words how things are.
+type Look func(ctx context.Context) (done bool, state string, err error)
+
+// Wait looks until it holds or the context ends. The error says what was waited for and how things were at the end.
+func Wait(ctx context.Context, what string, look Look) error {
+	state := "never looked"
+	for {
+		done, seen, err := look(ctx)
+		if done && err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			state = seen
+			if err != nil {
+				state = err.Error()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w; last seen: %s", what, context.Cause(ctx), state)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Print is an object as YAML without managed fields, for the report of a failure.
+func (c *Cluster) Print(ctx context.Context, object client.Object) string {
+	kind := object.GetObjectKind().GroupVersionKind()
+	read, _ := object.DeepCopyObject().(client.Object)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), read); err != nil {
+		return fmt.Sprintf("%s cannot be read: %v\n", Name(object), err)
+	}
+	read.GetObjectKind().SetGroupVersionKind(kind)
+	read.SetManagedFields(nil)
+	written, err := yaml.Marshal(read)
+	if err != nil {
+		return err.Error()
+	}
+	return string(written)
+}
