@@ -1,0 +1,96 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/dynamo-operator/internal/conversion"
+	"packtree.dev/dynamo-operator/internal/launch"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// Candidate is a deployment that somebody wants to write, in the version in which it was written.
+type Candidate struct {
+	// Hub is the deployment as it is going to be stored.
+	Hub *v1beta1.DynamoGraphDeployment
+
+	written *v1alpha1.DynamoGraphDeployment
+	words   words
+}
+
+// FromV1Alpha1 returns the candidate that was written as v1alpha1.
+func FromV1Alpha1(written *v1alpha1.DynamoGraphDeployment) (Candidate, error) {
+	hub := &v1beta1.DynamoGraphDeployment{}
+	if err := conversion.ToHub(written, hub); err != nil {
+		return Candidate{}, err
+	}
+	return Candidate{Hub: hub, written: written, words: alphaWords}, nil
+}
+
+// FromV1Beta1 returns the candidate that was written as v1beta1.
+func FromV1Beta1(written *v1beta1.DynamoGraphDeployment) Candidate {
+	return Candidate{Hub: written, words: betaWords}
+}
+
+// Validate returns what is wrong with the deployment by itself. Paths are those of the version that was written.
+func (c Candidate) Validate() field.ErrorList {
+	var errs field.ErrorList
+	if c.written != nil {
+		errs = validateServices(c.written)
+	}
+	return append(errs, validate(c.Hub, c.words)...)
+}
+
+// ValidateCreate returns what is wrong with creating the deployment in a cluster of that topology.
+func (c Candidate) ValidateCreate(topology Topology) field.ErrorList {
+	errs := c.Validate()
+	if len(errs) > 0 {
+		return errs
+	}
+	return checkTopology(c.Hub, topology, c.words)
+}
+
+// ValidateUpdate returns what is wrong with writing the deployment over an older state of itself. Constraints of that
+// state are not judged again, since they cannot be changed.
+func (c Candidate) ValidateUpdate(old Candidate) field.ErrorList {
+	return append(c.Validate(), validateUpdate(old.Hub, c.Hub, c.words)...)
+}
+
+// Warnings returns what is accepted although it is probably not what was meant.
+func (c Candidate) Warnings() []string {
+	var warnings []string
+	if c.written != nil {
+		warnings = serviceWarnings(c.written)
+	}
+	for i := range c.Hub.Spec.Components {
+		if warning := c.multinodeWarning(i); warning != "" {
+			warnings = append(warnings, warning)
+		}
+	}
+	return warnings
+}
+
+// multinodeWarning tells of pods that will not become one engine because nobody knows how to tell them of one another.
+func (c Candidate) multinodeWarning(index int) string {
+	component := &c.Hub.Spec.Components[index]
+	at := slices.IndexFunc(component.PodTemplate.Spec.Containers, isMain)
+	if component.Multinode == nil || at < 0 {
+		return ""
+	}
+	main := &component.PodTemplate.Spec.Containers[at]
+	path := c.words.main(index, component).Child("args")
+	framework := launch.Framework(c.Hub.Spec.BackendFramework, main)
+	switch {
+	case framework == "":
+		return fmt.Sprintf("%s: starts no framework that is known, so its %d nodes get no flags to find one another; set spec.backendFramework",
+			path, component.Multinode.NodeCount)
+	case !launch.Takes(framework, main.DeepCopy()):
+		return fmt.Sprintf("%s: no place for the flags by which %d nodes of %s find one another; start it with python3 -m dynamo.%s",
+			path, component.Multinode.NodeCount, framework, framework)
+	default:
+		return ""
+	}
+}

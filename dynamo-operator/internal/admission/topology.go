@@ -1,0 +1,198 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/domains"
+)
+
+const (
+	packField      = "packDomain"
+	preferredField = "preferredDomain"
+)
+
+// constraint is a topology constraint at either level and where it stands.
+type constraint struct {
+	path            *field.Path
+	pack, preferred v1beta1.TopologyDomain
+}
+
+// constraints returns the deployment's constraint, which may be empty, and those of the components that have one.
+func constraints(deployment *v1beta1.DynamoGraphDeployment, words words) (constraint, []constraint) {
+	whole := constraint{path: specTopology()}
+	if own := deployment.Spec.TopologyConstraint; own != nil {
+		whole.pack, whole.preferred = own.PackDomain, own.PreferredDomain
+	}
+	var parts []constraint
+	for i, component := range deployment.Spec.Components {
+		if own := component.TopologyConstraint; own != nil {
+			path := words.component(i).Child("topologyConstraint")
+			parts = append(parts, constraint{path: path, pack: own.PackDomain, preferred: own.PreferredDomain})
+		}
+	}
+	return whole, parts
+}
+
+func (c constraint) empty() bool {
+	return c.pack == "" && c.preferred == ""
+}
+
+// named returns each domain that the constraint names, with its path.
+func (c constraint) named() []namedDomain {
+	var named []namedDomain
+	if c.pack != "" {
+		named = append(named, namedDomain{c.path.Child(packField), c.pack})
+	}
+	if c.preferred != "" {
+		named = append(named, namedDomain{c.path.Child(preferredField), c.preferred})
+	}
+	return named
+}
+
+type namedDomain struct {
+	path   *field.Path
+	domain v1beta1.TopologyDomain
+}
+
+// validateTopology is what can be said of the constraints without the cluster's topology. Where a domain is no domain,
+// nothing is said about the hierarchy.
+func validateTopology(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	whole, parts := constraints(deployment, words)
+	errs := validateSpecConstraint(deployment.Spec.TopologyConstraint, whole, parts, words)
+	for _, part := range parts {
+		if part.empty() {
+			errs = append(errs, field.Required(part.path.Child(packField), "a topologyConstraint has a packDomain or a preferredDomain"))
+		}
+	}
+	unknown := unknownDomains(append([]constraint{whole}, parts...))
+	if len(unknown) > 0 {
+		return append(errs, unknown...)
+	}
+	errs = append(errs, validatePreference(whole)...)
+	for _, part := range parts {
+		errs = append(errs, validatePreference(part)...)
+		errs = append(errs, validateHierarchy(whole, part)...)
+	}
+	return errs
+}
+
+func validateSpecConstraint(own *v1beta1.SpecTopologyConstraint, whole constraint, parts []constraint, words words) field.ErrorList {
+	switch {
+	case own == nil || !whole.empty():
+		return nil
+	case own.ClusterTopologyName == "":
+		return field.ErrorList{field.Required(whole.path.Child(packField), "an empty topologyConstraint says nothing; leave it out")}
+	case slices.ContainsFunc(parts, func(part constraint) bool { return !part.empty() }):
+		return nil
+	default:
+		return field.ErrorList{field.Forbidden(whole.path.Child(words.topology),
+			"no constraint refers to it: set packDomain here or on a "+words.part+", or leave it out")}
+	}
+}
+
+func unknownDomains(all []constraint) field.ErrorList {
+	var errs field.ErrorList
+	for _, constraint := range all {
+		for _, named := range constraint.named() {
+			if !domains.Known(string(named.domain)) {
+				errs = append(errs, field.NotSupported(named.path, string(named.domain), domains.All()))
+			}
+		}
+	}
+	return errs
+}
+
+func validatePreference(c constraint) field.ErrorList {
+	if !domains.Broader(string(c.preferred), string(c.pack)) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(c.path.Child(preferredField), c.preferred,
+		fmt.Sprintf("broader than packDomain %q, which holds all pods together already: choose one inside it", c.pack))}
+}
+
+// validateHierarchy turns down what a component may not ask for because the deployment has asked for something narrower.
+func validateHierarchy(whole, part constraint) field.ErrorList {
+	var errs field.ErrorList
+	for _, pair := range []struct {
+		field, of    string
+		above, below v1beta1.TopologyDomain
+	}{
+		{packField, packField, whole.pack, part.pack},
+		{preferredField, preferredField, whole.preferred, part.preferred},
+		{preferredField, packField, whole.pack, onlyPreferred(part)},
+	} {
+		if domains.Broader(string(pair.below), string(pair.above)) {
+			errs = append(errs, field.Invalid(part.path.Child(pair.field), pair.below,
+				fmt.Sprintf("broader than the deployment's %s %q: choose %s", pair.of, pair.above, within(pair.above))))
+			break
+		}
+	}
+	return errs
+}
+
+func onlyPreferred(c constraint) v1beta1.TopologyDomain {
+	if c.pack != "" {
+		return ""
+	}
+	return c.preferred
+}
+
+// within lists the domains that are not broader than the given one.
+func within(domain v1beta1.TopologyDomain) string {
+	all := domains.All()
+	inside := all[slices.Index(all, string(domain)):]
+	if len(inside) == 1 {
+		return inside[0]
+	}
+	return strings.Join(inside[:len(inside)-1], ", ") + " or " + inside[len(inside)-1]
+}
+
+// Topology is a cluster's topology, as far as a constraint needs it.
+type Topology struct {
+	// Name of the topology that the constraints refer to.
+	Name string
+	// Domains of its levels, broadest first.
+	Domains []string
+	// Problem says why there are no domains to check against, and what to do about it; empty if there are.
+	Problem string
+}
+
+// checkTopology says which domains the topology does not have. It is asked when a deployment is created and never
+// again: a topology that changes later is no mistake of the deployment.
+func checkTopology(deployment *v1beta1.DynamoGraphDeployment, topology Topology, words words) field.ErrorList {
+	whole, parts := constraints(deployment, words)
+	var named []namedDomain
+	for _, constraint := range append([]constraint{whole}, parts...) {
+		named = append(named, constraint.named()...)
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	if topology.Problem != "" {
+		path := named[0].path
+		if own := deployment.Spec.TopologyConstraint; own != nil && own.ClusterTopologyName != "" {
+			path = whole.path.Child(words.topology)
+		}
+		return field.ErrorList{field.Invalid(path, valueAt(deployment, named[0]), topology.Problem)}
+	}
+	var errs field.ErrorList
+	for _, named := range named {
+		if !slices.Contains(topology.Domains, string(named.domain)) {
+			errs = append(errs, field.Invalid(named.path, named.domain, fmt.Sprintf("not a level of ClusterTopology %q; available domains: %s",
+				topology.Name, strings.Join(topology.Domains, ", "))))
+		}
+	}
+	return errs
+}
+
+func valueAt(deployment *v1beta1.DynamoGraphDeployment, first namedDomain) string {
+	if own := deployment.Spec.TopologyConstraint; own != nil && own.ClusterTopologyName != "" {
+		return own.ClusterTopologyName
+	}
+	return string(first.domain)
+}

@@ -1,0 +1,123 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// validateServices is what only v1alpha1 can get wrong: what its short fields cannot mean.
+func validateServices(deployment *v1alpha1.DynamoGraphDeployment) field.ErrorList {
+	var errs field.ErrorList
+	for i := range deployment.Spec.Services {
+		service := &deployment.Spec.Services[i]
+		path := alphaWords.component(i)
+		for _, reason := range validation.IsValidLabelValue(service.SubComponentType) {
+			errs = append(errs, field.Invalid(path.Child("subComponentType"), service.SubComponentType, reason))
+		}
+		if service.Resources != nil {
+			errs = append(errs, validateAmounts(service.Resources.Requests, path.Child("resources", "requests"))...)
+			errs = append(errs, validateAmounts(service.Resources.Limits, path.Child("resources", "limits"))...)
+		}
+		errs = append(errs, validateEnv(service.Envs, path.Child("envs"))...)
+		errs = append(errs, validateMainContainer(service, path.Child("extraPodSpec", "mainContainer"))...)
+		errs = append(errs, validateVolumeMounts(deployment, service, path.Child("volumeMounts"))...)
+	}
+	return errs
+}
+
+func validateAmounts(item *v1alpha1.ResourceItem, path *field.Path) field.ErrorList {
+	if item == nil {
+		return nil
+	}
+	errs := validateAmount(item.CPU, path.Child("cpu"))
+	errs = append(errs, validateAmount(item.Memory, path.Child("memory"))...)
+	errs = append(errs, validateCount(item.GPU, path.Child("gpu"))...)
+	for _, name := range slices.Sorted(maps.Keys(item.Custom)) {
+		errs = append(errs, validateAmount(item.Custom[name], path.Child("custom").Key(name))...)
+	}
+	return errs
+}
+
+func validateAmount(amount string, path *field.Path) field.ErrorList {
+	if amount == "" {
+		return nil
+	}
+	quantity, err := resource.ParseQuantity(amount)
+	if err != nil || quantity.Sign() < 0 {
+		return field.ErrorList{field.Invalid(path, amount, "must be an amount such as 4, 500m or 16Gi")}
+	}
+	return nil
+}
+
+func validateCount(count string, path *field.Path) field.ErrorList {
+	if count == "" {
+		return nil
+	}
+	quantity, err := resource.ParseQuantity(count)
+	if err != nil || quantity.Sign() < 0 || quantity.MilliValue()%1000 != 0 {
+		return field.ErrorList{field.Invalid(path, count, `must be a whole number of GPUs, such as "8"`)}
+	}
+	return nil
+}
+
+func validateVolumeMounts(deployment *v1alpha1.DynamoGraphDeployment, service *v1alpha1.ServiceSpec, path *field.Path) field.ErrorList {
+	known := []string{}
+	for _, claim := range deployment.Spec.PVCs {
+		known = append(known, claim.Name)
+	}
+	if extra := service.ExtraPodSpec; extra != nil && extra.PodSpec != nil {
+		for _, volume := range extra.Volumes {
+			known = append(known, volume.Name)
+		}
+	}
+	var errs field.ErrorList
+	for i, mount := range service.VolumeMounts {
+		if !slices.Contains(known, mount.Name) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
+				fmt.Sprintf("neither in spec.pvcs nor a volume of extraPodSpec; known: %s", strings.Join(known, ", "))))
+		}
+		if !strings.HasPrefix(mount.MountPoint, "/") {
+			errs = append(errs, field.Invalid(path.Index(i).Child("mountPoint"), mount.MountPoint, "must be an absolute path"))
+		}
+	}
+	return errs
+}
+
+func validateMainContainer(service *v1alpha1.ServiceSpec, path *field.Path) field.ErrorList {
+	if service.ExtraPodSpec == nil || service.ExtraPodSpec.MainContainer == nil {
+		return nil
+	}
+	main := service.ExtraPodSpec.MainContainer
+	errs := validateEnv(main.Env, path.Child("env"))
+	if main.Name != "" && main.Name != v1beta1.MainContainer {
+		errs = append(errs, field.NotSupported(path.Child("name"), main.Name, []string{v1beta1.MainContainer}))
+	}
+	return errs
+}
+
+// serviceWarnings names what is accepted and has no effect.
+func serviceWarnings(deployment *v1alpha1.DynamoGraphDeployment) []string {
+	var warnings []string
+	for i := range deployment.Spec.Services {
+		service, path := &deployment.Spec.Services[i], alphaWords.component(i)
+		if service.Autoscaling != nil {
+			warnings = append(warnings, path.Child("autoscaling").String()+": has no effect; point a HorizontalPodAutoscaler at the object in status.services")
+		}
+		if service.Ingress != nil {
+			warnings = append(warnings, path.Child("ingress").String()+": has no effect; write an Ingress for the service's Service")
+		}
+		if service.DynamoNamespace != nil {
+			warnings = append(warnings, path.Child("dynamoNamespace").String()+": has no effect; it is always <namespace>-<name> of the deployment")
+		}
+	}
+	return warnings
+}

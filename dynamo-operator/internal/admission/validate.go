@@ -1,0 +1,251 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+const (
+	maxComponents = 25
+	maxNameLength = 40
+)
+
+// validate is every rule that holds for a deployment by itself, on creation and ever after.
+func validate(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	errs := validateName(deployment)
+	errs = append(errs, validateComponents(deployment, words)...)
+	errs = append(errs, validateTopology(deployment, words)...)
+	errs = append(errs, validateClaims(deployment.Spec.PVCs)...)
+	errs = append(errs, validateRestart(deployment, words)...)
+	return append(errs, validateFramework(deployment.Spec.BackendFramework)...)
+}
+
+func validateName(deployment *v1beta1.DynamoGraphDeployment) field.ErrorList {
+	path := field.NewPath("metadata", "name")
+	var errs field.ErrorList
+	for _, reason := range validation.IsDNS1123Label(deployment.Name) {
+		errs = append(errs, field.Invalid(path, deployment.Name, "it starts the names of pods and Services: "+reason))
+	}
+	return errs
+}
+
+func validateComponents(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	components := deployment.Spec.Components
+	switch {
+	case len(components) == 0:
+		return field.ErrorList{field.Required(words.list, "a deployment has at least one "+words.part)}
+	case len(components) > maxComponents:
+		return field.ErrorList{field.TooMany(words.list, len(components), maxComponents)}
+	}
+	var errs field.ErrorList
+	seen := map[string]int{}
+	for i := range components {
+		component := &components[i]
+		errs = append(errs, validateComponentName(deployment, i, words)...)
+		lower := names.Component(component.Name)
+		if first, ok := seen[lower]; ok {
+			errs = append(errs, twiceNamed(words, i, components[first].Name, component.Name))
+		} else {
+			seen[lower] = i
+		}
+		errs = append(errs, validateNumbers(component, i, words)...)
+		errs = append(errs, validatePod(component, i, words)...)
+	}
+	return errs
+}
+
+func twiceNamed(words words, index int, first, second string) *field.Error {
+	path := words.component(index).Child("name")
+	if first == second {
+		return field.Duplicate(path, second)
+	}
+	return field.Invalid(path, second, fmt.Sprintf("differs from %q only in case, and what is made for them has names in lower case: rename one", first))
+}
+
+func validateComponentName(deployment *v1beta1.DynamoGraphDeployment, index int, words words) field.ErrorList {
+	component := &deployment.Spec.Components[index]
+	path := words.component(index).Child("name")
+	if component.Name == "" {
+		return field.ErrorList{field.Required(path, "every "+words.part+" has a name")}
+	}
+	var errs field.ErrorList
+	for _, reason := range validation.IsDNS1123Label(names.Component(component.Name)) {
+		errs = append(errs, field.Invalid(path, component.Name, "in lower case: "+reason))
+	}
+	if len(component.Name) > maxNameLength {
+		return append(errs, field.TooLong(path, component.Name, maxNameLength))
+	}
+	return append(errs, validateBudget(deployment.Name, component, path, words)...)
+}
+
+// validateBudget explains the arithmetic of names: the reader sees only the sum in Grove's own error.
+func validateBudget(deployment string, component *v1beta1.ComponentSpec, path *field.Path, words words) field.ErrorList {
+	left := names.Budget - names.Taken(component)
+	if len(deployment) <= left || left >= names.Shortest {
+		return nil
+	}
+	length := len(component.Name)
+	reason := fmt.Sprintf("too long: pods are named after the deployment and the %s, with %d characters together; this name takes %d",
+		words.part, names.Budget, names.Taken(component))
+	longest := names.Budget - names.Shortest
+	if component.Multinode != nil {
+		reason += fmt.Sprintf(" (%d for the multinode group and %d for its pods)", length, length+len(names.WorkerSuffix))
+		longest = (names.Budget - names.Shortest - len(names.WorkerSuffix)) / 2
+	}
+	return field.ErrorList{field.Invalid(path, component.Name, fmt.Sprintf("%s and leaves %d for the deployment; use at most %d characters",
+		reason, max(left, 0), longest))}
+}
+
+func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) field.ErrorList {
+	path := words.component(index)
+	var errs field.ErrorList
+	replicas, minimum := int32(1), int32(1)
+	if component.Replicas != nil {
+		replicas = *component.Replicas
+	}
+	if component.MinAvailable != nil {
+		minimum = *component.MinAvailable
+	}
+	if replicas < 0 {
+		errs = append(errs, field.Invalid(path.Child("replicas"), replicas, "must be 0 or more"))
+	}
+	switch {
+	case minimum < 1:
+		errs = append(errs, field.Invalid(path.Child("minAvailable"), minimum, "must be 1 or more"))
+	case replicas > 0 && minimum > replicas:
+		errs = append(errs, field.Invalid(path.Child("replicas"), replicas, fmt.Sprintf("must be 0 or at least minAvailable, which is %d", minimum)))
+	}
+	if component.Multinode != nil && component.Multinode.NodeCount < 2 {
+		errs = append(errs, field.Invalid(path.Child("multinode", "nodeCount"), component.Multinode.NodeCount,
+			"must be 2 or more; leave multinode out for one pod a replica"))
+	}
+	if size := component.SharedMemorySize; size != nil && size.Sign() < 0 {
+		errs = append(errs, field.Invalid(words.sharedMemory(index), size.String(), "must be 0 or more"))
+	}
+	return errs
+}
+
+func validatePod(component *v1beta1.ComponentSpec, index int, words words) field.ErrorList {
+	var errs field.ErrorList
+	for _, reason := range validation.IsValidLabelValue(component.Type) {
+		errs = append(errs, field.Invalid(words.typeOf(index), component.Type, reason))
+	}
+	main := words.main(index, component)
+	containers := component.PodTemplate.Spec.Containers
+	at := slices.IndexFunc(containers, isMain)
+	if at < 0 {
+		return append(errs, field.Required(main, "one container is named main and does the work of "+words.part+" "+component.Name))
+	}
+	if strings.TrimSpace(containers[at].Image) == "" {
+		errs = append(errs, field.Required(main.Child("image"), fmt.Sprintf("%s %s needs a container image", words.part, component.Name)))
+	}
+	if again := slices.IndexFunc(containers[at+1:], isMain); again >= 0 {
+		errs = append(errs, field.Duplicate(words.podSpec(index).Child("containers"), v1beta1.MainContainer))
+	}
+	if !words.v1alpha1 { // Its environment is put together from several lists, each of which is judged where it stands.
+		errs = append(errs, validateEnv(containers[at].Env, main.Child("env"))...)
+	}
+	return append(errs, validateMounts(component, &containers[at], main.Child("volumeMounts"))...)
+}
+
+func isMain(container corev1.Container) bool {
+	return container.Name == v1beta1.MainContainer
+}
+
+func validateEnv(env []corev1.EnvVar, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, variable := range env {
+		if seen[variable.Name] {
+			errs = append(errs, field.Duplicate(path.Index(i).Child("name"), variable.Name))
+		}
+		seen[variable.Name] = true
+	}
+	return errs
+}
+
+func validateMounts(component *v1beta1.ComponentSpec, main *corev1.Container, path *field.Path) field.ErrorList {
+	known := []string{"shared-memory"}
+	for _, volume := range component.PodTemplate.Spec.Volumes {
+		known = append(known, volume.Name)
+	}
+	var errs field.ErrorList
+	for i, mount := range main.VolumeMounts {
+		if !slices.Contains(known, mount.Name) {
+			errs = append(errs, field.NotFound(path.Index(i).Child("name"), mount.Name))
+		}
+	}
+	return errs
+}
+
+func validateClaims(claims []v1beta1.PersistentVolumeClaim) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, claim := range claims {
+		path := field.NewPath("spec", "pvcs").Index(i)
+		for _, reason := range validation.IsDNS1123Subdomain(claim.Name) {
+			errs = append(errs, field.Invalid(path.Child("name"), claim.Name, reason))
+		}
+		if seen[claim.Name] {
+			errs = append(errs, field.Duplicate(path.Child("name"), claim.Name))
+		}
+		seen[claim.Name] = true
+		if claim.Create != nil && *claim.Create && (claim.Size == nil || claim.Size.Sign() <= 0) {
+			errs = append(errs, field.Required(path.Child("size"), "a claim that is to be created has a size above 0, such as 100Gi"))
+		}
+	}
+	return errs
+}
+
+func validateRestart(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	restart := deployment.Spec.Restart
+	if restart == nil {
+		return nil
+	}
+	path := field.NewPath("spec", "restart")
+	var errs field.ErrorList
+	if restart.ID == "" {
+		errs = append(errs, field.Required(path.Child("id"), "any text that was not used before starts a restart"))
+	}
+	if restart.Strategy == nil || len(restart.Strategy.Order) == 0 {
+		return errs
+	}
+	order := path.Child("strategy", "order")
+	var missing []string
+	for _, component := range deployment.Spec.Components {
+		if !slices.Contains(restart.Strategy.Order, component.Name) {
+			missing = append(missing, component.Name)
+		}
+	}
+	if len(missing) > 0 {
+		errs = append(errs, field.Required(order, fmt.Sprintf("names every %s once; missing: %s", words.part, strings.Join(missing, ", "))))
+	}
+	for i, name := range restart.Strategy.Order {
+		known := slices.ContainsFunc(deployment.Spec.Components, func(c v1beta1.ComponentSpec) bool { return c.Name == name })
+		switch {
+		case !known:
+			errs = append(errs, field.NotFound(order.Index(i), name))
+		case slices.Contains(restart.Strategy.Order[:i], name):
+			errs = append(errs, field.Duplicate(order.Index(i), name))
+		}
+	}
+	return errs
+}
+
+func validateFramework(framework v1beta1.BackendFramework) field.ErrorList {
+	known := []v1beta1.BackendFramework{
+		v1beta1.BackendFrameworkVLLM, v1beta1.BackendFrameworkSGLang, v1beta1.BackendFrameworkTRTLLM,
+	}
+	if framework == "" || slices.Contains(known, framework) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(field.NewPath("spec", "backendFramework"), framework, known)}
+}

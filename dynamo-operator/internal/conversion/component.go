@@ -1,0 +1,196 @@
+package conversion
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+const defaultGPU corev1.ResourceName = "nvidia.com/gpu"
+
+// asComponent says a service in the words of v1beta1. Amounts that are none are left out; admission names them.
+func asComponent(service *v1alpha1.ServiceSpec) v1beta1.ComponentSpec {
+	service = service.DeepCopy()
+	return v1beta1.ComponentSpec{
+		Name:               service.Name,
+		Type:               service.ComponentType,
+		PodTemplate:        podTemplate(service),
+		Replicas:           service.Replicas,
+		MinAvailable:       service.MinAvailable,
+		Multinode:          (*v1beta1.Multinode)(service.Multinode),
+		SharedMemorySize:   sharedMemorySize(service.SharedMemory),
+		ScalingAdapter:     scalingAdapterToHub(service.ScalingAdapter),
+		TopologyConstraint: constraintToHub(service.TopologyConstraint),
+	}
+}
+
+func podTemplate(service *v1alpha1.ServiceSpec) corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{}
+	extra := service.ExtraPodSpec
+	if extra != nil && extra.PodSpec != nil {
+		template.Spec = *extra.PodSpec
+	}
+	main := corev1.Container{}
+	if extra != nil && extra.MainContainer != nil {
+		main = *extra.MainContainer
+	}
+	main.Name = v1beta1.MainContainer
+	addShortFields(&main, service)
+	addClaims(&template.Spec, &main, service.VolumeMounts)
+	template.Spec.Containers = append([]corev1.Container{main}, template.Spec.Containers...)
+	addMetadata(&template, service)
+	return template
+}
+
+func addMetadata(template *corev1.PodTemplateSpec, service *v1alpha1.ServiceSpec) {
+	template.Labels = laidOver(template.Labels, service.Labels)
+	template.Annotations = laidOver(template.Annotations, service.Annotations)
+	if service.SubComponentType != "" {
+		subType := map[string]string{v1beta1.LabelSubComponentType: service.SubComponentType}
+		template.Labels = laidOver(template.Labels, subType)
+	}
+	if extra := service.ExtraPodMetadata; extra != nil {
+		template.Labels = laidOver(template.Labels, extra.Labels)
+		template.Annotations = laidOver(template.Annotations, extra.Annotations)
+	}
+}
+
+func laidOver(below, above map[string]string) map[string]string {
+	if len(above) > 0 && below == nil {
+		below = make(map[string]string, len(above))
+	}
+	for key, value := range above {
+		below[key] = value
+	}
+	return below
+}
+
+// addShortFields fills what the service says of its main container into what the container leaves open.
+func addShortFields(main *corev1.Container, service *v1alpha1.ServiceSpec) {
+	main.Env = withEnv(service.Envs, main.Env)
+	if service.EnvFromSecret != nil {
+		main.EnvFrom = append(main.EnvFrom, corev1.EnvFromSource{
+			SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: *service.EnvFromSecret}},
+		})
+	}
+	if main.LivenessProbe == nil {
+		main.LivenessProbe = service.LivenessProbe
+	}
+	if main.ReadinessProbe == nil {
+		main.ReadinessProbe = service.ReadinessProbe
+	}
+	if service.Resources != nil {
+		addResources(&main.Resources, service.Resources)
+	}
+}
+
+// withEnv puts the defaults that env does not set before it, so that env can refer to them.
+func withEnv(defaults, env []corev1.EnvVar) []corev1.EnvVar {
+	set := map[string]bool{}
+	for _, variable := range env {
+		set[variable.Name] = true
+	}
+	var all []corev1.EnvVar
+	for _, variable := range defaults {
+		if !set[variable.Name] {
+			all = append(all, variable)
+		}
+	}
+	return append(all, env...)
+}
+
+func addResources(to *corev1.ResourceRequirements, from *v1alpha1.Resources) {
+	to.Requests = withAmounts(to.Requests, from.Requests)
+	to.Limits = withAmounts(to.Limits, from.Limits)
+	for _, claim := range from.Claims {
+		if !hasClaim(to.Claims, claim.Name) {
+			to.Claims = append(to.Claims, claim)
+		}
+	}
+}
+
+func hasClaim(claims []corev1.ResourceClaim, name string) bool {
+	for _, claim := range claims {
+		if claim.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func withAmounts(to corev1.ResourceList, from *v1alpha1.ResourceItem) corev1.ResourceList {
+	if from == nil {
+		return to
+	}
+	amounts := map[corev1.ResourceName]string{}
+	for name, amount := range from.Custom {
+		amounts[corev1.ResourceName(name)] = amount
+	}
+	gpu := defaultGPU
+	if from.GPUType != "" {
+		gpu = corev1.ResourceName(from.GPUType)
+	}
+	for name, amount := range map[corev1.ResourceName]string{
+		corev1.ResourceCPU: from.CPU, corev1.ResourceMemory: from.Memory, gpu: from.GPU,
+	} {
+		if amount != "" {
+			amounts[name] = amount
+		}
+	}
+	for name, amount := range amounts {
+		quantity, err := resource.ParseQuantity(amount)
+		if _, set := to[name]; set || err != nil {
+			continue
+		}
+		if to == nil {
+			to = corev1.ResourceList{}
+		}
+		to[name] = quantity
+	}
+	return to
+}
+
+// addClaims mounts the deployment's claims, as volumes of the same name.
+func addClaims(pod *corev1.PodSpec, main *corev1.Container, mounts []v1alpha1.VolumeMount) {
+	for _, mount := range mounts {
+		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: mount.Name, MountPath: mount.MountPoint})
+		if hasVolume(pod.Volumes, mount.Name) {
+			continue
+		}
+		pod.Volumes = append(pod.Volumes, corev1.Volume{
+			Name: mount.Name,
+			VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: mount.Name},
+			},
+		})
+	}
+}
+
+func hasVolume(volumes []corev1.Volume, name string) bool {
+	for _, volume := range volumes {
+		if volume.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func sharedMemorySize(shared *v1alpha1.SharedMemory) *resource.Quantity {
+	switch {
+	case shared == nil:
+		return nil
+	case shared.Disabled:
+		return resource.NewQuantity(0, resource.BinarySI)
+	default:
+		return shared.Size
+	}
+}
+
+func scalingAdapterToHub(adapter *v1alpha1.ScalingAdapter) *v1beta1.ScalingAdapter {
+	if adapter == nil || !adapter.Enabled {
+		return nil
+	}
+	return &v1beta1.ScalingAdapter{}
+}

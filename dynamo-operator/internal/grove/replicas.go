@@ -1,0 +1,52 @@
+package grove
+
+import (
+	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// wantedReplicas is what the deployment asks for, be it none.
+func wantedReplicas(component *v1beta1.ComponentSpec) int32 {
+	if component.Replicas == nil {
+		return 1
+	}
+	return *component.Replicas
+}
+
+func minAvailable(component *v1beta1.ComponentSpec) int32 {
+	if component.MinAvailable == nil {
+		return 1
+	}
+	return *component.MinAvailable
+}
+
+// templateReplicas is the number that stands in the PodCliqueSet. A template may not ask for fewer than the minimum, so
+// below that it stays as it is and the live object is scaled instead. So it stays where others do the scaling.
+func templateReplicas(component *v1beta1.ComponentSpec, live Live) int32 {
+	wanted := max(wantedReplicas(component), minAvailable(component))
+	standing, ok := standingReplicas(component, live.PodCliqueSet)
+	if ok && (component.ScalingAdapter != nil || wantedReplicas(component) < minAvailable(component)) {
+		return standing
+	}
+	return wanted
+}
+
+// standingReplicas is the number in the template of the PodCliqueSet as it stands.
+func standingReplicas(component *v1beta1.ComponentSpec, set *grovev1alpha1.PodCliqueSet) (int32, bool) {
+	if set == nil {
+		return 0, false
+	}
+	name := names.Component(component.Name)
+	for _, clique := range set.Spec.Template.Cliques {
+		if component.Multinode == nil && clique.Name == name {
+			return clique.Spec.Replicas, true
+		}
+	}
+	for _, group := range set.Spec.Template.PodCliqueScalingGroups {
+		if component.Multinode != nil && group.Name == name && group.Replicas != nil {
+			return *group.Replicas, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,107 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+const (
+	// SSHSecret holds the keys with which the leader reaches the workers, as private.key and private.key.pub.
+	SSHSecret = "mpi-run-ssh-secret"
+
+	sshVolume = "mpi-ssh-keys"
+	sshPath   = "/ssh-pk"
+	sshPort   = 2222
+)
+
+// configureTRTLLM lets the leader start one MPI process for each GPU of every node, over the SSH servers that the
+// workers run instead of an engine.
+func configureTRTLLM(node Node, pod *corev1.PodSpec, main *corev1.Container) {
+	mountSSHKeys(pod, main)
+	if node.Leader {
+		runInShell(main, leaderScript(node, main))
+		return
+	}
+	runInShell(main, workerScript())
+	main.LivenessProbe, main.StartupProbe = nil, nil
+	main.ReadinessProbe = &corev1.Probe{
+		ProbeHandler:        corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(sshPort)}},
+		InitialDelaySeconds: 5,
+		PeriodSeconds:       5,
+		TimeoutSeconds:      5,
+		FailureThreshold:    10,
+	}
+}
+
+func mountSSHKeys(pod *corev1.PodSpec, main *corev1.Container) {
+	pod.Volumes = append(pod.Volumes, corev1.Volume{
+		Name: sshVolume,
+		VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: SSHSecret, DefaultMode: new(int32(0o400))},
+		},
+	})
+	mount := corev1.VolumeMount{Name: sshVolume, MountPath: sshPath, ReadOnly: true}
+	main.VolumeMounts = append(slices.Clone(main.VolumeMounts), mount)
+}
+
+// clientSetup gives the user of the container the key, and makes ssh take it without questions.
+var clientSetup = []string{
+	"mkdir -p ~/.ssh",
+	"cp " + sshPath + "/private.key ~/.ssh/id_rsa",
+	"cp " + sshPath + "/private.key.pub ~/.ssh/id_rsa.pub",
+	"cp " + sshPath + "/private.key.pub ~/.ssh/authorized_keys",
+	"chmod 600 ~/.ssh/id_rsa ~/.ssh/authorized_keys",
+	"chmod 644 ~/.ssh/id_rsa.pub",
+	fmt.Sprintf(`printf 'Host *\n  IdentityFile ~/.ssh/id_rsa\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  Port %d\n' > ~/.ssh/config`, sshPort),
+	"chmod 600 ~/.ssh/config",
+}
+
+// serverSetup makes a host key of the container's own.
+var serverSetup = []string{
+	"mkdir -p ~/.ssh/host_keys ~/.ssh/run /run/sshd",
+	"ssh-keygen -q -t rsa -N '' -f ~/.ssh/host_keys/ssh_host_rsa_key",
+	fmt.Sprintf(`printf "Port %d\nHostKey $HOME/.ssh/host_keys/ssh_host_rsa_key\nPidFile $HOME/.ssh/run/sshd.pid\nAuthorizedKeysFile $HOME/.ssh/authorized_keys\nPubkeyAuthentication yes\nPasswordAuthentication no\nStrictModes no\n" > ~/.ssh/sshd_config`, sshPort),
+}
+
+func workerScript() string {
+	steps := slices.Concat(clientSetup, serverSetup, []string{"exec /usr/sbin/sshd -D -e -f ~/.ssh/sshd_config"})
+	return strings.Join(steps, " && ")
+}
+
+func leaderScript(node Node, main *corev1.Container) string {
+	perNode := max(gpus(main), 1)
+	hosts := make([]string, 0, node.Count)
+	for _, host := range append([]string{node.LeaderAddress}, node.WorkerAddresses...) {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", host, perNode))
+	}
+	run := fmt.Sprintf(`mpirun --allow-run-as-root -n %d -H %s --mca pml ob1 --mca plm_rsh_args "-p %d -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa"%s trtllm-llmapi-launch %s`,
+		perNode*int64(node.Count), strings.Join(hosts, ","), sshPort, exports(main), launched(main))
+	return strings.Join(append(slices.Clone(clientSetup), run), " && ")
+}
+
+// launched is the user's command as the one program that trtllm-llmapi-launch starts on each rank.
+func launched(main *corev1.Container) string {
+	line := slices.Concat(main.Command, main.Args)
+	if script, ok := shellScript(line); ok {
+		return "bash -c " + quote(script)
+	}
+	return shellLine(main)
+}
+
+// exports hands the leader's environment on: a shell that comes in over SSH has none of it.
+func exports(main *corev1.Container) string {
+	var options strings.Builder
+	for _, variable := range main.Env {
+		fmt.Fprintf(&options, " -x %s", variable.Name)
+	}
+	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_HOME"} {
+		if !slices.ContainsFunc(main.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {
+			fmt.Fprintf(&options, ` ${%s:+-x %s}`, name, name)
+		}
+	}
+	return options.String()
+}

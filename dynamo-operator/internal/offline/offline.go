@@ -1,0 +1,135 @@
+// Package offline answers what a deployment becomes, without a cluster: the decisions of admission and translation on
+// manifests.
+package offline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/dynamo-operator/internal/admission"
+	"packtree.dev/dynamo-operator/internal/grove"
+	"packtree.dev/dynamo-operator/internal/manifest"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/offline"
+)
+
+var (
+	deploymentKind = schema.GroupKind{Group: v1beta1.GroupName, Kind: "DynamoGraphDeployment"}
+	topologyKind   = schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: "ClusterTopology"}
+)
+
+// Render replaces each DynamoGraphDeployment by what the controller would create for it, and leaves all else as it is.
+// Constraints are checked against the ClusterTopologies among the documents.
+func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+	var objects []runtime.Object
+	var findings []manifests.Finding
+	for _, document := range documents {
+		if document.Object.GroupVersionKind().GroupKind() != deploymentKind {
+			objects = append(objects, document.Object)
+			continue
+		}
+		deployment, found := admit(document, documents)
+		findings = append(findings, found...)
+		if failed(found) {
+			continue
+		}
+		for _, object := range grove.Translate(deployment, grove.Live{}) {
+			made, err := manifest.Of(object)
+			if err != nil {
+				findings = append(findings, document.Finding("", err.Error()))
+				continue
+			}
+			objects = append(objects, made)
+		}
+	}
+	return objects, findings
+}
+
+func failed(findings []manifests.Finding) bool {
+	return slices.ContainsFunc(findings, func(finding manifests.Finding) bool { return !finding.Warning })
+}
+
+// admit puts a document through what the webhooks do with a creation.
+func admit(document manifests.Document, all []manifests.Document) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
+	document.Object = document.Object.DeepCopy()
+	if document.Object.GetNamespace() == "" {
+		document.Object.SetNamespace(corev1.NamespaceDefault)
+	}
+	version := document.Object.GroupVersionKind().Version
+	problems := admission.Complete(version, document.Object.Object)
+	if len(problems) == 0 {
+		problems = admission.Unknown(version, document.Object.Object)
+	}
+	if len(problems) > 0 {
+		return nil, problemFindings(document, problems)
+	}
+	if version == v1alpha1.GroupVersion.Version {
+		return admitAs(document, all, &v1alpha1.DynamoGraphDeployment{}, admission.FromV1Alpha1)
+	}
+	return admitAs(document, all, &v1beta1.DynamoGraphDeployment{}, func(written *v1beta1.DynamoGraphDeployment) (admission.Candidate, error) {
+		return admission.FromV1Beta1(written), nil
+	})
+}
+
+func admitAs[T runtime.Object](document manifests.Document, all []manifests.Document, written T, read func(T) (admission.Candidate, error)) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
+	var candidate admission.Candidate
+	findings := offline.Admit(document, written, offline.Admission[T]{Validate: func(written T) ([]string, field.ErrorList) {
+		var err error
+		if candidate, err = read(written); err != nil {
+			return nil, field.ErrorList{field.InternalError(nil, err)}
+		}
+		return candidate.Warnings(), candidate.ValidateCreate(topologyAmong(all, grove.TopologyName(candidate.Hub)))
+	}})
+	return candidate.Hub, findings
+}
+
+func problemFindings(document manifests.Document, problems []manifests.Problem) []manifests.Finding {
+	var findings []manifests.Finding
+	for _, problem := range problems {
+		finding := document.Finding(problem.Path, problem.Reason)
+		finding.Unknown = problem.Unknown
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+// topologyAmong finds a ClusterTopology in the input. Whether it is well-formed is for the program to say that reads it.
+func topologyAmong(documents []manifests.Document, name string) admission.Topology {
+	var others []string
+	for _, document := range documents {
+		if document.Object.GroupVersionKind().GroupKind() != topologyKind {
+			continue
+		}
+		if document.Object.GetName() == name {
+			return admission.Topology{Name: name, Domains: domainsOf(document.Object)}
+		}
+		others = append(others, document.Object.GetName())
+	}
+	problem := fmt.Sprintf("ClusterTopology %q is not in the input; add its manifest", name)
+	if len(others) > 0 {
+		problem += "; the input has " + strings.Join(others, ", ")
+	}
+	return admission.Topology{Name: name, Problem: problem}
+}
+
+func domainsOf(topology *unstructured.Unstructured) []string {
+	levels, _, _ := unstructured.NestedSlice(topology.Object, "spec", "levels")
+	var domains []string
+	for _, level := range levels {
+		if level, ok := level.(map[string]any); ok {
+			domain, _ := level["domain"].(string)
+			domains = append(domains, domain)
+		}
+	}
+	return domains
+}
