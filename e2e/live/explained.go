@@ -77,7 +77,7 @@ func (c *Cluster) proof(ctx context.Context, object *unstructured.Unstructured) 
 			continue
 		}
 		for _, condition := range group.Status.Conditions {
-			if condition.Type == "Scheduled" && condition.Status == metav1.ConditionFalse && condition.Reason == "Infeasible" {
+			if condition.Type == schedulingv2alpha2.ConditionScheduled && condition.Reason == schedulingv2alpha2.ReasonInfeasible {
 				return condition.Message, nil
 			}
 		}

@@ -1,0 +1,96 @@
+// Demo walks through everything in docs/examples on a control plane of its own: applied, placed, checked, drawn.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/examples"
+	"packtree.dev/e2e/live"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, newProgress(os.Stdout)); err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// run brings the cluster up, walks, and takes it down again, whatever happened on the way.
+func run(ctx context.Context, shown *progress) (err error) {
+	directory, err := examples.Directory()
+	if err != nil {
+		return err
+	}
+	all, err := examples.Load(directory, namespace)
+	if err != nil {
+		return err
+	}
+	cluster, err := up(ctx, shown)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, finish(shown, cluster))
+	}()
+	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	connected, err := live.Connect(config)
+	if err != nil {
+		return err
+	}
+	return (&walk{cluster: connected, progress: shown, examples: all}).run(ctx)
+}
+
+func up(ctx context.Context, shown *progress) (*devcluster.Cluster, error) {
+	var cluster *devcluster.Cluster
+	err := shown.step("control plane, nodes and components are up", func(say func(string)) (err error) {
+		cluster, err = devcluster.Up(ctx, devcluster.Options{Progress: lines(say)})
+		return err
+	})
+	return cluster, err
+}
+
+// finish takes the cluster down and shows the times, or tells how to reach it if it is to be kept.
+func finish(shown *progress, cluster *devcluster.Cluster) error {
+	if os.Getenv("KEEP") == "1" {
+		shown.print("")
+		shown.table()
+		shown.print("\nThe cluster stays up. To look at it, and to end it:\n")
+		shown.print("  export KUBECONFIG=" + cluster.Kubeconfig)
+		shown.print("  bin/devcluster down")
+		return nil
+	}
+	// The walk's context may be the one that Ctrl-C has ended.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := shown.step("everything is taken down", func(func(string)) error {
+		_, err := devcluster.Down(ctx, cluster.Dir)
+		return err
+	})
+	shown.print("")
+	shown.table()
+	return err
+}
+
+// lines hands each line that is written to it to say.
+type lines func(string)
+
+// Write takes whole lines, which is how progress is written.
+func (l lines) Write(written []byte) (int, error) {
+	l(shorten(string(written)))
+	return len(written), nil
+}

@@ -1,0 +1,40 @@
+// Package wholepath_test applies the examples, and bad input, to a cluster in which all of Packtree runs.
+//
+// It brings up the dev cluster by itself. With KUBECONFIG it uses that cluster instead, in which Packtree and the nodes of
+// docs/examples/nodes.yaml are expected; with E2E_CLUSTER=kind it makes such a cluster with kind.
+package wholepath_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+
+	"packtree.dev/e2e/live"
+)
+
+var (
+	testenv env.Environment
+	cluster *live.Cluster
+)
+
+func TestMain(m *testing.M) {
+	testenv = env.NewWithConfig(envconf.New())
+	target := chooseTarget()
+	testenv.Setup(target.up, connect)
+	testenv.Finish(target.down)
+	os.Exit(testenv.Run(m))
+}
+
+func connect(ctx context.Context, config *envconf.Config) (context.Context, error) {
+	rest, err := clientcmd.BuildConfigFromFlags("", config.KubeconfigFile())
+	if err != nil {
+		return ctx, fmt.Errorf("reading %s: %w", config.KubeconfigFile(), err)
+	}
+	cluster, err = live.Connect(rest)
+	return ctx, err
+}
