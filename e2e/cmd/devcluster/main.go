@@ -1,0 +1,39 @@
+// Command devcluster runs a Kubernetes control plane with Packtree on this machine.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/shared/render"
+	"packtree.dev/shared/version"
+)
+
+func main() {
+	// A terminal that closes is a wish to end too.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	root := newCommand()
+	root.SetContext(ctx)
+	os.Exit(render.Execute(root))
+}
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "devcluster",
+		Short: "A Kubernetes control plane with Packtree on this machine",
+		Long: `A real Kubernetes control plane on this machine, without containers: etcd, kube-apiserver, kube-controller-manager
+and KWOK, which plays nodes and kubelets. Packtree's components are installed from their charts and run as local
+processes under their own service accounts. Everything listens on 127.0.0.1 alone.`,
+		Version: version.String(),
+		Args:    cobra.NoArgs,
+	}
+	dir := root.PersistentFlags().String("dir", devcluster.DefaultDir, "state directory; it is the cluster's name, so to speak")
+	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir))
+	return root
+}

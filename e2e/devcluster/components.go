@@ -1,0 +1,226 @@
+package devcluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/e2e/devcluster/internal/credentials"
+	"packtree.dev/e2e/devcluster/internal/deployments"
+	"packtree.dev/e2e/devcluster/internal/ports"
+	"packtree.dev/e2e/devcluster/internal/processes"
+	"packtree.dev/e2e/devcluster/internal/statedir"
+)
+
+// Namespace is where the components are installed.
+const Namespace = "packtree-system"
+
+const helm = "helm"
+
+// installComponents installs the charts as a user would, with no replicas, and then runs what the Deployments describe.
+func (c *controlPlane) installComponents(ctx context.Context) error {
+	if len(c.components) == 0 {
+		return nil
+	}
+	if err := c.prepareNamespace(ctx); err != nil {
+		return err
+	}
+	if err := c.helmInstall(ctx); err != nil {
+		return err
+	}
+	if err := c.awaitDefinitions(ctx); err != nil {
+		return err
+	}
+	c.say("charts are installed")
+	var steps []func(context.Context) error
+	for _, component := range c.components {
+		steps = append(steps, func(ctx context.Context) error { return c.runComponent(ctx, component) })
+	}
+	return together(ctx, steps...)
+}
+
+// prepareNamespace has the serving certificates there before the charts, as whoever manages them by hand would.
+func (c *controlPlane) prepareNamespace(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
+	if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating namespace: %w", err)
+	}
+	for _, component := range c.components {
+		if component == scheduler {
+			continue
+		}
+		pair, err := c.authority.Serving(ports.Host)
+		if err != nil {
+			return fmt.Errorf("making certificate of %s: %w", component, err)
+		}
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: webhookSecret(component)},
+			Type:       corev1.SecretTypeTLS,
+			Data:       map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key},
+		}
+		if _, err := c.client.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating certificate of %s: %w", component, err)
+		}
+	}
+	return nil
+}
+
+func (c *controlPlane) helmInstall(ctx context.Context) error {
+	content, err := yaml.Marshal(chartValues(c.components, c.layout.Ports, c.authorityPEM, c.componentDirectory))
+	if err != nil {
+		return err
+	}
+	if err := c.write("values.yaml", content); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, c.tool(helm), "install", "packtree", c.chart("packtree"),
+		"--kubeconfig", c.dir.Path(kubeconfigFile), "--namespace", Namespace, "--values", c.dir.Path("values.yaml"))
+	// Its cache and configuration are not to end up in the user's home.
+	for _, kind := range []string{"CACHE", "CONFIG", "DATA"} {
+		command.Env = append(command.Environ(), "HELM_"+kind+"_HOME="+c.dir.Path(helm, strings.ToLower(kind)))
+	}
+	if output, err := command.CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("installing the charts: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// awaitDefinitions waits until the API server serves every kind, for a component that starts earlier would not find its
+// own.
+func (c *controlPlane) awaitDefinitions(ctx context.Context) error {
+	client, err := apiextensions.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	err = poll(ctx, func() error {
+		definitions, err := client.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, definition := range definitions.Items {
+			if !established(definition) {
+				return fmt.Errorf("%s is not served yet", definition.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for custom resources: %w", err)
+	}
+	return nil
+}
+
+func established(definition apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	})
+}
+
+// runComponent starts what the component's Deployment would run, and waits until its readiness probe succeeds.
+func (c *controlPlane) runComponent(ctx context.Context, name string) error {
+	deployment, err := c.client.AppsV1().Deployments(Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading what the chart installed: %w", err)
+	}
+	translated, err := deployments.Translate(deployment, c.componentDirectory(name))
+	if err != nil {
+		return err
+	}
+	for _, mount := range translated.Mounts {
+		if err := c.fill(ctx, mount); err != nil {
+			return fmt.Errorf("filling the mounts of %s: %w", name, err)
+		}
+	}
+	kubeconfig, err := c.identity(ctx, name, translated.ServiceAccount)
+	if err != nil {
+		return err
+	}
+	process, err := c.start(
+		processes.Spec{
+			Program: c.component(name),
+			Args:    append(translated.Args, "--kubeconfig="+kubeconfig),
+			Env:     translated.Env,
+		},
+		statedir.Process{Name: name, Component: true, Health: translated.Health},
+	)
+	if err != nil {
+		return err
+	}
+	if err := c.probe.await(ctx, translated.Health, process); err != nil {
+		return err
+	}
+	c.say("%s works", name)
+	return nil
+}
+
+// fill writes what the mount would show.
+func (c *controlPlane) fill(ctx context.Context, mount deployments.Mount) error {
+	content := map[string][]byte{}
+	switch {
+	case mount.ConfigMap != "":
+		source, err := c.client.CoreV1().ConfigMaps(Namespace).Get(ctx, mount.ConfigMap, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for key, value := range source.Data {
+			content[key] = []byte(value)
+		}
+		for key, value := range source.BinaryData {
+			content[key] = value
+		}
+	case mount.Secret != "":
+		source, err := c.client.CoreV1().Secrets(Namespace).Get(ctx, mount.Secret, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		content = source.Data
+	}
+	if err := os.MkdirAll(mount.Directory, 0o700); err != nil {
+		return err
+	}
+	for key, value := range content {
+		if err := os.WriteFile(filepath.Join(mount.Directory, key), value, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identity returns a kubeconfig with a token of the service account, which is what makes a missing right show.
+func (c *controlPlane) identity(ctx context.Context, component, serviceAccount string) (string, error) {
+	// Longer than any dev cluster lives, for nothing here renews it as a kubelet would.
+	seconds := int64(365 * 24 * 60 * 60)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	token, err := c.client.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("requesting a token of service account %s: %w", serviceAccount, err)
+	}
+	content, err := credentials.Kubeconfig(credentials.Access{
+		Server: c.layout.Server(), Authority: c.authorityPEM, Token: token.Status.Token, Namespace: Namespace,
+	})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(componentsDirectory, component, kubeconfigFile)
+	return c.dir.Path(file), c.write(file, content)
+}
+
+const componentsDirectory = "components"
+
+func (c *controlPlane) componentDirectory(name string) string {
+	return c.dir.Path(componentsDirectory, name)
+}

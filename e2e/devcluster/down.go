@@ -1,0 +1,110 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"packtree.dev/e2e/devcluster/internal/processes"
+	"packtree.dev/e2e/devcluster/internal/statedir"
+)
+
+// grace is what components get to end by themselves. The control plane gets none: its data goes with it.
+const grace = 2 * time.Second
+
+// Down ends every process of the cluster in the state directory and removes the directory, also after a crash. A start
+// that is under way is called off. It returns false when there was nothing.
+func Down(ctx context.Context, directory string) (bool, error) {
+	if directory == "" {
+		directory = DefaultDir
+	}
+	dir, err := seize(ctx, directory)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	records, err := statedir.Records(dir.Path())
+	if err != nil {
+		dir.Release()
+		return false, err
+	}
+	processes.Terminate(componentsOf(dir.Path(), records), grace)
+	if err := processes.Kill(records); err != nil {
+		dir.Release()
+		return false, err
+	}
+	return true, dir.Remove()
+}
+
+// seize waits for the lock, after telling whoever is starting a cluster to give up.
+func seize(ctx context.Context, directory string) (*statedir.Dir, error) {
+	const limit = 30 * time.Second
+	deadline := time.After(limit)
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	told := false
+	for {
+		dir, err := statedir.Existing(directory)
+		if !errors.Is(err, statedir.ErrBusy) {
+			return dir, err
+		}
+		state, err := statedir.Load(directory)
+		if err == nil && !told && !state.Ready && state.Owner.PID != os.Getpid() && state.Owner.Alive() {
+			_ = syscall.Kill(state.Owner.PID, syscall.SIGTERM)
+			told = true
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-deadline:
+			return nil, fmt.Errorf("process %d still brings a dev cluster up or down in %s: end it first", state.Owner.PID, directory)
+		}
+	}
+}
+
+func componentsOf(directory string, records []processes.Record) []processes.Record {
+	// Without a state everything is only killed.
+	state, _ := statedir.Load(directory)
+	ours := map[string]bool{}
+	for _, process := range state.Processes {
+		ours[process.Name] = process.Component
+	}
+	var components []processes.Record
+	for _, record := range records {
+		if ours[record.Name] {
+			components = append(components, record)
+		}
+	}
+	return components
+}
+
+// Watch reports every process that ends, and returns when the context ends, with nil, or when no process is left.
+func (c *Cluster) Watch(ctx context.Context, report func(error)) error {
+	ended := make(chan *processes.Process)
+	for _, process := range c.running {
+		go func() {
+			select {
+			case <-process.Ended():
+				ended <- process
+			case <-ctx.Done():
+			}
+		}()
+	}
+	for range c.running {
+		select {
+		case <-ctx.Done():
+			return nil
+		case process := <-ended:
+			if _, err := os.Stat(c.Dir); err == nil {
+				report(process.Failure())
+			}
+		}
+	}
+	return errors.New("no process of the cluster is left")
+}

@@ -1,0 +1,65 @@
+// Package fakenodes makes of Node manifests the nodes whose kubelets KWOK plays.
+package fakenodes
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"packtree.dev/shared/manifests"
+)
+
+// Annotation gives a node to KWOK.
+const Annotation = "kwok.x-k8s.io/node"
+
+// Read returns the nodes of a manifest file, completed as a kubelet would. Anything but a Node is a finding.
+func Read(file string) ([]*corev1.Node, []manifests.Finding) {
+	documents, findings := manifests.Read([]string{file}, nil)
+	var nodes []*corev1.Node
+	for _, document := range documents {
+		object := document.Object
+		if object.GetAPIVersion() != "v1" || object.GetKind() != "Node" {
+			findings = append(findings, document.Finding("kind", "must be Node of v1: only nodes belong into this file"))
+			continue
+		}
+		node := &corev1.Node{}
+		if wrong := document.DecodeInto(node); len(wrong) > 0 {
+			findings = append(findings, wrong...)
+			continue
+		}
+		nodes = append(nodes, complete(node))
+	}
+	return nodes, findings
+}
+
+// complete fills in what a kubelet says of its node when it registers it. What the manifest says stays.
+func complete(node *corev1.Node) *corev1.Node {
+	node.Annotations = merge(map[string]string{Annotation: "fake"}, node.Annotations)
+	node.Labels = merge(map[string]string{
+		corev1.LabelHostname:   node.Name,
+		corev1.LabelOSStable:   "linux",
+		corev1.LabelArchStable: "amd64",
+	}, node.Labels)
+	status := &node.Status
+	if len(status.Capacity) == 0 {
+		status.Capacity = status.Allocatable.DeepCopy()
+	}
+	if len(status.Allocatable) == 0 {
+		status.Allocatable = status.Capacity.DeepCopy()
+	}
+	for _, resources := range []*corev1.ResourceList{&status.Capacity, &status.Allocatable} {
+		*resources = merge(corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("32"),
+			corev1.ResourceMemory: resource.MustParse("256Gi"),
+			corev1.ResourcePods:   resource.MustParse("110"),
+		}, *resources)
+	}
+	return node
+}
+
+// merge returns the defaults with what is given laid over them.
+func merge[M ~map[K]V, K comparable, V any](defaults, given M) M {
+	maps.Copy(defaults, given)
+	return defaults
+}

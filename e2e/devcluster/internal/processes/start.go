@@ -1,0 +1,103 @@
+// Package processes starts programs that outlive the process that starts them, and finds and ends them again, also after
+// a crash of the latter.
+package processes
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Spec is a program to run.
+type Spec struct {
+	// Name is unique among the processes of a directory.
+	Name string
+	// Program is the path of the executable.
+	Program string
+	// Args are its arguments, without the program itself.
+	Args []string
+	// Env is added to the environment of the caller.
+	Env []string
+	// Log receives what it prints.
+	Log string
+}
+
+// Process is a process that the calling one has started.
+type Process struct {
+	// Spec is what it was started from.
+	Spec  Spec
+	pid   int
+	ended chan struct{}
+	err   error
+}
+
+const recordSuffix = ".pid"
+
+// recorded is run by the shell that becomes the program. It writes its own number and start down before it does, so
+// that there is never a program without a record, wherever the starter is killed. Descriptor 3 is the lock: whoever
+// gets it afterwards finds every process recorded.
+const recorded = `set -e
+record=$1; shift
+if [ -r ` + bootID + ` ]; then
+	read -r stat </proc/$$/stat
+	read -r boot <` + bootID + `
+	start=$(set -- $stat; shift 21; echo "$1")@$boot
+else
+	start=$(ps -o lstart= -p $$)
+fi
+echo "$$" $start >"$record.new"
+mv "$record.new" "$record"
+exec "$@" 3>&-
+`
+
+// Start runs the program as the leader of its own session, so that neither Ctrl-C nor the end of the terminal reaches
+// it. Its record goes to the directory; the lock is held until it is there.
+func Start(spec Spec, directory string, lock *os.File) (*Process, error) {
+	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	record := filepath.Join(directory, spec.Name+recordSuffix)
+	command := exec.Command("/bin/sh", append([]string{"-c", recorded, "sh", record, spec.Program}, spec.Args...)...)
+	command.Env = append(os.Environ(), spec.Env...)
+	command.Stdout, command.Stderr = log, log
+	command.ExtraFiles = []*os.File{lock}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
+	}
+	process := &Process{Spec: spec, pid: command.Process.Pid, ended: make(chan struct{})}
+	go func() {
+		process.err = command.Wait()
+		close(process.ended)
+	}()
+	return process, nil
+}
+
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} {
+	return p.ended
+}
+
+// Failure says how the process ended, with the end of its log. It must have ended.
+func (p *Process) Failure() error {
+	how := "exit status 0"
+	if p.err != nil {
+		how = p.err.Error()
+	}
+	return fmt.Errorf("%s ended (%s), its log ends with:\n%s", p.Spec.Name, how, Tail(p.Spec.Log, 20))
+}
+
+// Tail returns the last lines of a log.
+func Tail(log string, count int) string {
+	content, err := os.ReadFile(log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimRight(string(content), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-count):], "\n")
+}

@@ -1,0 +1,166 @@
+// Package programs knows the command lines of the programs that make a control plane: etcd, kube-apiserver,
+// kube-controller-manager and KWOK.
+package programs
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"packtree.dev/e2e/devcluster/internal/ports"
+)
+
+// The names of the programs, of their processes and of their ports.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	KWOK              = "kwok"
+)
+
+// EtcdPeer is etcd's other port.
+const EtcdPeer = "etcd-peer"
+
+// Files that the command lines name, below the state directory.
+const (
+	AuthorityFile         = "pki/ca.crt"
+	ServingCertificate    = "pki/serving.crt"
+	ServingKey            = "pki/serving.key"
+	ServiceAccountKey     = "pki/service-accounts.key"
+	ControllerManagerFile = "kube-controller-manager.kubeconfig"
+	KWOKFile              = "kwok.kubeconfig"
+	StagesFile            = "stages.yaml"
+	dataDirectory         = "etcd"
+)
+
+// User names that the control plane's own programs come under.
+const (
+	ControllerManagerUser = "system:kube-controller-manager"
+	KWOKUser              = "packtree:kwok"
+)
+
+// ServiceRange holds the addresses of Services, the first of which is the API server's own.
+const (
+	ServiceRange     = "10.96.0.0/16"
+	APIServerService = "10.96.0.1"
+	podRange         = "10.244.0.0/16"
+)
+
+// Layout is where things are.
+type Layout struct {
+	// Dir is the state directory, absolute.
+	Dir string
+	// Ports are by the names above.
+	Ports map[string]int
+}
+
+func (l Layout) file(name string) string {
+	return filepath.Join(l.Dir, name)
+}
+
+func (l Layout) address(name string) string {
+	return ports.Address(l.Ports[name])
+}
+
+// Server is the URL of the API server.
+func (l Layout) Server() string {
+	return "https://" + l.address(APIServer)
+}
+
+// Health is the URL that tells whether the program works.
+func (l Layout) Health(name string) string {
+	switch name {
+	case Etcd:
+		return "https://" + l.address(name) + "/health"
+	case KWOK:
+		return "http://" + l.address(name) + "/healthz"
+	case APIServer:
+		return l.Server() + "/readyz"
+	default:
+		return "https://" + l.address(name) + "/healthz"
+	}
+}
+
+// EtcdArgs has everything encrypted, for loopback is open to every user of the machine.
+func (l Layout) EtcdArgs() []string {
+	return []string{
+		"--name=devcluster",
+		"--data-dir=" + l.file(dataDirectory),
+		"--listen-client-urls=https://" + l.address(Etcd),
+		"--advertise-client-urls=https://" + l.address(Etcd),
+		"--listen-peer-urls=https://" + l.address(EtcdPeer),
+		"--initial-advertise-peer-urls=https://" + l.address(EtcdPeer),
+		"--initial-cluster=devcluster=https://" + l.address(EtcdPeer),
+		"--client-cert-auth=true",
+		"--trusted-ca-file=" + l.file(AuthorityFile),
+		"--cert-file=" + l.file(ServingCertificate),
+		"--key-file=" + l.file(ServingKey),
+		"--peer-client-cert-auth=true",
+		"--peer-trusted-ca-file=" + l.file(AuthorityFile),
+		"--peer-cert-file=" + l.file(ServingCertificate),
+		"--peer-key-file=" + l.file(ServingKey),
+		"--log-level=warn",
+		// The data does not outlive the cluster, so there is no power failure to guard it against.
+		"--unsafe-no-fsync=true",
+	}
+}
+
+// APIServerArgs leaves admission plugins and feature gates at their defaults.
+func (l Layout) APIServerArgs() []string {
+	return []string{
+		"--bind-address=" + ports.Host,
+		"--advertise-address=" + ports.Host,
+		fmt.Sprintf("--secure-port=%d", l.Ports[APIServer]),
+		// There are no nodes from which the kubernetes Service could be reached, and loopback addresses are refused in
+		// Endpoints.
+		"--endpoint-reconciler-type=none",
+		"--tls-cert-file=" + l.file(ServingCertificate),
+		"--tls-private-key-file=" + l.file(ServingKey),
+		"--client-ca-file=" + l.file(AuthorityFile),
+		"--authorization-mode=RBAC",
+		"--etcd-servers=https://" + l.address(Etcd),
+		"--etcd-cafile=" + l.file(AuthorityFile),
+		"--etcd-certfile=" + l.file(ServingCertificate),
+		"--etcd-keyfile=" + l.file(ServingKey),
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + l.file(ServiceAccountKey),
+		"--service-account-signing-key-file=" + l.file(ServiceAccountKey),
+		"--service-cluster-ip-range=" + ServiceRange,
+		"--allow-privileged=true",
+		"--profiling=false",
+	}
+}
+
+// ControllerManagerArgs runs every controller that is on by default, each under its own service account.
+func (l Layout) ControllerManagerArgs() []string {
+	kubeconfig := l.file(ControllerManagerFile)
+	return []string{
+		"--bind-address=" + ports.Host,
+		fmt.Sprintf("--secure-port=%d", l.Ports[ControllerManager]),
+		"--tls-cert-file=" + l.file(ServingCertificate),
+		"--tls-private-key-file=" + l.file(ServingKey),
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--use-service-account-credentials=true",
+		"--service-account-private-key-file=" + l.file(ServiceAccountKey),
+		"--root-ca-file=" + l.file(AuthorityFile),
+		"--leader-elect=false",
+		"--profiling=false",
+		// At the default of 20 requests a second the taints of new nodes take longer than everything else.
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+	}
+}
+
+// KWOKArgs has KWOK play the kubelet of every node with its annotation.
+func (l Layout) KWOKArgs() []string {
+	return []string{
+		"--kubeconfig=" + l.file(KWOKFile),
+		"--config=" + l.file(StagesFile),
+		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+		"--node-lease-duration-seconds=40",
+		"--node-ip=" + ports.Host,
+		"--cidr=" + podRange,
+		"--server-address=" + l.address(KWOK),
+	}
+}

@@ -1,0 +1,167 @@
+package devcluster
+
+import (
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"packtree.dev/e2e/devcluster/internal/processes"
+	"packtree.dev/e2e/devcluster/internal/statedir"
+)
+
+// Status is how a cluster is.
+type Status struct {
+	// Dir is the state directory and Kubeconfig the administrator's, absolute.
+	Dir, Kubeconfig string
+	// Started is when the cluster began to come up.
+	Started time.Time
+	// Starting says that it has not finished to.
+	Starting bool
+	// Kubernetes is the version that the API server reports, empty when it does not answer.
+	Kubernetes string
+	// Nodes and ReadyNodes count nodes.
+	Nodes, ReadyNodes int
+	// Processes are in the order in which they were started.
+	Processes []ProcessStatus
+}
+
+// ProcessStatus is how a process is.
+type ProcessStatus struct {
+	Name    string
+	Version string
+	// PID is 0 when it has ended.
+	PID int
+	// Memory is its resident memory in bytes.
+	Memory int64
+	// Problem is why it does not work, nil when it does.
+	Problem error
+	// Log is where it writes.
+	Log string
+}
+
+// ErrNone says that a state directory holds no cluster.
+var ErrNone = errors.New("no dev cluster")
+
+// ReadStatus looks at the cluster in the state directory.
+func ReadStatus(ctx context.Context, directory string) (Status, error) {
+	dir, err := existing(directory)
+	if err != nil {
+		return Status{}, err
+	}
+	state, err := statedir.Load(dir)
+	if err != nil {
+		return Status{}, err
+	}
+	records, err := statedir.Records(dir)
+	if err != nil {
+		return Status{}, err
+	}
+	status := Status{
+		Dir: dir, Kubeconfig: filepath.Join(dir, kubeconfigFile), Started: state.Started,
+		Starting: !state.Ready && state.Owner.Alive(),
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
+	if err != nil {
+		// The start broke off, or has come no further yet.
+		return status, nil //nolint:nilerr // there is nothing more to be asked
+	}
+	config.Timeout = 5 * time.Second
+	probe, err := newProbe(config)
+	if err != nil {
+		return Status{}, err
+	}
+	byName := map[string]processes.Record{}
+	for _, record := range records {
+		byName[record.Name] = record
+	}
+	for _, process := range state.Processes {
+		status.Processes = append(status.Processes, processStatus(ctx, probe, dir, process, byName[process.Name]))
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return Status{}, err
+	}
+	status.ask(ctx, client)
+	return status, nil
+}
+
+func existing(directory string) (string, error) {
+	if directory == "" {
+		directory = DefaultDir
+	}
+	_, err := statedir.Load(directory)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("%w in %s", ErrNone, directory)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(directory)
+}
+
+// Kubeconfig is the path of the administrator's kubeconfig of the cluster in the state directory.
+func Kubeconfig(directory string) (string, error) {
+	dir, err := existing(directory)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, kubeconfigFile)
+	if _, err := os.Stat(file); err != nil {
+		return "", fmt.Errorf("%w in %s: its start has not come to a kubeconfig", ErrNone, directory)
+	}
+	return file, nil
+}
+
+func processStatus(ctx context.Context, probe *probe, dir string, process statedir.Process, record processes.Record) ProcessStatus {
+	status := ProcessStatus{
+		Name: process.Name, Version: process.Version, Log: filepath.Join(dir, "logs", process.Name+".log"),
+	}
+	if record.PID == 0 || !record.Alive() {
+		status.Problem = errors.New("ended")
+		return status
+	}
+	status.PID, status.Memory = record.PID, record.Memory()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	status.Problem = probe.check(ctx, process.Health)
+	return status
+}
+
+// ask leaves zeros where the API server does not answer, for that is told by its process.
+func (s *Status) ask(ctx context.Context, client kubernetes.Interface) {
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return
+	}
+	s.Kubernetes = version.GitVersion
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return
+	}
+	s.Nodes, s.ReadyNodes = len(nodes.Items), countReady(nodes.Items)
+}
+
+var stamped = regexp.MustCompile(`packtree\.dev/shared/version\.version=([^\s'"]+)`)
+
+// versionOf reads the version that the linker was told, for our own programs, or else that of the module.
+func versionOf(program string) string {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return "unknown"
+	}
+	for _, setting := range info.Settings {
+		if match := stamped.FindStringSubmatch(setting.Value); setting.Key == "-ldflags" && match != nil {
+			return match[1]
+		}
+	}
+	return info.Main.Version
+}
