@@ -10,7 +10,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Levels returns the levels of the named Topology as node label keys, broadest first, and whether it exists.
+// Levels returns the levels of the named Topology as node label keys, broadest first, and whether it exists. A nil Levels
+// says that nothing is known about Topologies: then names of them and of their levels are not judged.
 type Levels func(topology string) (levels []string, exists bool)
 
 // Blockers returns what keeps the gang from being scheduled as long as it stays so: more children needed than there are,
@@ -36,6 +37,9 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 			return nil
 		}
 		return field.ErrorList{field.Required(path.Child("topology"), "a level needs the name of the Topology that it belongs to")}
+	}
+	if levels == nil {
+		return nil
 	}
 	known, exists := levels(c.Topology)
 	if !exists {
@@ -71,6 +75,9 @@ func (t *Tree) Remarks(spec *scheduling.PodGroupSpec, levels Levels) field.Error
 }
 
 func (g *Group) remarks(levels Levels) field.ErrorList {
+	if levels == nil {
+		return nil
+	}
 	known, exists := levels(g.Constraint.Topology)
 	if !exists {
 		return nil

@@ -224,6 +224,25 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+func TestAdviceWithoutTopologiesJudgesOnlyTheTree(t *testing.T) {
+	spec := groups(
+		parentNeeding(3, "p", ""), constrained(leaf("a", 1, "p"), "nowhere", "rack", "zone"), constrained(leaf("b", 1, "p"), "", "rack", ""))
+	tree, errs := podgrouptree.New(&spec)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	want := []string{
+		`spec.subGroups[0].minSubGroup: Invalid value: 3: must not be above the number of groups that have this one as their parent, which is 2`,
+		`spec.subGroups[2].topologyConstraint.topology: Required value: a level needs the name of the Topology that it belongs to`,
+	}
+	if diff := cmp.Diff(want, lines(tree.Blockers(nil))); diff != "" {
+		t.Errorf("blockers (-want +got):\n%s", diff)
+	}
+	if remarks := tree.Remarks(&spec, nil); len(remarks) > 0 {
+		t.Errorf("remarks: got %v, want none", remarks)
+	}
+}
+
 func TestAdviceIsSilentOnLevelsOfDifferentTopologies(t *testing.T) {
 	spec := groups(
 		constrained(parent("p", ""), "ethernet", "rack", ""),

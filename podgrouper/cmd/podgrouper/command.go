@@ -1,0 +1,76 @@
+package main
+
+import (
+	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/managerstart"
+	"packtree.dev/shared/render"
+	"packtree.dev/shared/version"
+
+	"packtree.dev/podgrouper/internal/controller"
+	"packtree.dev/podgrouper/internal/offline"
+	"packtree.dev/podgrouper/internal/webhook"
+)
+
+const name = "podgrouper"
+
+// webhookConfiguration is the ValidatingWebhookConfiguration that the chart installs.
+const webhookConfiguration = "podgrouper"
+
+func rootCommand() *cobra.Command {
+	// A gang of a thousand pods is a thousand patches; the library's default of 20 a second would take a minute.
+	settings := managerstart.Settings{QPS: 200, Burst: 400}
+	root := &cobra.Command{
+		Use:     name,
+		Short:   "Gathers pods into PodGroups",
+		Long:    "Gathers the pods of PodGangs, Jobs and other workloads into PodGroups, which the scheduler places as gangs.",
+		Version: version.String(),
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return managerstart.Run(ctrl.SetupSignalHandler(), program(), settings)
+		},
+	}
+	settings.BindFlags(root.Flags(), name)
+	root.AddCommand(render.Command(name,
+		"Print what the controller would make of PodGangs and pods",
+		`Reads manifests and prints them again with a PodGroup for each PodGang, in its place, and for each other workload that
+has pods of the scheduler kai-scheduler, before the first of them. Those pods get the annotation and the label that tie
+them to their group. Everything else passes through unchanged.`,
+		offline.Render))
+	return root
+}
+
+func program() managerstart.Program {
+	return managerstart.Program{
+		Name:              name,
+		Scheme:            scheme(),
+		Cache:             controller.CacheOptions(),
+		CertifiedWebhooks: []rotator.WebhookInfo{{Name: webhookConfiguration, Type: rotator.Validating}},
+		AddControllers:    controller.Add,
+		AddWebhooks: func(mgr manager.Manager) error {
+			webhook.Register(mgr)
+			return nil
+		},
+	}
+}
+
+func scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
+		kai.AddToScheme, scheduling.AddToScheme, grovescheduler.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}

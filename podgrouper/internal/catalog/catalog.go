@@ -1,0 +1,68 @@
+// Package catalog is the table of workload kinds and their groupers.
+package catalog
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"packtree.dev/podgrouper/internal/groupers/fallback"
+	"packtree.dev/podgrouper/internal/groupers/job"
+	"packtree.dev/podgrouper/internal/groupers/podgang"
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/owners"
+)
+
+// groupers are the kinds whose pods are grouped in a way of their own. The outermost owner of a pod that is in this table
+// is the pod's workload. A new kind is a row here, a rule for it in the chart's role, and a row in the documentation.
+var groupers = map[schema.GroupKind]grouping.Grouper{
+	{Group: "scheduler.grove.io", Kind: "PodGang"}: podgang.Grouper,
+	{Group: "batch", Kind: "Job"}:                  job.Grouper,
+}
+
+// passed are the kinds that make workloads or stand above pods in other ways, but never are the workload themselves.
+var passed = map[schema.GroupKind]bool{
+	// The node owns the mirror pods of its static pods.
+	{Kind: "Node"}: true,
+	// Each Job of a CronJob is a workload.
+	{Group: "batch", Kind: "CronJob"}: true,
+	// Each PodGang is a workload.
+	{Group: "grove.io", Kind: "PodClique"}:               true,
+	{Group: "grove.io", Kind: "PodCliqueScalingGroup"}:   true,
+	{Group: "grove.io", Kind: "PodCliqueSet"}:            true,
+	{Group: "nvidia.com", Kind: "DynamoGraphDeployment"}: true,
+}
+
+// Grouped reports whether the kind has a grouper of its own, which reads more of it than its metadata.
+func Grouped(kind schema.GroupKind) bool {
+	_, found := groupers[kind]
+	return found
+}
+
+// For returns the grouper of a kind: its own, or the one for kinds that are not known.
+func For(kind schema.GroupKind) grouping.Grouper {
+	if grouper, found := groupers[kind]; found {
+		return grouper
+	}
+	return fallback.Grouper
+}
+
+// Choose returns the workload of a pod: the outermost owner that has a grouper, else the outermost that may be a workload
+// at all, else the pod itself. The workload knows no pods yet.
+func Choose(pod *corev1.Pod, chain owners.Chain) grouping.Workload {
+	chosen := -1
+	for i, owner := range chain.Owners {
+		kind := owner.Kind.GroupKind()
+		if Grouped(kind) || !passed[kind] && (chosen < 0 || !Grouped(chain.Owners[chosen].Kind.GroupKind())) {
+			chosen = i
+		}
+	}
+	if chosen < 0 {
+		return grouping.Workload{Owner: PodAsOwner(pod), Above: chain.Owners}
+	}
+	return grouping.Workload{Owner: chain.Owners[chosen], Above: chain.Owners[chosen+1:]}
+}
+
+// PodAsOwner returns a pod as the workload that it is if nobody owns it.
+func PodAsOwner(pod *corev1.Pod) grouping.Owner {
+	return grouping.Owner{Object: pod, Kind: corev1.SchemeGroupVersion.WithKind("Pod")}
+}

@@ -1,0 +1,104 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/owners"
+)
+
+// finder finds the pods and PodGangs that a change of something else may touch.
+type finder struct {
+	reader     client.Reader
+	dependents *owners.Dependents
+}
+
+// podsOfOwner enqueues the pods below an owner, and forgets an owner that is gone.
+func (f finder) podsOfOwner() handler.EventHandler {
+	enqueue := func(ctx context.Context, object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, request := range f.podsBelow(ctx, referenceOf(object)) {
+			queue.Add(request)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enqueue(ctx, e.Object, queue)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enqueue(ctx, e.ObjectNew, queue)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			f.dependents.Forget(referenceOf(e.Object))
+		},
+	}
+}
+
+func referenceOf(object client.Object) owners.Reference {
+	kind := object.GetObjectKind().GroupVersionKind()
+	if kind.Empty() {
+		// Only the typed objects of a cache lose their kind, and PodGangs are the only typed owners.
+		kind = owners.PodGangKind
+	}
+	return owners.ReferenceTo(grouping.Owner{Object: object, Kind: kind})
+}
+
+func (f finder) podsBelow(ctx context.Context, owner owners.Reference) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, first := range f.dependents.Below(owner) {
+		requests = append(requests, f.pods(ctx, first.Namespace, podsByOwner, first.Key())...)
+	}
+	return requests
+}
+
+func (f finder) podsOfPodGroup(ctx context.Context, podGroup client.Object) []reconcile.Request {
+	return f.pods(ctx, podGroup.GetNamespace(), podsByPodGroup, podGroup.GetName())
+}
+
+func (f finder) podsOfTopology(ctx context.Context, topology client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, podGroup := range f.podGroupsOfTopology(ctx, topology) {
+		requests = append(requests, f.podsOfPodGroup(ctx, &podGroup)...)
+	}
+	return requests
+}
+
+func (f finder) podGangsOfTopology(ctx context.Context, topology client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, podGroup := range f.podGroupsOfTopology(ctx, topology) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&podGroup)})
+	}
+	return requests
+}
+
+func (f finder) podGroupsOfTopology(ctx context.Context, topology client.Object) []scheduling.PodGroup {
+	var list scheduling.PodGroupList
+	if err := f.reader.List(ctx, &list, client.MatchingFields{podGroupsByTopology: topology.GetName()}); err != nil {
+		log.FromContext(ctx).Error(err, "listing PodGroups of a Topology", "Topology", topology.GetName())
+	}
+	return list.Items
+}
+
+// pods lists from an index. An empty namespace, of an owner that is cluster-scoped, means all.
+func (f finder) pods(ctx context.Context, namespace, index, key string) []reconcile.Request {
+	var list corev1.PodList
+	if err := f.reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: key}); err != nil {
+		log.FromContext(ctx).Error(err, "listing pods", "index", index, "key", key)
+		return nil
+	}
+	requests := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		requests[i].NamespacedName = types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}
+	}
+	return requests
+}

@@ -1,0 +1,112 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/owners"
+	"packtree.dev/podgrouper/internal/podgroups"
+)
+
+// podGangReconciler keeps the PodGroup of every PodGang, and brings back to the PodGang what the scheduler says about it.
+type podGangReconciler struct {
+	client     client.Client
+	owners     *ownerReader
+	dependents *owners.Dependents
+	keeper     *keeper
+}
+
+// Reconcile makes the PodGroup of a PodGang before its first pod, and mirrors how scheduling goes.
+func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	gang := &grovescheduler.PodGang{}
+	if err := r.client.Get(ctx, request.NamespacedName, gang); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if gang.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	owner := grouping.Owner{Object: gang, Kind: owners.PodGangKind}
+	above, err := owners.Above(owner, r.owners.lookup(ctx))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	chain := owners.Chain{Owners: append([]grouping.Owner{owner}, above.Owners...)}
+	r.dependents.Remember(chain)
+	pods, err := r.pods(ctx, gang)
+	if err != nil || podgroups.Skipped(chain) || leftToOthers(gang, pods) {
+		return reconcile.Result{}, err
+	}
+	result, err := r.keeper.keep(ctx, grouping.Workload{Owner: owner, Above: above.Owners, Pods: pods})
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, r.mirror(ctx, gang, result)
+}
+
+// pods returns the pods of the PodGang that ask for our scheduler: the cache has no others.
+func (r *podGangReconciler) pods(ctx context.Context, gang *grovescheduler.PodGang) ([]*corev1.Pod, error) {
+	key := owners.Reference{Kind: owners.PodGangKind, Name: gang.Name}.Key()
+	var list corev1.PodList
+	if err := r.client.List(ctx, &list, client.InNamespace(gang.Namespace), client.MatchingFields{podsByOwner: key}); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
+}
+
+// leftToOthers reports whether the PodGang has pods, and none of them is ours to group.
+func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
+	for _, pod := range pods {
+		if podgroups.Concerned(pod) {
+			return false
+		}
+	}
+	for _, group := range gang.Spec.PodGroups {
+		if len(group.PodReferences) > 0 {
+			return true
+		}
+	}
+	return len(pods) > 0
+}
+
+// mirror writes the PodGang's condition Scheduled: what the scheduler says of the PodGroup, or why it will not get so far.
+func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.PodGang, result kept) error {
+	condition := scheduledCondition(result)
+	condition.ObservedGeneration = gang.Generation
+	before := meta.FindStatusCondition(gang.Status.Conditions, condition.Type)
+	if _, err := applyCondition(ctx, r.client, r.keeper.clock.Now(), gang, before, condition); err != nil {
+		return fmt.Errorf("writing condition of PodGang: %w", err)
+	}
+	return nil
+}
+
+func scheduledCondition(result kept) metav1.Condition {
+	condition := metav1.Condition{
+		Type:    grovescheduler.ConditionScheduled,
+		Status:  metav1.ConditionUnknown,
+		Reason:  scheduling.ReasonWaiting,
+		Message: "the scheduler has not looked at the gang yet",
+	}
+	if result.podGroup != nil {
+		if said := meta.FindStatusCondition(result.podGroup.Status.Conditions, scheduling.ConditionScheduled); said != nil {
+			condition.Status, condition.Reason, condition.Message = said.Status, said.Reason, said.Message
+		}
+	}
+	if condition.Status != metav1.ConditionTrue && len(result.wrong) > 0 {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalid, sentence(result.wrong)
+	}
+	return condition
+}

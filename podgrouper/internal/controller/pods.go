@@ -1,0 +1,113 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"packtree.dev/podgrouper/internal/catalog"
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/owners"
+	"packtree.dev/podgrouper/internal/podgroups"
+)
+
+// podReconciler ties every pod that asks for our scheduler to the PodGroup of its workload.
+type podReconciler struct {
+	client     client.Client
+	owners     *ownerReader
+	dependents *owners.Dependents
+	keeper     *keeper
+}
+
+// Reconcile finds the workload of a pod, keeps its PodGroup, and states the pod's membership. What it waits for it hears
+// of by a watch: an owner that is missing takes its pods with it, and a PodGang that does not list the pod yet will.
+func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	pod := &corev1.Pod{}
+	if err := r.client.Get(ctx, request.NamespacedName, pod); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !podgroups.Concerned(pod) {
+		return reconcile.Result{}, nil
+	}
+	chain, err := owners.Walk(pod, r.owners.lookup(ctx))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	r.dependents.Remember(chain)
+	if !r.conclusive(pod, chain) || podgroups.Skipped(chain) {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, r.group(ctx, pod, catalog.Choose(pod, chain))
+}
+
+// conclusive reports whether the chain says to which workload the pod belongs. The topmost owner that cannot be read is
+// known well enough by its reference.
+func (r *podReconciler) conclusive(pod *corev1.Pod, chain owners.Chain) bool {
+	if chain.Cycle != nil {
+		r.keeper.warn(catalog.PodAsOwner(pod), eventCycle, fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s", chain.Cycle))
+	}
+	if chain.Unreadable != nil {
+		r.keeper.warn(catalog.PodAsOwner(pod), eventUnreadable,
+			fmt.Sprintf("owner %s cannot be read: its annotations and its own owners do not count", chain.Unreadable))
+	}
+	return chain.Missing == nil && chain.Cycle == nil
+}
+
+func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload grouping.Workload) error {
+	membership, known := podgroups.MembershipOf(workload, pod)
+	if membership.TakenElsewhere(pod) {
+		return nil
+	}
+	labelled, err := r.labelledPods(ctx, pod.Namespace, membership.PodGroup)
+	if err != nil {
+		return err
+	}
+	workload.Pods = append(labelled, pod)
+	result, err := r.keeper.keep(ctx, workload)
+	if err != nil {
+		return err
+	}
+	if !known || result.podGroup == nil || membership.StatedBy(pod) {
+		return nil
+	}
+	return r.state(ctx, pod, membership)
+}
+
+func (r *podReconciler) labelledPods(ctx context.Context, namespace, podGroup string) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := r.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{labelledByPodGroup: podGroup}); err != nil {
+		return nil, fmt.Errorf("listing labelled pods: %w", err)
+	}
+	pods := make([]*corev1.Pod, 0, len(list.Items)+1)
+	for i := range list.Items {
+		pods = append(pods, &list.Items[i])
+	}
+	return pods, nil
+}
+
+// state writes the pod's membership on it. The uid keeps the patch from making a new pod in the place of one that was
+// deleted meanwhile.
+func (r *podReconciler) state(ctx context.Context, pod *corev1.Pod, membership podgroups.Membership) error {
+	patch := &unstructured.Unstructured{}
+	patch.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	patch.SetNamespace(pod.Namespace)
+	patch.SetName(pod.Name)
+	patch.SetUID(pod.UID)
+	patch.SetAnnotations(membership.Annotations())
+	patch.SetLabels(membership.Labels())
+	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner(podgroups.FieldOwner), client.ForceOwnership)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("annotating pod: %w", err)
+	}
+	log.FromContext(ctx).V(1).Info("grouped pod", "PodGroup", membership.PodGroup, "subGroup", membership.SubGroup)
+	return nil
+}

@@ -1,0 +1,88 @@
+// Package controller keeps PodGroups in a cluster: it reads pods and their owners, lets the groupers decide, and writes
+// PodGroups, the pods' membership, and conditions.
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/podgrouper/internal/owners"
+)
+
+// podWorkers is how many pods are grouped at a time. Each mostly waits for one patch.
+const podWorkers = 10
+
+// Add adds the controllers to a manager that was made with CacheOptions.
+func Add(ctx context.Context, mgr manager.Manager) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("indexing the cache: %w", err)
+	}
+	dependents := owners.NewDependents()
+	reader := &ownerReader{
+		cached: mgr.GetCache(),
+		live:   mgr.GetAPIReader(),
+		access: mgr.GetClient(),
+		mapper: mgr.GetRESTMapper(),
+		clock:  clock.RealClock{},
+		kinds:  map[schema.GroupVersionKind]*kindAccess{},
+	}
+	keeper := &keeper{
+		client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		recorder: mgr.GetEventRecorder("podgrouper"),
+		clock:    clock.RealClock{},
+	}
+	if err := addPods(mgr, reader, dependents, keeper); err != nil {
+		return fmt.Errorf("adding controller of pods: %w", err)
+	}
+	if err := addPodGangs(mgr, reader, dependents, keeper); err != nil {
+		return fmt.Errorf("adding controller of PodGangs: %w", err)
+	}
+	return nil
+}
+
+func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, keeper *keeper) error {
+	reconciler := &podReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, keeper: keeper}
+	pods, err := crcontroller.New("pods", mgr, crcontroller.Options{
+		Reconciler:              reconciler,
+		MaxConcurrentReconciles: podWorkers,
+	})
+	if err != nil {
+		return err
+	}
+	find := finder{reader: mgr.GetClient(), dependents: dependents}
+	reader.watch = func(kind client.Object) error {
+		return pods.Watch(source.Kind(mgr.GetCache(), kind, find.podsOfOwner(), ownerChanged))
+	}
+	for _, watched := range []source.Source{
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Pod{}, &handler.EnqueueRequestForObject{}, memberChanged),
+		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{}, handler.EnqueueRequestsFromMapFunc(find.podsOfPodGroup), changedByOthers),
+		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{}, handler.EnqueueRequestsFromMapFunc(find.podsOfTopology)),
+	} {
+		if err := pods.Watch(watched); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addPodGangs(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, keeper *keeper) error {
+	reconciler := &podGangReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, keeper: keeper}
+	gangs, err := crcontroller.New("podgangs", mgr, crcontroller.Options{Reconciler: reconciler, MaxConcurrentReconciles: podWorkers})
+	if err != nil {
+		return err
+	}
+	return gangs.Watch(whenInstalled(mgr.GetCache(), podGangDefinition, func() error { return watchPodGangs(mgr, gangs) }))
+}

@@ -1,0 +1,84 @@
+package grouping
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// CarriedLabelKeys returns the keys of the labels that go from a workload to its PodGroup.
+func CarriedLabelKeys() []string {
+	return []string{kai.LabelQueue, kai.LabelNodePool, kai.LabelPriorityClassName, kai.LabelPreemptibility}
+}
+
+// CarriedLabels returns the labels that the workload's PodGroup takes over. For each the first counts that has it: the
+// workload's owner, the owners above it, its pod template, and of its pods the one with the least name.
+func CarriedLabels(w Workload, grouper Grouper) map[string]string {
+	sources := labelSources(w, grouper)
+	carried := map[string]string{}
+	for _, key := range CarriedLabelKeys() {
+		for _, labels := range sources {
+			if value := labels[key]; value != "" {
+				carried[key] = value
+				break
+			}
+		}
+		if value := labelOfPods(w.Pods, key); carried[key] == "" && value != "" {
+			carried[key] = value
+		}
+	}
+	return carried
+}
+
+// HasCarriedLabel reports whether the labels say anything that goes to a PodGroup.
+func HasCarriedLabel(labels map[string]string) bool {
+	for _, key := range CarriedLabelKeys() {
+		if labels[key] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func labelSources(w Workload, grouper Grouper) []map[string]string {
+	var sources []map[string]string
+	for _, owner := range w.Upwards() {
+		sources = append(sources, owner.GetLabels())
+	}
+	if len(grouper.Template) == 0 {
+		return sources
+	}
+	path := slices.Concat(grouper.Template, []string{"metadata", "labels"})
+	if labels, found, err := unstructured.NestedStringMap(w.Owner.Content, path...); found && err == nil {
+		sources = append(sources, labels)
+	}
+	return sources
+}
+
+func labelOfPods(pods []*corev1.Pod, key string) string {
+	var name, value string
+	for _, pod := range pods {
+		if label := pod.Labels[key]; label != "" && (value == "" || pod.Name < name) {
+			name, value = pod.Name, label
+		}
+	}
+	return value
+}
+
+// ParsePreemptibility returns what the label says, unset where it says nothing or nothing that is known.
+func ParsePreemptibility(labels map[string]string) (scheduling.Preemptibility, field.ErrorList) {
+	switch value := scheduling.Preemptibility(labels[kai.LabelPreemptibility]); value {
+	case "", scheduling.Preemptible, scheduling.NonPreemptible:
+		return value, nil
+	default:
+		path := field.NewPath("metadata", "labels").Key(kai.LabelPreemptibility)
+		return "", field.ErrorList{field.Invalid(path, value,
+			fmt.Sprintf("must be %s or %s", scheduling.Preemptible, scheduling.NonPreemptible))}
+	}
+}

@@ -1,0 +1,141 @@
+package grouping
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/didyoumean"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// Levels tells which Topologies exist and what levels they have.
+type Levels = podgrouptree.Levels
+
+// Wish is a value that a user wrote, and where.
+type Wish struct {
+	Value string
+	Path  *field.Path
+}
+
+// Constraint is a topology constraint as the user wrote it. Values that are not set are empty.
+type Constraint struct {
+	// Topology is the name of the Topology whose levels are meant.
+	Topology Wish
+	// Required is the level of which all pods must share one domain.
+	Required Wish
+	// Preferred is the level of which the pods should share as few domains as possible.
+	Preferred Wish
+}
+
+// HasLevel reports whether the constraint constrains anything.
+func (c Constraint) HasLevel() bool {
+	return c.Required.Value != "" || c.Preferred.Value != ""
+}
+
+// topologyConstraint returns the constraint as the scheduler reads it, or nil if the user said nothing. A level without
+// a Topology stays: the scheduler holds such a gang back and says why, where dropping it would misplace the pods.
+func (c Constraint) topologyConstraint() *scheduling.TopologyConstraint {
+	if c.Topology.Value == "" && !c.HasLevel() {
+		return nil
+	}
+	return &scheduling.TopologyConstraint{
+		Topology:               c.Topology.Value,
+		RequiredTopologyLevel:  c.Required.Value,
+		PreferredTopologyLevel: c.Preferred.Value,
+	}
+}
+
+// Check returns what is wrong with the constraint in the light of the Topologies that exist. That a level has no
+// Topology at all is the grouper's finding, not one of these.
+func (c Constraint) Check(levels Levels) field.ErrorList {
+	if c.Topology.Value == "" || !c.HasLevel() {
+		return nil
+	}
+	known, exists := levels(c.Topology.Value)
+	if !exists {
+		return field.ErrorList{field.Invalid(c.Topology.Path, c.Topology.Value, "no Topology has this name")}
+	}
+	var errs field.ErrorList
+	for _, level := range []Wish{c.Required, c.Preferred} {
+		if level.Value != "" && !slices.Contains(known, level.Value) {
+			errs = append(errs, field.Invalid(level.Path, level.Value, noSuchLevel(c.Topology.Value, level.Value, known)))
+		}
+	}
+	required, preferred := slices.Index(known, c.Required.Value), slices.Index(known, c.Preferred.Value)
+	if required >= 0 && preferred >= 0 && preferred < required {
+		errs = append(errs, field.Invalid(c.Preferred.Path, c.Preferred.Value,
+			fmt.Sprintf("is broader than the required level %s, which implies it", c.Required.Value)))
+	}
+	return errs
+}
+
+func noSuchLevel(topology, level string, known []string) string {
+	reason := fmt.Sprintf("Topology %s has no such level, its levels are: %s", topology, strings.Join(known, ", "))
+	if closest, ok := didyoumean.Closest(level, known); ok {
+		reason += fmt.Sprintf("; did you mean %s?", closest)
+	}
+	return reason
+}
+
+// annotationsPath is where annotations are written in every object.
+var annotationsPath = field.NewPath("metadata", "annotations")
+
+// FromAnnotations returns the topology constraint in the annotations of an object, and what is wrong with it. Path leads
+// to the annotations.
+func FromAnnotations(annotations map[string]string, path *field.Path) (Constraint, field.ErrorList) {
+	var errs field.ErrorList
+	wish := func(key string) Wish {
+		value, given := annotations[key]
+		if given && value == "" {
+			errs = append(errs, field.Required(path.Key(key), "must not be empty: give it a value or remove it"))
+		}
+		return Wish{Value: value, Path: path.Key(key)}
+	}
+	constraint := Constraint{
+		Topology:  wish(kai.AnnotationTopology),
+		Required:  wish(kai.AnnotationTopologyRequired),
+		Preferred: wish(kai.AnnotationTopologyPreferred),
+	}
+	if _, given := annotations[kai.AnnotationTopology]; !given && constraint.HasLevel() {
+		errs = append(errs, field.Required(constraint.Topology.Path, "a level needs the name of the Topology that it belongs to"))
+	}
+	return constraint, errs
+}
+
+// FromOwners returns the topology constraint of the nearest owner that carries any of the topology annotations: the
+// workload's own, else one above it.
+func FromOwners(w Workload) (Constraint, field.ErrorList) {
+	for i, owner := range w.Upwards() {
+		if !hasTopologyAnnotation(owner.GetAnnotations()) {
+			continue
+		}
+		constraint, errs := FromAnnotations(owner.GetAnnotations(), annotationsPath)
+		if i > 0 {
+			errs = elsewhere(owner, errs)
+		}
+		return constraint, errs
+	}
+	return Constraint{}, nil
+}
+
+func hasTopologyAnnotation(annotations map[string]string) bool {
+	for _, key := range []string{kai.AnnotationTopology, kai.AnnotationTopologyRequired, kai.AnnotationTopologyPreferred} {
+		if _, given := annotations[key]; given {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere says of findings that they are about another object than the workload's owner.
+func elsewhere(owner Owner, errs field.ErrorList) field.ErrorList {
+	for _, err := range errs {
+		err.Detail += fmt.Sprintf(" (in %s %s)", owner.Kind.Kind, owner.GetName())
+	}
+	return errs
+}

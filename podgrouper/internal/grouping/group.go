@@ -1,0 +1,69 @@
+package grouping
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Group is what a grouper makes of a workload: the root of a tree of groups.
+type Group struct {
+	// MinMember is how many pods are needed together, of a workload without SubGroups.
+	MinMember *int32
+	// MinSubGroup is how many of the topmost SubGroups are needed together; nil means all.
+	MinSubGroup *int32
+	// Constraint holds for all pods together.
+	Constraint Constraint
+	// SubGroups are the groups below the root.
+	SubGroups []SubGroup
+	// PriorityClassName is what the workload's own spec says about the priority of the whole; empty leaves it to labels.
+	PriorityClassName string
+	// Problems are mistakes in the workload, at paths in its owner. The groups are made as well as they can be in spite of
+	// them, but never so that a constraint that the user wrote is dropped.
+	Problems field.ErrorList
+}
+
+// SubGroup is a group below the root.
+type SubGroup struct {
+	// Name is unique in the tree.
+	Name string
+	// Parent is the name of the group that this one is part of, empty for the root.
+	Parent string
+	// MinMember is set on leaves, MinSubGroup can be on parents.
+	MinMember, MinSubGroup *int32
+	// Constraint holds for the pods of the group and of those below it.
+	Constraint Constraint
+}
+
+// PodGroupSpec returns the tree as the scheduler reads it.
+func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
+	spec := scheduling.PodGroupSpec{
+		MinMember:          g.MinMember,
+		MinSubGroup:        g.MinSubGroup,
+		TopologyConstraint: g.Constraint.topologyConstraint(),
+		PriorityClassName:  g.PriorityClassName,
+	}
+	for _, group := range g.SubGroups {
+		sub := scheduling.SubGroup{
+			Name:               group.Name,
+			MinMember:          group.MinMember,
+			MinSubGroup:        group.MinSubGroup,
+			TopologyConstraint: group.Constraint.topologyConstraint(),
+		}
+		if group.Parent != scheduling.RootGroup {
+			sub.Parent = new(group.Parent)
+		}
+		spec.SubGroups = append(spec.SubGroups, sub)
+	}
+	return spec
+}
+
+// Check returns what is wrong with the constraints of the tree in the light of the Topologies that exist, at paths in the
+// owner.
+func (g Group) Check(levels Levels) field.ErrorList {
+	errs := g.Constraint.Check(levels)
+	for _, group := range g.SubGroups {
+		errs = append(errs, group.Constraint.Check(levels)...)
+	}
+	return errs
+}

@@ -1,0 +1,63 @@
+// Package grouping is the language that groupers speak: the workload that they are given, and the groups that they make
+// of its pods.
+package grouping
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Owner is an object that owns pods, directly or through others.
+type Owner struct {
+	metav1.Object
+	// Kind is group, version and kind of the object.
+	Kind schema.GroupVersionKind
+	// Content is the whole object, or nil where only its metadata is known. It is read only.
+	Content map[string]any
+}
+
+// Workload is an owner and its pods, which make one PodGroup.
+type Workload struct {
+	// Owner is the object that the PodGroup is named after and goes with.
+	Owner Owner
+	// Above are the owners of Owner, the nearest first.
+	Above []Owner
+	// Pods are pods of the workload that are known, in any order: at least all that carry a label for the PodGroup. There
+	// may be none yet; a grouper must not make the groups depend on which ones there are.
+	Pods []*corev1.Pod
+}
+
+// Upwards returns the workload's owner and those above it, the nearest first.
+func (w Workload) Upwards() []Owner {
+	return append([]Owner{w.Owner}, w.Above...)
+}
+
+// Grouper decides how the pods of one kind of workload are grouped. Its functions are pure.
+type Grouper struct {
+	// Group returns the groups of the workload's pods.
+	Group func(Workload) Group
+	// Leaf returns the name of the group that a pod of the workload belongs to, the empty name for the root, and false as
+	// long as the workload does not say. Nil means that all pods belong to the root.
+	Leaf func(Workload, *corev1.Pod) (string, bool)
+	// Template is the path of fields to the pod template in the owner, if it has one: its labels count where the owners
+	// have none.
+	Template []string
+}
+
+// LeafOf returns the name of the group that a pod belongs to.
+func (g Grouper) LeafOf(w Workload, pod *corev1.Pod) (string, bool) {
+	if g.Leaf == nil {
+		return "", true
+	}
+	return g.Leaf(w, pod)
+}
+
+// Int returns a number in the object at a path of fields, or otherwise where there is none.
+func (o Owner) Int(otherwise int64, fields ...string) int64 {
+	if value, found, err := unstructured.NestedInt64(o.Content, fields...); found && err == nil {
+		return value
+	}
+	return otherwise
+}

@@ -1,0 +1,77 @@
+package owners
+
+import (
+	"sync"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
+
+// Key names an owner for an index of pods by their first owner: by uid, or a PodGang by name, since its pods do not know
+// its uid.
+func (r Reference) Key() string {
+	if r.Kind.GroupKind() == PodGangKind.GroupKind() {
+		return "podgang/" + r.Name
+	}
+	return string(r.UID)
+}
+
+// ReferenceTo returns the reference that an object directly below the owner has.
+func ReferenceTo(owner grouping.Owner) Reference {
+	return Reference{Kind: owner.Kind, Namespace: owner.GetNamespace(), Name: owner.GetName(), UID: owner.GetUID()}
+}
+
+// Dependents remembers from the walks of pods which owners stand below which, so that a change of an owner finds the pods
+// below it. It holds one entry an owner, however many pods there are.
+type Dependents struct {
+	mutex sync.Mutex
+	below map[Reference]map[Reference]struct{}
+}
+
+// NewDependents returns an empty Dependents.
+func NewDependents() *Dependents {
+	return &Dependents{below: map[Reference]map[Reference]struct{}{}}
+}
+
+// Remember notes the owners of a chain.
+func (d *Dependents) Remember(chain Chain) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for i := 1; i < len(chain.Owners); i++ {
+		lower, upper := ReferenceTo(chain.Owners[i-1]), ReferenceTo(chain.Owners[i])
+		if d.below[upper] == nil {
+			d.below[upper] = map[Reference]struct{}{}
+		}
+		d.below[upper][lower] = struct{}{}
+	}
+}
+
+// Below returns the owner itself and all owners known to stand below it: the pods of the workloads that a change of the
+// owner may touch have one of them as their first.
+func (d *Dependents) Below(owner Reference) []Reference {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	found := []Reference{owner}
+	seen := map[Reference]bool{owner: true}
+	for i := 0; i < len(found); i++ {
+		for lower := range d.below[found[i]] {
+			if !seen[lower] {
+				seen[lower] = true
+				found = append(found, lower)
+			}
+		}
+	}
+	return found
+}
+
+// Forget drops what is known about an owner that was deleted.
+func (d *Dependents) Forget(owner Reference) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	delete(d.below, owner)
+	for upper, lowers := range d.below {
+		delete(lowers, owner)
+		if len(lowers) == 0 {
+			delete(d.below, upper)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+// Package owners finds the way from a pod to its topmost owner.
+package owners
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
+
+// PodGangKind is the kind that a pod of Grove belongs to by its label and not by an owner reference.
+var PodGangKind = grovescheduler.GroupVersion.WithKind("PodGang")
+
+// Reference is an owner as the object below it names it.
+type Reference struct {
+	// Kind is group, version and kind of the owner.
+	Kind schema.GroupVersionKind
+	// Namespace is that of the object below; the owner may be cluster-scoped nevertheless.
+	Namespace string
+	// Name is the owner's name.
+	Name string
+	// UID is empty where the object below names its owner by name only.
+	UID types.UID
+}
+
+// withoutUID is the reference for comparing: manifests that were never in a cluster have no uids.
+func (r Reference) withoutUID() Reference {
+	r.UID = ""
+	return r
+}
+
+// String names the owner for a person.
+func (r Reference) String() string {
+	return fmt.Sprintf("%s %s/%s", r.Kind.Kind, r.Namespace, r.Name)
+}
+
+// What a Lookup may say instead of returning an owner.
+var (
+	// ErrMissing says that no such object exists, or another one of the same name.
+	ErrMissing = errors.New("owner does not exist")
+	// ErrUnreadable says that the object may exist, but may not be read or is of an unknown kind.
+	ErrUnreadable = errors.New("owner cannot be read")
+)
+
+// Lookup returns an owner, or ErrMissing, or ErrUnreadable; any other error ends the walk.
+type Lookup func(Reference) (grouping.Owner, error)
+
+// Chain is the way up from a pod.
+type Chain struct {
+	// Owners are the owners that were found, the nearest first.
+	Owners []grouping.Owner
+	// Missing is the owner that ended the walk because it does not exist, or nil. What it owned is about to be deleted.
+	Missing *Reference
+	// Unreadable is the owner that ended the walk because it cannot be read, or nil. It is the last of Owners, with what its
+	// reference says about it.
+	Unreadable *Reference
+	// Cycle is the owner that ended the walk because it stands in the chain already, or nil.
+	Cycle *Reference
+}
+
+// Walk goes up from a pod. From an object with several owners it follows its controller, else the first. A pod of Grove
+// goes to its PodGang first.
+func Walk(pod *corev1.Pod, lookup Lookup) (Chain, error) {
+	start := Reference{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespace: pod.Namespace, Name: pod.Name}
+	return walk(start, OfPod(pod), lookup)
+}
+
+// Above goes up from an owner, which does not become part of the chain itself.
+func Above(owner grouping.Owner, lookup Lookup) (Chain, error) {
+	start := Reference{Kind: owner.Kind, Namespace: owner.GetNamespace(), Name: owner.GetName()}
+	return walk(start, ownerOf(owner), lookup)
+}
+
+func walk(start Reference, next *Reference, lookup Lookup) (Chain, error) {
+	var chain Chain
+	seen := sets.New(start.withoutUID())
+	for next != nil {
+		if seen.Has(next.withoutUID()) {
+			chain.Cycle = next
+			return chain, nil
+		}
+		seen.Insert(next.withoutUID())
+		owner, err := lookup(*next)
+		switch {
+		case errors.Is(err, ErrMissing):
+			chain.Missing = next
+			return chain, nil
+		case errors.Is(err, ErrUnreadable):
+			chain.Unreadable = next
+			chain.Owners = append(chain.Owners, outline(*next))
+			return chain, nil
+		case err != nil:
+			return Chain{}, fmt.Errorf("reading owner %s: %w", next, err)
+		}
+		chain.Owners = append(chain.Owners, owner)
+		next = ownerOf(owner)
+	}
+	return chain, nil
+}
+
+// OfPod returns the owner of a pod to which a walk goes first, or nil for a pod of nobody.
+func OfPod(pod *corev1.Pod) *Reference {
+	if gang := pod.Labels[grove.LabelPodGang]; gang != "" {
+		return &Reference{Kind: PodGangKind, Namespace: pod.Namespace, Name: gang}
+	}
+	return ownerOf(pod)
+}
+
+func ownerOf(object metav1.Object) *Reference {
+	references := object.GetOwnerReferences()
+	if len(references) == 0 {
+		return nil
+	}
+	chosen := &references[0]
+	if controller := metav1.GetControllerOfNoCopy(object); controller != nil {
+		chosen = controller
+	}
+	return &Reference{
+		Kind:      schema.FromAPIVersionAndKind(chosen.APIVersion, chosen.Kind),
+		Namespace: object.GetNamespace(),
+		Name:      chosen.Name,
+		UID:       chosen.UID,
+	}
+}
+
+// outline is an owner of which no more is known than its reference.
+func outline(reference Reference) grouping.Owner {
+	return grouping.Owner{
+		Kind: reference.Kind,
+		Object: &metav1.ObjectMeta{
+			Namespace: reference.Namespace,
+			Name:      reference.Name,
+			UID:       reference.UID,
+		},
+	}
+}

@@ -1,0 +1,77 @@
+package podgroups
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/podgrouper/internal/catalog"
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/owners"
+)
+
+// Concerned reports whether the pod grouper has any business with a pod: it asks for the scheduler that reads PodGroups,
+// it is not finished, and nobody says to leave it alone. Its owners have a say too: see Skipped.
+func Concerned(pod *corev1.Pod) bool {
+	return pod.Spec.SchedulerName == kai.SchedulerName &&
+		pod.DeletionTimestamp == nil &&
+		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
+		!SkipStated(pod)
+}
+
+// Skipped reports whether an owner of a pod says that the pod grouper is to leave its pods alone.
+func Skipped(chain owners.Chain) bool {
+	for _, owner := range chain.Owners {
+		if SkipStated(owner) {
+			return true
+		}
+	}
+	return false
+}
+
+// SkipStated reports whether an object itself says that the pod grouper is to leave its pods alone.
+func SkipStated(object metav1.Object) bool {
+	return object.GetAnnotations()[kai.AnnotationSkipPodGrouper] == "true"
+}
+
+// Membership is what ties a pod to its group.
+type Membership struct {
+	// PodGroup is the name of the PodGroup.
+	PodGroup string
+	// SubGroup is the name of the leaf, empty in a PodGroup without subgroups.
+	SubGroup string
+}
+
+// MembershipOf returns the group of a pod in its workload's PodGroup. It is false as long as the workload does not say
+// which leaf the pod belongs to.
+func MembershipOf(w grouping.Workload, pod *corev1.Pod) (Membership, bool) {
+	leaf, known := catalog.For(w.Owner.Kind.GroupKind()).LeafOf(w, pod)
+	return Membership{PodGroup: NameFor(w.Owner), SubGroup: leaf}, known
+}
+
+// TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects.
+func (m Membership) TakenElsewhere(pod *corev1.Pod) bool {
+	group := pod.Annotations[scheduling.AnnotationPodGroupName]
+	return group != "" && group != m.PodGroup
+}
+
+// StatedBy reports whether the pod says that it belongs there.
+func (m Membership) StatedBy(pod *corev1.Pod) bool {
+	return pod.Annotations[scheduling.AnnotationPodGroupName] == m.PodGroup &&
+		(m.SubGroup == "" || pod.Labels[kai.LabelSubGroupName] == m.SubGroup)
+}
+
+// Annotations returns the annotations that state the membership.
+func (m Membership) Annotations() map[string]string {
+	return map[string]string{scheduling.AnnotationPodGroupName: m.PodGroup}
+}
+
+// Labels returns the labels that state the membership.
+func (m Membership) Labels() map[string]string {
+	if m.SubGroup == "" {
+		return nil
+	}
+	return map[string]string{kai.LabelSubGroupName: m.SubGroup}
+}

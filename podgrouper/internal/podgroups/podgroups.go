@@ -1,0 +1,103 @@
+// Package podgroups builds the PodGroup of a workload, and says how a pod becomes a member of it.
+package podgroups
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+
+	"packtree.dev/podgrouper/internal/catalog"
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/owners"
+)
+
+// Decision is what the pod grouper wants of a workload's PodGroup.
+type Decision struct {
+	// PodGroup is the whole desired object with the fields that the pod grouper owns, and no status.
+	PodGroup *scheduling.PodGroup
+	// Problems are mistakes in the workload, at paths in its owner.
+	Problems field.ErrorList
+	// Unresolved are names in the workload of Topologies and levels that do not exist, or not yet, and pairs of levels in
+	// the wrong order, at paths in its owner.
+	Unresolved field.ErrorList
+	// Fatal are reasons why the API server would not take the PodGroup: it must not be written.
+	Fatal field.ErrorList
+}
+
+// Decide returns the PodGroup of a workload. Levels may be nil: then Topologies are not judged.
+func Decide(w grouping.Workload, levels grouping.Levels) Decision {
+	grouper := catalog.For(w.Owner.Kind.GroupKind())
+	group := grouper.Group(w)
+	labels := grouping.CarriedLabels(w, grouper)
+	preemptibility, wrong := grouping.ParsePreemptibility(labels)
+	var unresolved field.ErrorList
+	if levels != nil {
+		unresolved = group.Check(levels)
+	}
+	spec := group.PodGroupSpec()
+	spec.Queue = labels[kai.LabelQueue]
+	spec.Preemptibility = preemptibility
+	if spec.PriorityClassName == "" {
+		spec.PriorityClassName = labels[kai.LabelPriorityClassName]
+	}
+	return Decision{
+		PodGroup: &scheduling.PodGroup{
+			TypeMeta: metav1.TypeMeta{APIVersion: scheduling.GroupVersion.String(), Kind: "PodGroup"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name:            NameFor(w.Owner),
+				Namespace:       namespace(w),
+				Labels:          labels,
+				OwnerReferences: ownerReferences(w.Owner),
+			},
+			Spec: spec,
+		},
+		Problems:   append(group.Problems, wrong...),
+		Unresolved: unresolved,
+		Fatal:      podgrouptree.ValidateCreate(&spec),
+	}
+}
+
+// namespace is that of the pods: their owner can be cluster-scoped.
+func namespace(w grouping.Workload) string {
+	if len(w.Pods) > 0 {
+		return w.Pods[0].Namespace
+	}
+	return w.Owner.GetNamespace()
+}
+
+// NameFor returns the name of the PodGroup of a workload: a PodGang's own, else pg-<owner name>-<owner uid>, where a name
+// that is too long for both is cut. An owner that was never in a cluster has no uid; its kind stands in for it.
+func NameFor(owner grouping.Owner) string {
+	if owner.Kind.GroupKind() == owners.PodGangKind.GroupKind() {
+		return owner.GetName()
+	}
+	suffix := "-" + string(owner.GetUID())
+	if owner.GetUID() == "" {
+		suffix = "-" + strings.ToLower(owner.Kind.Kind)
+	}
+	name := "pg-" + owner.GetName()
+	if most := validation.DNS1123SubdomainMaxLength - len(suffix); len(name) > most {
+		name = strings.TrimRight(name[:most], "-.")
+	}
+	return name + suffix
+}
+
+// ownerReferences make the garbage collector delete the PodGroup with its workload.
+func ownerReferences(owner grouping.Owner) []metav1.OwnerReference {
+	if owner.GetUID() == "" {
+		return nil
+	}
+	return []metav1.OwnerReference{{
+		APIVersion: owner.Kind.GroupVersion().String(),
+		Kind:       owner.Kind.Kind,
+		Name:       owner.GetName(),
+		UID:        owner.GetUID(),
+		Controller: new(true),
+	}}
+}

@@ -1,0 +1,37 @@
+// Package topologies tells which Topologies exist and what levels they have.
+package topologies
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// In returns the levels of the Topologies that the reader shows now.
+func In(ctx context.Context, reader client.Reader) (podgrouptree.Levels, error) {
+	var list kai.TopologyList
+	if err := reader.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing Topologies: %w", err)
+	}
+	return Of(list.Items), nil
+}
+
+// Of returns the levels of the given Topologies, as if there were no others.
+func Of(all []kai.Topology) podgrouptree.Levels {
+	levels := make(map[string][]string, len(all))
+	for i := range all {
+		keys := make([]string, 0, len(all[i].Spec.Levels))
+		for _, level := range all[i].Spec.Levels {
+			keys = append(keys, level.NodeLabel)
+		}
+		levels[all[i].Name] = keys
+	}
+	return func(topology string) ([]string, bool) {
+		keys, exists := levels[topology]
+		return keys, exists
+	}
+}

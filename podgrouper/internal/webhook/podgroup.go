@@ -1,0 +1,91 @@
+// Package webhook judges PodGroups on admission, also those that others write.
+package webhook
+
+import (
+	"context"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+
+	"packtree.dev/podgrouper/internal/topologies"
+)
+
+// PodGroupPath is where the webhook for PodGroups is served.
+const PodGroupPath = "/validate-scheduling-run-ai-v2alpha2-podgroup"
+
+// Register serves the webhooks of the pod grouper.
+func Register(mgr manager.Manager) {
+	handler := admission.WithValidator(mgr.GetScheme(), validator{reader: mgr.GetClient()})
+	mgr.GetWebhookServer().Register(PodGroupPath, handler)
+}
+
+type validator struct {
+	reader client.Reader
+}
+
+// ValidateCreate turns down what no tree of groups can be read from, and warns of what cannot be scheduled or is probably
+// not meant.
+func (v validator) ValidateCreate(ctx context.Context, podGroup *scheduling.PodGroup) (admission.Warnings, error) {
+	levels, err := topologies.In(ctx, v.reader)
+	if err != nil {
+		return nil, err
+	}
+	warnings, errs := JudgeNew(podGroup, levels)
+	return warnings, invalid(podGroup, errs)
+}
+
+// ValidateUpdate judges a changed spec. One that stays as it is may be as wrong as it was: labels and finalizers must still
+// be able to change.
+func (v validator) ValidateUpdate(ctx context.Context, old, podGroup *scheduling.PodGroup) (admission.Warnings, error) {
+	if podGroup.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(old.Spec, podGroup.Spec) {
+		return nil, nil
+	}
+	levels, err := topologies.In(ctx, v.reader)
+	if err != nil {
+		return nil, err
+	}
+	errs := podgrouptree.Validate(&podGroup.Spec)
+	return warningsAbout(&podGroup.Spec, levels), invalid(podGroup, errs)
+}
+
+// ValidateDelete lets every PodGroup go.
+func (v validator) ValidateDelete(context.Context, *scheduling.PodGroup) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func invalid(podGroup *scheduling.PodGroup, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(scheduling.GroupVersion.WithKind("PodGroup").GroupKind(), podGroup.Name, errs)
+}
+
+// JudgeNew returns warnings about a PodGroup that is created, and what it is turned down for. Levels may be nil: then
+// Topologies are not judged.
+func JudgeNew(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) ([]string, field.ErrorList) {
+	errs := podgrouptree.ValidateCreate(&podGroup.Spec)
+	return warningsAbout(&podGroup.Spec, levels), errs
+}
+
+// warningsAbout returns no warnings about a spec that no tree can be read from.
+func warningsAbout(spec *scheduling.PodGroupSpec, levels podgrouptree.Levels) []string {
+	tree, errs := podgrouptree.New(spec)
+	if len(errs) > 0 {
+		return nil
+	}
+	var warnings []string
+	for _, finding := range tree.Blockers(levels) {
+		warnings = append(warnings, finding.Error()+": the gang waits until this is mended")
+	}
+	for _, finding := range tree.Remarks(spec, levels) {
+		warnings = append(warnings, finding.Error())
+	}
+	return warnings
+}
