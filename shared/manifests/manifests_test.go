@@ -43,8 +43,20 @@ func TestParse(t *testing.T) {
 			wrong:   []string{"f[1]: yaml: line 2: did not find expected node content"},
 		},
 		"a key written twice": {
-			content: "apiVersion: v1\nkind: Pod\nkind: Node\n",
-			wrong:   []string{`f[1]: yaml: unmarshal errors:;   line 3: key "kind" already set in map`},
+			content: "apiVersion: v1\nkind: Pod\nspec: {}\nspec: {}\n",
+			wrong:   []string{`f[1]: yaml: unmarshal errors:;   line 4: key "spec" already set in map`},
+		},
+		"files run together without a separator": {
+			content: "# a\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n# b\nkind: Pod\napiVersion: v1\nmetadata:\n  name: b\n" +
+				"  annotations:\n    note: |\n      kind: x\n      kind: y\n",
+			want: []string{"f[1] Pod a", "f[2] Pod b"},
+		},
+		"a second kind is not a second document": {
+			content: "apiVersion: v1\nkind: Pod\nkind: Node\nmetadata: {name: a}\n",
+			wrong: []string{
+				"f[1]: Pod: metadata.name: Required value",
+				"f[2]: Node a: apiVersion: Required value: every manifest has one, such as v1",
+			},
 		},
 		"no kind": {
 			content: "apiVersion: v1\nmetadata: {name: a}\n",

@@ -118,9 +118,11 @@ func Parse(file string, content []byte) ([]Document, []Finding) {
 // parseChunk hands on what stands between two separators: one YAML document, or any number of JSON documents.
 func parseChunk(chunk []byte, take func(map[string]any, error)) {
 	if !bytes.HasPrefix(bytes.TrimSpace(chunk), []byte("{")) {
-		object, err := parseYAML(chunk)
-		if object != nil || err != nil {
-			take(object, err)
+		for _, part := range splitConcatenated(chunk) {
+			object, err := parseYAML(part)
+			if object != nil || err != nil {
+				take(object, err)
+			}
 		}
 		return
 	}
@@ -138,6 +140,27 @@ func parseChunk(chunk []byte, take func(map[string]any, error)) {
 		}
 		take(parseYAML(raw))
 	}
+}
+
+// splitConcatenated takes apart what `cat a.yaml b.yaml` runs together when b does not start with a separator: an
+// apiVersion or kind at the beginning of a line, where the document has one already, starts the next document. In one
+// document it could only be a mistake.
+func splitConcatenated(chunk []byte) [][]byte {
+	var parts [][]byte
+	seen := map[string]bool{}
+	start, offset := 0, 0
+	for line := range bytes.Lines(chunk) {
+		key, _, isKey := bytes.Cut(line, []byte(":"))
+		if name := string(key); isKey && (name == "apiVersion" || name == "kind") {
+			if seen[name] {
+				parts = append(parts, chunk[start:offset])
+				start, seen = offset, map[string]bool{}
+			}
+			seen[name] = true
+		}
+		offset += len(line)
+	}
+	return append(parts, chunk[start:])
 }
 
 // parseYAML returns nil and no error for a document without content. Duplicate keys are an error.
