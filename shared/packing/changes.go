@@ -15,8 +15,16 @@ type change struct {
 	eligibility bool
 }
 
-func (l *changeLog) node(i int32)  { l.entries = append(l.entries, change{i, true}) }
-func (l *changeLog) usage(i int32) { l.entries = append(l.entries, change{i, false}) }
+// add logs a change in a cluster of so many nodes. It forgets everything once
+// that is much longer than the cluster is large: whoever is that far behind does
+// better to count anew. O(1) amortised.
+func (l *changeLog) add(c change, nodes int) {
+	if len(l.entries) > 2*nodes+1024 {
+		l.base += len(l.entries)
+		l.entries = l.entries[:0]
+	}
+	l.entries = append(l.entries, c)
+}
 
 func (l *changeLog) end() int { return l.base + len(l.entries) }
 
@@ -26,13 +34,4 @@ func (l *changeLog) since(position int) ([]change, bool) {
 		return nil, false
 	}
 	return l.entries[position-l.base:], true
-}
-
-// trim forgets everything once that is longer than limit: whoever is that far
-// behind does better to count anew. O(1) amortised.
-func (l *changeLog) trim(limit int) {
-	if len(l.entries) > limit {
-		l.base += len(l.entries)
-		l.entries = l.entries[:0]
-	}
 }

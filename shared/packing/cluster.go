@@ -217,7 +217,7 @@ func (c *Cluster) putNode(i int32, labels map[string]string, allocatable []quant
 		}
 		c.move(slot, i, func() { t.enter(i, t.locate(labels), c.nodeName) })
 	}
-	c.changes.node(i)
+	c.changes.add(change{i, true}, len(c.nodes))
 }
 
 // takeNode makes a node absent, and forgets it unless pods stand on it.
@@ -231,7 +231,7 @@ func (c *Cluster) takeNode(i int32) {
 			}
 		}
 		n.labels, n.allocatable, n.present = nil, nil, false
-		c.changes.node(i)
+		c.changes.add(change{i, true}, len(c.nodes))
 	}
 	c.forgetGhost(i)
 }
@@ -274,7 +274,7 @@ func (c *Cluster) Assign(p Pod) {
 	charged := c.resources.charge(i, c.resources.quantities(p.Requests))
 	c.nodes[i].pods++
 	c.pods[p.ID] = pod{node: i, charged: charged}
-	c.changes.usage(i)
+	c.changes.add(change{i, false}, len(c.nodes))
 }
 
 // Release takes a pod off its node; unknown pods are ignored.
@@ -291,7 +291,7 @@ func (c *Cluster) Release(id string) {
 	c.resources.refund(p.node, p.charged)
 	c.nodes[p.node].pods--
 	delete(c.pods, id)
-	c.changes.usage(p.node)
+	c.changes.add(change{p.node, false}, len(c.nodes))
 	c.forgetGhost(p.node)
 }
 
@@ -303,7 +303,7 @@ func (c *Cluster) restore(id, nodeName string, charged []quantity) {
 	c.resources.recharge(i, charged)
 	c.nodes[i].pods++
 	c.pods[id] = pod{node: i, charged: charged}
-	c.changes.usage(i)
+	c.changes.add(change{i, false}, len(c.nodes))
 }
 
 // PathOf gives the path of a node in a topology as far down as it has labels;

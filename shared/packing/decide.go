@@ -1,7 +1,218 @@
 package packing
 
+import "slices"
+
+// maxExactNodes bounds the clusters in which placements are improved by exact
+// search; in larger ones the greedy placement stands unless a bound proves it.
+const maxExactNodes = 2048
+
+// decision is one run of Decide.
+type decision struct {
+	*trial
+	snap *snapshot
+	slot int
+
+	verdict Verdict
+	// found is the placement so far, of the selection chosen.
+	chosen *selection
+	found  []placement
+	// optimal says that nothing better was given up for lack of budget.
+	optimal bool
+	// least is the first selection of the minima, for explanations.
+	least *selection
+	// largest selects all that could be placed.
+	largest *selection
+}
+
 // Decide answers whether and where a gang can run on the cluster as it is. It
-// leaves the cluster unchanged.
+// leaves the cluster unchanged, apart from the counts it keeps for shapes.
+//
+// Cost: O(groups + pods + domains looked at) where the tightest domains take the
+// gang, which is usual; at most Options.Budget steps of search otherwise.
 func (c *Cluster) Decide(gang *Gang, options Options) Decision {
-	return Decision{Verdict: Unknown}
+	p, err := newProblem(c, gang)
+	if err != nil {
+		return invalid(gang, err)
+	}
+	budget := options.Budget
+	if budget <= 0 {
+		budget = DefaultBudget
+	}
+	d := &decision{trial: &trial{p: p, budget: budget}, optimal: true}
+	d.decide()
+	d.undo(0)
+	return d.answer()
+}
+
+func (d *decision) decide() {
+	d.largest = d.p.largest()
+	if !d.p.satisfiable(0, false) {
+		d.verdict = Incomplete
+		if d.p.blockedMinimum() {
+			d.verdict = Infeasible
+		}
+		return
+	}
+	if d.greedily(d.largest) {
+		d.verdict = Placed
+	} else {
+		d.verdict = d.feasible()
+	}
+	if d.verdict != Placed {
+		return
+	}
+	if d.p.total(d.chosen.want, 0) < d.p.total(d.largest.want, 0) {
+		d.extend()
+	}
+	d.prefer()
+}
+
+// blockedMinimum reports whether the gang has pods enough, but blocked ones.
+func (p *problem) blockedMinimum() bool {
+	free := *p
+	free.groups = slices.Clone(p.groups)
+	for i := range free.groups {
+		free.groups[i].blocked = ""
+	}
+	return free.satisfiable(0, false)
+}
+
+// greedily tries a selection by the greedy search, and keeps what it finds.
+func (d *decision) greedily(s *selection) bool {
+	if !d.p.holds(s, 0, wholeCluster) {
+		return false
+	}
+	g := newGreedy(d.trial, s)
+	if !g.attempt() {
+		return false
+	}
+	d.keep(s, d.trail)
+	d.undo(0)
+	return true
+}
+
+func (d *decision) keep(s *selection, found []placement) {
+	d.chosen, d.found = s, slices.Clone(found)
+}
+
+// feasible looks for a placement of the minima: by the greedy search first, then
+// exactly.
+func (d *decision) feasible() Verdict {
+	least, all := d.p.selections(true)
+	if len(least) > 0 {
+		d.least = least[0]
+	}
+	var open []*selection
+	for _, s := range least {
+		if !d.p.holds(s, 0, wholeCluster) {
+			continue
+		}
+		if d.greedily(s) {
+			return Placed
+		}
+		open = append(open, s)
+	}
+	for _, s := range open {
+		if d.exactly(s) {
+			return Placed
+		}
+		if d.exhausted() {
+			return Unknown
+		}
+	}
+	if !all {
+		return Unknown
+	}
+	return Infeasible
+}
+
+// exactly tries a selection by the exact search, and keeps what it finds.
+func (d *decision) exactly(s *selection) bool {
+	o := newOptimiser(d.trial, d.snapshot(), d.slot, s, false)
+	o.run()
+	if o.found == nil {
+		return false
+	}
+	d.keep(s, o.found)
+	return true
+}
+
+func (d *decision) snapshot() *snapshot {
+	if d.snap == nil {
+		slot, levels := d.p.mainSlot()
+		d.slot = slot
+		d.snap = newSnapshot(d.p, slot, levels)
+	}
+	return d.snap
+}
+
+// within runs a search that may take only a part of the budget that is left.
+func (d *decision) within(share int, search func()) {
+	budget := d.budget
+	d.budget = d.steps + (budget-d.steps)/share
+	search()
+	if d.exhausted() {
+		d.optimal = false
+	}
+	d.budget = budget
+}
+
+// extend looks for a selection of more pods that can be placed.
+func (d *decision) extend() {
+	options, all := d.p.selections(false)
+	if !all {
+		d.optimal = false
+		d.within(2, d.grow)
+		return
+	}
+	d.within(2, func() {
+		for _, s := range options {
+			if d.p.total(s.want, 0) <= d.p.total(d.chosen.want, 0) || d.exhausted() {
+				return
+			}
+			if !d.p.holds(s, 0, wholeCluster) {
+				continue
+			}
+			if d.greedily(s) || d.exactly(s) {
+				return
+			}
+		}
+	})
+}
+
+// prefer looks for a placement of as many pods that uses fewer preferred units.
+func (d *decision) prefer() {
+	best := d.p.costOf(d.found)
+	alternatives := []*selection{d.chosen}
+	if d.p.total(d.chosen.want, 0) < d.p.total(d.largest.want, 0) {
+		alternatives = d.equallyLarge()
+	}
+	alternatives = slices.DeleteFunc(alternatives, func(s *selection) bool { return !d.p.leastCost(s).less(best) })
+	if len(alternatives) == 0 {
+		return
+	}
+	if len(d.snapshot().nodes) > maxExactNodes {
+		d.optimal = false
+		return
+	}
+	d.within(4, func() {
+		for _, s := range alternatives {
+			o := newOptimiser(d.trial, d.snapshot(), d.slot, s, true)
+			o.best = best
+			o.run()
+			if o.found != nil {
+				d.keep(s, o.found)
+				best = d.p.costOf(o.found)
+			}
+		}
+	})
+}
+
+// equallyLarge are all selections of as many pods as the chosen one.
+func (d *decision) equallyLarge() []*selection {
+	options, all := d.p.selections(false)
+	d.optimal = d.optimal && all
+	total := d.p.total(d.chosen.want, 0)
+	options = slices.DeleteFunc(options, func(s *selection) bool { return d.p.total(s.want, 0) != total })
+	return append(options, d.chosen)
 }

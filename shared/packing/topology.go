@@ -36,6 +36,9 @@ type topology struct {
 	// home is the deepest domain of each node, by node index; none when the node
 	// is not in the cluster.
 	home []int32
+	// marked has the stamp of the last walk that passed a domain.
+	marked []int
+	stamp  int
 }
 
 func newTopology(name string, levels []string) *topology {

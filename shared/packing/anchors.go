@@ -1,0 +1,112 @@
+package packing
+
+import (
+	"fmt"
+	"slices"
+)
+
+// anchor works out what running members and followed pods fix for each group.
+func (p *problem) anchor() {
+	for i := range p.groups {
+		g := &p.groups[i]
+		if g.running > 0 && g.slot != none {
+			p.anchorToMembers(i)
+		}
+		for k := range g.source.Follow {
+			p.follow(g, &g.source.Follow[k])
+		}
+	}
+}
+
+// anchorToMembers fixes the required domain in which members of the group run,
+// and collects the preferred units that they use.
+func (p *problem) anchorToMembers(i int) {
+	g := &p.groups[i]
+	nodes := p.runningNodes(i)
+	if g.required != none {
+		p.fix(g, g.slot, g.required, nodes, "its running pods")
+	}
+	if g.preferred == none {
+		return
+	}
+	for _, node := range nodes {
+		if u := p.unitOf(g.slot, g.preferred, node); !slices.Contains(g.joined, u) {
+			g.joined = append(g.joined, u)
+		}
+	}
+}
+
+// runningNodes are the known nodes where members of a group and its descendants
+// run.
+func (p *problem) runningNodes(group int) []int32 {
+	var nodes []int32
+	for i := group; i < p.groups[group].end; i++ {
+		nodes = append(nodes, p.knownNodes(p.groups[i].source.Running)...)
+	}
+	return nodes
+}
+
+func (p *problem) knownNodes(names []string) []int32 {
+	var nodes []int32
+	for _, name := range names {
+		if node, ok := p.cluster.nodeIndex[name]; ok && p.cluster.nodes[node].present {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// follow fixes the domain in which another gang's pods stand. An anchor that
+// names what does not exist blocks the group, as an empty domain would.
+func (p *problem) follow(g *group, anchor *Anchor) {
+	slot, err := p.resolveTopology(g.source, anchor.Topology)
+	if err != nil {
+		g.blocked = err.Error()
+		return
+	}
+	level, err := p.resolveLevel(g.source, slot, anchor.Level)
+	if err != nil || level == none {
+		g.blocked = fmt.Sprintf("%s follows other pods at level %q, which topology %q does not have", named(g.source), anchor.Level, anchor.Topology)
+		return
+	}
+	p.fix(g, slot, level, p.knownNodes(anchor.Nodes), "the pods it follows")
+}
+
+// fix ties a group to the one domain where the nodes stand, or blocks it when
+// there is no such domain.
+func (p *problem) fix(g *group, slot, level int, nodes []int32, whose string) {
+	t := p.cluster.topologies[slot]
+	at := int32(none)
+	for _, node := range nodes {
+		here := t.domainOf(node, level)
+		if here == none {
+			g.blocked = fmt.Sprintf("%s cannot join %s: node %q is in no domain of level %q", named(g.source), whose, p.cluster.nodeName(node), t.levels[level])
+			return
+		}
+		if at != none && at != here {
+			g.blocked = fmt.Sprintf("%s cannot join %s: they stand in more than one domain of level %q, %s and %s",
+				named(g.source), whose, t.levels[level], min(t.domains[at].path.String(), t.domains[here].path.String()),
+				max(t.domains[at].path.String(), t.domains[here].path.String()))
+			return
+		}
+		at = here
+	}
+	if at != none {
+		g.fixed = append(g.fixed, place{slot, at})
+		g.pinned = g.pinned || slot == g.slot && level >= g.required
+	}
+}
+
+// unit is what a preferred level counts: a domain of the level, or a single node
+// that is in no such domain.
+type unit struct {
+	// at is the domain, or none; node is the node then.
+	at, node int32
+}
+
+func (p *problem) unitOf(slot, level int, node int32) unit {
+	if at := p.cluster.topologies[slot].domainOf(node, level); at != none {
+		return unit{at: at, node: none}
+	}
+	return unit{at: none, node: node}
+}

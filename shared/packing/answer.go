@@ -1,0 +1,170 @@
+package packing
+
+import "slices"
+
+// invalid answers for a gang that contradicts itself.
+func invalid(gang *Gang, err error) Decision {
+	return Decision{
+		Verdict:      Invalid,
+		Groups:       unplacedGroups(&gang.Root, nil),
+		Explanations: []Explanation{{Group: gang.Root.Name, Sentence: err.Error()}},
+	}
+}
+
+func unplacedGroups(g *Group, list []GroupPlacement) []GroupPlacement {
+	at := len(list)
+	list = append(list, GroupPlacement{Name: g.Name, Constraint: g.Constraint, Running: len(g.Running)})
+	for _, pods := range g.Pending {
+		list[at].Waiting += len(pods.Names)
+	}
+	for i := range g.Children {
+		child := len(list)
+		list = unplacedGroups(&g.Children[i], list)
+		list[at].Running += list[child].Running
+		list[at].Waiting += list[child].Waiting
+	}
+	return list
+}
+
+// answer turns the placement found into a Decision.
+func (d *decision) answer() Decision {
+	result := Decision{Verdict: d.verdict, Notes: d.p.notes}
+	if d.verdict == Placed {
+		result.Optimal = d.optimal
+	}
+	l := d.ledger()
+	result.Assignments = d.assign(l)
+	result.Groups = d.groups(l)
+	result.Explanations = d.explain(l, result.Groups)
+	result.Steps = min(d.steps, d.budget)
+	return result
+}
+
+// ledger has the placements found, sorted by leaf. Those of a group and its
+// descendants lie between from[group] and from[end of the group].
+type ledger struct {
+	placements []placement
+	from       []int
+}
+
+func (l *ledger) of(g *group, i int) []placement { return l.placements[l.from[i]:l.from[g.end]] }
+
+func (d *decision) ledger() *ledger {
+	l := &ledger{from: make([]int, len(d.p.groups)+1), placements: make([]placement, len(d.found))}
+	for _, p := range d.found {
+		l.from[p.leaf+1]++
+	}
+	for i := range d.p.groups {
+		l.from[i+1] += l.from[i]
+	}
+	next := slices.Clone(l.from)
+	for _, p := range d.found {
+		l.placements[next[p.leaf]] = p
+		next[p.leaf]++
+	}
+	return l
+}
+
+// assign hands the placed pods out by name, those named first first.
+func (d *decision) assign(l *ledger) []Assignment {
+	if len(d.found) == 0 {
+		return nil
+	}
+	result := make([]Assignment, 0, d.p.total(d.chosen.want, 0))
+	next := make([]queue, len(d.p.shapes))
+	for i := range d.p.groups {
+		g := &d.p.groups[i]
+		if !g.leaf() || l.from[i] == l.from[i+1] {
+			continue
+		}
+		placed := l.of(g, i)
+		clear(next)
+		for k := range g.source.Pending {
+			pods := &g.source.Pending[k]
+			shape := d.p.shapeIndex[pods.Shape.Key]
+			for _, name := range pods.Names {
+				node, ok := next[shape].pop(placed, int32(shape))
+				if !ok {
+					break
+				}
+				result = append(result, Assignment{Pod: name, Node: d.p.cluster.nodes[node].name})
+			}
+		}
+	}
+	return result
+}
+
+// queue walks over the placements of one shape, pod by pod.
+type queue struct {
+	at   int
+	used int32
+}
+
+func (q *queue) pop(placed []placement, shape int32) (node int32, ok bool) {
+	for q.at < len(placed) && (placed[q.at].shape != shape || q.used == placed[q.at].pods) {
+		q.at++
+		q.used = 0
+	}
+	if q.at == len(placed) {
+		return none, false
+	}
+	q.used++
+	return placed[q.at].node, true
+}
+
+// groups tells where each group stands. O(placements · depth + domains named).
+func (d *decision) groups(l *ledger) []GroupPlacement {
+	result := make([]GroupPlacement, len(d.p.groups))
+	for i := len(d.p.groups) - 1; i >= 0; i-- {
+		g := &d.p.groups[i]
+		r := &result[i]
+		r.Name, r.Constraint, r.Running = g.source.Name, g.source.Constraint, g.running
+		for _, p := range l.of(g, i) {
+			r.Placed += int(p.pods)
+		}
+		r.Waiting = d.p.total(d.p.pending, i) - r.Placed
+		r.Satisfied = d.satisfied(i, result)
+		if g.slot != none {
+			r.Domains = d.domains(i, l.of(g, i))
+		}
+	}
+	return result
+}
+
+func (d *decision) satisfied(i int, groups []GroupPlacement) bool {
+	g := &d.p.groups[i]
+	if g.leaf() {
+		return groups[i].Placed >= g.need
+	}
+	satisfied := 0
+	for child := range d.p.children(i) {
+		if groups[child].Satisfied {
+			satisfied++
+		}
+	}
+	return satisfied >= g.minChildren
+}
+
+// domains lists the domains that a group's pods occupy.
+func (d *decision) domains(i int, placed []placement) []LevelDomains {
+	g := &d.p.groups[i]
+	t := d.p.cluster.topologies[g.slot]
+	result := make([]LevelDomains, len(t.levels))
+	for level, key := range t.levels {
+		result[level].Level = key
+	}
+	t.beginWalk()
+	homes := make([]int32, 0, min(len(placed)+g.running, 32))
+	if g.running > 0 {
+		for _, node := range d.p.runningNodes(i) {
+			homes = t.pass(node, homes)
+		}
+	}
+	for k := range placed {
+		if k == 0 || placed[k].node != placed[k-1].node {
+			homes = t.pass(placed[k].node, homes)
+		}
+	}
+	t.tell(homes, result)
+	return result
+}

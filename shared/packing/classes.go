@@ -1,0 +1,68 @@
+package packing
+
+import "slices"
+
+// classify gives groups that differ only in their names a common class, so that
+// the search need not try both orders of two groups that are alike. A group with
+// running members or anchors is like no other. O(groups · log siblings).
+func (p *problem) classify() {
+	byHash := map[uint64][]int{}
+	childClasses := make([][]int, len(p.groups))
+	classes := 0
+	for i := len(p.groups) - 1; i >= 0; i-- {
+		slices.Sort(childClasses[i])
+		g := &p.groups[i]
+		g.class = none
+		hash := p.classHash(i, childClasses[i])
+		if !p.unique(g) {
+			for _, other := range byHash[hash] {
+				if p.alike(i, other) && slices.Equal(childClasses[i], childClasses[other]) {
+					g.class = p.groups[other].class
+					break
+				}
+			}
+		}
+		if g.class == none {
+			g.class = classes
+			classes++
+			byHash[hash] = append(byHash[hash], i)
+		}
+		if i > 0 {
+			childClasses[g.parent] = append(childClasses[g.parent], g.class)
+		}
+	}
+}
+
+func (p *problem) unique(g *group) bool {
+	return g.running > 0 || len(g.fixed) > 0 || g.blocked != ""
+}
+
+func (p *problem) alike(i, j int) bool {
+	a, b := &p.groups[i], &p.groups[j]
+	return !p.unique(b) && a.slot == b.slot && a.required == b.required && a.preferred == b.preferred &&
+		a.need == b.need && a.minChildren == b.minChildren && a.leaf() == b.leaf() &&
+		slices.Equal(p.wants(p.pending, i), p.wants(p.pending, j))
+}
+
+func (p *problem) classHash(i int, childClasses []int) uint64 {
+	g := &p.groups[i]
+	h := mix(uint64(g.slot), uint64(g.required), uint64(g.preferred), uint64(g.need), uint64(g.minChildren))
+	for _, n := range p.wants(p.pending, i) {
+		h = mix(h, uint64(n))
+	}
+	for _, class := range childClasses {
+		h = mix(h, uint64(class))
+	}
+	return h
+}
+
+// mix hashes a few words; equal words give equal hashes on every machine.
+func mix(words ...uint64) uint64 {
+	h := uint64(0x9e3779b97f4a7c15)
+	for _, w := range words {
+		h ^= w
+		h *= 0xbf58476d1ce4e5b9
+		h ^= h >> 29
+	}
+	return h
+}

@@ -1,0 +1,272 @@
+package packing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// nearestTried is how many domains are filled to find the nearest one; they are
+// picked by a bound first.
+const nearestTried = 4
+
+// explain says why pods have no node.
+func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
+	switch d.verdict {
+	case Placed:
+		if groups[0].Waiting == 0 {
+			return nil
+		}
+		return d.explainWaiting(l, groups)
+	case Incomplete:
+		return d.explainIncomplete()
+	}
+	if blocked := d.explainBlocked(); len(blocked) > 0 {
+		return blocked
+	}
+	return []Explanation{d.explainMisfit()}
+}
+
+// explainIncomplete names the groups that lack pods, innermost first.
+func (d *decision) explainIncomplete() []Explanation {
+	var result []Explanation
+	for i := range d.p.groups {
+		g := &d.p.groups[i]
+		if d.p.satisfiable(i, false) {
+			continue
+		}
+		e := Explanation{Group: g.source.Name}
+		if g.leaf() {
+			e.Fit, e.Wanted = g.running+d.p.total(d.p.pending, i), g.source.MinMember
+			e.Sentence = fmt.Sprintf("%s has %d of the %d pods it needs", named(g.source), e.Fit, e.Wanted)
+			result = append(result, e)
+		}
+	}
+	return result
+}
+
+func (d *decision) explainBlocked() []Explanation {
+	var result []Explanation
+	for i := range d.p.groups {
+		g := &d.p.groups[i]
+		if g.blocked != "" && d.p.total(d.p.pending, i) > 0 {
+			result = append(result, Explanation{
+				Group: g.source.Name, Topology: g.source.Constraint.Topology, Level: g.source.Constraint.Required, Sentence: g.blocked,
+			})
+		}
+	}
+	return result
+}
+
+// explainMisfit finds the innermost group that fits nowhere by itself, or takes
+// the gang as a whole, and its nearest domain.
+func (d *decision) explainMisfit() Explanation {
+	s := d.least
+	if s == nil {
+		s = d.largest
+	}
+	for i := len(d.p.groups) - 1; i > 0; i-- {
+		if d.p.groups[i].required == none || d.p.total(s.want, i) == 0 {
+			continue
+		}
+		regions := d.candidates(i)
+		if !slices.ContainsFunc(regions, func(r region) bool { return d.p.holds(s, i, r) }) {
+			return d.nearest(s, i, regions)
+		}
+	}
+	return d.nearest(s, 0, d.candidates(0))
+}
+
+// candidates are the regions where a group could stand, were it alone.
+func (d *decision) candidates(i int) []region {
+	r, ok := wholeCluster, true
+	for _, up := range d.lineage(i) {
+		if ok {
+			r, ok = d.p.enter(up, r)
+		}
+	}
+	if !ok {
+		return nil
+	}
+	g := &d.p.groups[i]
+	if d.p.implied(r, g.slot, g.required) {
+		return []region{r}
+	}
+	return d.p.domainsIn(r, g.slot, g.required)
+}
+
+// lineage lists a group and its ancestors, outermost first.
+func (d *decision) lineage(i int) []int {
+	var up []int
+	for ; i != none; i = d.p.groups[i].parent {
+		up = append(up, i)
+	}
+	slices.Reverse(up)
+	return up
+}
+
+// nearest explains a group by the region where most of its pods fit.
+func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
+	e := d.about(i)
+	e.Wanted = d.p.total(s.want, i)
+	if len(regions) == 0 {
+		e.Sentence = fmt.Sprintf("%s needs one domain of level %q, and no node stands in any", named(d.p.groups[i].source), e.Level)
+		return e
+	}
+	g := newGreedy(&trial{p: d.p, budget: DefaultBudget}, s)
+	slices.SortStableFunc(regions, func(a, b region) int {
+		takesA, _ := g.takes(i, s.want, a)
+		takesB, _ := g.takes(i, s.want, b)
+		return cmp.Compare(takesB, takesA)
+	})
+	best, bestRest := regions[0], slices.Clone(s.want)
+	for _, r := range regions[:min(nearestTried, len(regions))] {
+		rest := slices.Clone(s.want)
+		g.part(i, r, rest)
+		g.undo(0)
+		if d.p.total(rest, i) < d.p.total(bestRest, i) {
+			best, bestRest = r, rest
+		}
+	}
+	g.steps = 0
+	g.part(i, best, slices.Clone(s.want))
+	e.Fit = e.Wanted - d.p.total(bestRest, i)
+	d.measure(&e, i, best, d.p.wants(bestRest, i))
+	g.undo(0)
+	e.Sentence = d.misfitSentence(i, &e)
+	return e
+}
+
+// about begins an explanation with the constraint of a group.
+func (d *decision) about(i int) Explanation {
+	g := &d.p.groups[i]
+	e := Explanation{Group: g.source.Name}
+	if g.required != none {
+		e.Topology, e.Level = g.source.Constraint.Topology, g.source.Constraint.Required
+	}
+	return e
+}
+
+// measure fills in the domain, what pods without room lack there, and which
+// nodes are excluded for them.
+func (d *decision) measure(e *Explanation, i int, r region, rest []int32) {
+	t := d.p.cluster.topologies[r.slot]
+	e.Domain = t.domains[r.at].path
+	if len(e.Domain) > 0 && e.Topology == "" {
+		e.Topology, e.Level = t.name, t.levels[t.domains[r.at].level]
+	}
+	e.Short = d.shortages(r, rest)
+	e.Excluded = d.exclusions(r, rest)
+}
+
+// shortages are what the rest asks for beyond what is free on nodes that any of
+// it may use.
+func (d *decision) shortages(r region, rest []int32) []Shortage {
+	need := map[int]int64{}
+	for s, n := range rest {
+		if n == 0 {
+			continue
+		}
+		for _, q := range d.p.shapes[s].requests {
+			need[q.resource] = plusSaturating(need[q.resource], timesSaturating(q.amount, int64(n)))
+		}
+	}
+	d.p.nodes(r, func(node int32) {
+		if !d.usable(node, rest) {
+			return
+		}
+		for resource, free := range d.p.cluster.resources.row(node) {
+			if amount, ok := need[resource]; ok && free > 0 {
+				need[resource] = max(0, amount-free)
+			}
+		}
+	})
+	var result []Shortage
+	for resource, amount := range need {
+		if amount > 0 {
+			result = append(result, Shortage{Resource: d.p.cluster.resources.names[resource], Amount: amount})
+		}
+	}
+	slices.SortFunc(result, func(a, b Shortage) int { return cmp.Compare(a.Resource, b.Resource) })
+	return result
+}
+
+func (d *decision) usable(node int32, rest []int32) bool {
+	for s, n := range rest {
+		if n > 0 && d.p.shapes[s].eligible[node] {
+			return true
+		}
+	}
+	return false
+}
+
+// exclusions count the nodes that filters exclude for the rest, by reason.
+func (d *decision) exclusions(r region, rest []int32) []Exclusion {
+	count := map[string]int{}
+	for s, n := range rest {
+		shape := &d.p.shapes[s].shape
+		if n == 0 || shape.Excluded == nil {
+			continue
+		}
+		d.p.nodes(r, func(node int32) {
+			if reason := shape.Excluded(d.p.cluster.nodeName(node)); reason != "" {
+				count[reason]++
+			}
+		})
+	}
+	var result []Exclusion
+	for reason, nodes := range count {
+		result = append(result, Exclusion{Reason: reason, Nodes: nodes})
+	}
+	slices.SortFunc(result, func(a, b Exclusion) int {
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Reason, b.Reason))
+	})
+	return result
+}
+
+// explainWaiting says for each leaf why pods beyond the minima wait.
+func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanation {
+	result := d.explainBlocked()
+	d.redo(d.found)
+	for i := range d.p.groups {
+		g := &d.p.groups[i]
+		if !g.leaf() || groups[i].Waiting == 0 || d.blockedAbove(i) {
+			continue
+		}
+		e := d.about(i)
+		e.Wanted = groups[i].Waiting
+		rest := slices.Clone(d.p.wants(d.p.pending, i))
+		for _, p := range l.of(g, i) {
+			rest[p.shape] -= p.pods
+		}
+		d.measure(&e, i, d.standing(i, l), rest)
+		e.Sentence = d.waitingSentence(i, &e)
+		result = append(result, e)
+	}
+	d.undo(0)
+	return result
+}
+
+func (d *decision) blockedAbove(i int) bool {
+	return slices.ContainsFunc(d.lineage(i), func(up int) bool { return d.p.groups[up].blocked != "" })
+}
+
+// standing is the region to which a leaf is confined now that the gang stands.
+func (d *decision) standing(i int, l *ledger) region {
+	r := wholeCluster
+	for _, up := range d.lineage(i) {
+		g := &d.p.groups[up]
+		if entered, ok := d.p.enter(up, r); ok {
+			r = entered
+		}
+		placed := l.of(g, up)
+		if g.required == none || len(placed) == 0 {
+			continue
+		}
+		at := d.p.cluster.topologies[g.slot].domainOf(placed[0].node, g.required)
+		if entered, ok := d.p.narrow(r, place{g.slot, at}); ok {
+			r = entered
+		}
+	}
+	return r
+}

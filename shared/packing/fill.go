@@ -1,0 +1,100 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// bin is something that takes pods of one shape: a domain or a single node.
+type bin struct {
+	fit int64
+	// domain is none for a node.
+	domain, node int32
+}
+
+// fill places pods of one leaf and shape somewhere in a region: in the tightest
+// domain that takes them all, and so on down to nodes; where none does, in as few
+// as possible. False, with nothing placed, when they do not fit.
+// O(domains and nodes passed), plus a sort where pods are spread.
+func (g *greedy) fill(leaf, shape int, pods int64, r region) bool {
+	if g.p.capacity(r, shape) < pods {
+		return false
+	}
+	if len(r.filters) > 0 {
+		mark := len(g.bins)
+		g.p.nodes(r, func(node int32) { g.addNode(shape, node) })
+		g.fillBins(leaf, shape, pods, r.slot, mark)
+		return true
+	}
+	g.fillDomain(leaf, shape, pods, r.place)
+	return true
+}
+
+func (g *greedy) fillDomain(leaf, shape int, pods int64, in place) {
+	d := &g.p.cluster.topologies[in.slot].domains[in.at]
+	if len(d.nodes) == 1 && len(d.children) == 0 {
+		g.put(leaf, shape, d.nodes[0], int32(pods))
+		return
+	}
+	mark := len(g.bins)
+	for _, node := range d.nodes {
+		g.addNode(shape, node)
+	}
+	sums := g.p.shapes[shape].sums[in.slot]
+	for _, child := range d.children {
+		if sums[child] > 0 {
+			g.bins = append(g.bins, bin{fit: sums[child], domain: child, node: none})
+		}
+	}
+	g.fillBins(leaf, shape, pods, in.slot, mark)
+}
+
+func (g *greedy) addNode(shape int, node int32) {
+	if fit := g.p.shapes[shape].fit[node]; fit > 0 {
+		g.bins = append(g.bins, bin{fit: int64(fit), domain: none, node: node})
+	}
+}
+
+// fillBins distributes pods over the bins from mark on, which take them
+// together, and drops those bins.
+func (g *greedy) fillBins(leaf, shape int, pods int64, slot, mark int) {
+	best := none
+	for i := mark; i < len(g.bins); i++ {
+		if fit := g.bins[i].fit; fit >= pods && (best == none || fit < g.bins[best].fit) {
+			best = i
+		}
+	}
+	if best == none {
+		slices.SortStableFunc(g.bins[mark:], func(a, b bin) int { return cmp.Compare(b.fit, a.fit) })
+		for next := mark; pods > 0; next++ {
+			if g.bins[next].fit >= pods {
+				best = tightest(g.bins, next, pods)
+				break
+			}
+			pods -= g.bins[next].fit
+			g.pour(leaf, shape, g.bins[next].fit, slot, g.bins[next])
+		}
+	}
+	if best != none {
+		g.pour(leaf, shape, pods, slot, g.bins[best])
+	}
+	g.bins = g.bins[:mark]
+}
+
+// tightest gives the first of the smallest bins that take the pods, among bins
+// sorted from large to small of which the one at from takes them.
+func tightest(bins []bin, from int, pods int64) int {
+	after := from + sort.Search(len(bins)-from, func(i int) bool { return bins[from+i].fit < pods })
+	fit := bins[after-1].fit
+	return from + sort.Search(len(bins)-from, func(i int) bool { return bins[from+i].fit <= fit })
+}
+
+func (g *greedy) pour(leaf, shape int, pods int64, slot int, into bin) {
+	g.steps++
+	if into.domain == none {
+		g.put(leaf, shape, into.node, int32(pods))
+		return
+	}
+	g.fillDomain(leaf, shape, pods, place{slot, into.domain})
+}

@@ -1,0 +1,126 @@
+package packing
+
+import "slices"
+
+// cost says how well a placement meets the preferred levels; less is better,
+// compared from left to right. For each depth of the tree of groups, outermost
+// first, it sums over the groups there: the units of the preferred level that a
+// group's pods use, then the domains of each broader level up to the required one.
+type cost []int
+
+func (p *problem) costWidth() int {
+	width := 0
+	for _, slot := range p.slots {
+		width = max(width, len(p.cluster.topologies[slot].levels))
+	}
+	return width
+}
+
+func (p *problem) newCost() cost {
+	depth := 0
+	for i := range p.groups {
+		depth = max(depth, p.groups[i].depth+1)
+	}
+	return make(cost, depth*p.costWidth())
+}
+
+// addUnits adds what a group pays for using these units of its preferred level.
+func (p *problem) addUnits(to cost, i int, units []unit) {
+	g := &p.groups[i]
+	t := p.cluster.topologies[g.slot]
+	at := g.depth * p.costWidth()
+	to[at] += len(units)
+	for level := g.preferred - 1; level > g.required; level-- {
+		at++
+		var broader []unit
+		for _, u := range units {
+			b := u
+			if u.at != none {
+				b = unit{at: t.ancestor(u.at, level), node: none}
+			} else if d := t.domainOf(u.node, level); d != none {
+				b = unit{at: d, node: none}
+			}
+			if !slices.Contains(broader, b) {
+				broader = append(broader, b)
+			}
+		}
+		to[at] += len(broader)
+	}
+}
+
+// soft reports whether a group's preferred level asks for more than its required
+// one gives.
+func (g *group) soft() bool {
+	return g.preferred != none && g.preferred > g.required
+}
+
+// costOf is the cost of a placement together with the running members.
+func (p *problem) costOf(placements []placement) cost {
+	total := p.newCost()
+	for i := range p.groups {
+		g := &p.groups[i]
+		if !g.soft() {
+			continue
+		}
+		p.addUnits(total, i, p.unitsUsed(i, placements))
+	}
+	return total
+}
+
+func (p *problem) unitsUsed(i int, placements []placement) []unit {
+	g := &p.groups[i]
+	seen := map[unit]bool{}
+	units := slices.Clone(g.joined)
+	for _, u := range units {
+		seen[u] = true
+	}
+	for _, pl := range placements {
+		if int(pl.leaf) < i || int(pl.leaf) >= g.end {
+			continue
+		}
+		if u := p.unitOf(g.slot, g.preferred, pl.node); !seen[u] {
+			seen[u] = true
+			units = append(units, u)
+		}
+	}
+	return units
+}
+
+// leastCost bounds the cost of every placement of a selection from below: a
+// group with pods uses the units of its members, or at least one.
+func (p *problem) leastCost(s *selection) cost {
+	total := p.newCost()
+	for i := range p.groups {
+		if p.groups[i].soft() {
+			p.addLeast(total, i, s)
+		}
+	}
+	return total
+}
+
+func (p *problem) addLeast(to cost, i int, s *selection) {
+	g := &p.groups[i]
+	if len(g.joined) > 0 {
+		p.addUnits(to, i, g.joined)
+		return
+	}
+	if p.total(s.want, i) == 0 {
+		return
+	}
+	at := g.depth * p.costWidth()
+	for level := g.preferred; level > g.required; level-- {
+		to[at]++
+		at++
+	}
+}
+
+// less compares costs.
+func (c cost) less(other cost) bool { return slices.Compare(c, other) < 0 }
+
+func (c cost) plus(other cost) cost {
+	sum := slices.Clone(c)
+	for i, n := range other {
+		sum[i] += n
+	}
+	return sum
+}

@@ -1,0 +1,224 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// greedy places a selection the way a person would: the hardest groups first,
+// each in the tightest domain that takes it, going back only where a whole group
+// fails in a domain. It is fast and usually right; when it fails that proves
+// nothing, and the exact search decides.
+type greedy struct {
+	*trial
+	s *selection
+	// where is the region in which each group was placed, by group.
+	where []region
+	// bySize are the shapes, those first of which the fewest fit into the cluster.
+	bySize []int
+	bins   []bin
+}
+
+func newGreedy(t *trial, s *selection) *greedy {
+	g := &greedy{trial: t, s: s, where: make([]region, len(t.p.groups))}
+	for i := range t.p.shapes {
+		g.bySize = append(g.bySize, i)
+	}
+	slices.SortStableFunc(g.bySize, func(a, b int) int {
+		return cmp.Compare(t.p.capacity(wholeCluster, a), t.p.capacity(wholeCluster, b))
+	})
+	return g
+}
+
+// attempt places the whole selection, or nothing.
+func (g *greedy) attempt() bool {
+	return g.whole(0, wholeCluster)
+}
+
+// whole places a group inside a region, or leaves everything as it was.
+func (g *greedy) whole(i int, r region) bool {
+	mark := len(g.trail)
+	if g.group(i, r) {
+		return true
+	}
+	g.undo(mark)
+	return false
+}
+
+// group places a group inside a region; on false something of it may remain.
+func (g *greedy) group(i int, r region) bool {
+	if g.p.total(g.s.want, i) == 0 {
+		g.where[i] = r
+		return true
+	}
+	r, ok := g.p.enter(i, r)
+	if !ok || g.exhausted() {
+		return false
+	}
+	if required := g.p.groups[i].required; !g.p.implied(r, g.p.groups[i].slot, required) {
+		return g.choose(i, r)
+	}
+	return g.content(i, r)
+}
+
+// enter restricts a region to the domains that are fixed for a group.
+func (p *problem) enter(i int, r region) (region, bool) {
+	grp := &p.groups[i]
+	ok := grp.blocked == ""
+	for _, fixed := range grp.fixed {
+		if ok {
+			r, ok = p.narrow(r, fixed)
+		}
+	}
+	return r, ok
+}
+
+// choose places a group in one domain of its required level, the tightest first.
+func (g *greedy) choose(i int, r region) bool {
+	grp := &g.p.groups[i]
+	best, ok := g.scan(i, r)
+	if ok && g.into(i, best) {
+		return true
+	}
+	candidates := g.p.domainsIn(r, grp.slot, grp.required)
+	g.sortByTightness(i, candidates)
+	for _, candidate := range candidates {
+		if (!ok || candidate.at != best.at) && g.into(i, candidate) {
+			return true
+		}
+	}
+	return false
+}
+
+// scan finds the tightest domain with enough room for the pods of each shape,
+// without collecting all; it knows only regions without filters.
+func (g *greedy) scan(i int, r region) (region, bool) {
+	grp := &g.p.groups[i]
+	if len(r.filters) > 0 || r.slot != grp.slot && r.at != whole {
+		return r, false
+	}
+	best, least := int32(none), int64(math.MaxInt64)
+	start := whole
+	if r.slot == grp.slot {
+		start = r.at
+	}
+	g.p.cluster.topologies[grp.slot].domainsAt(start, grp.required, func(at int32) {
+		if room := g.room(i, place{grp.slot, at}); room > 0 && room < least {
+			best, least = at, room
+		}
+	})
+	return region{place: place{grp.slot, best}}, best != none
+}
+
+// room measures how roomy a domain is for a group: the pods of the scarcest
+// shape that fit there; 0 when the group's own do not all fit.
+func (g *greedy) room(i int, in place) int64 {
+	least := int64(math.MaxInt64)
+	for s, n := range g.p.wants(g.s.want, i) {
+		if n == 0 {
+			continue
+		}
+		sum := g.p.shapes[s].sums[in.slot][in.at]
+		if sum < int64(n) {
+			return 0
+		}
+		least = min(least, sum)
+	}
+	return least
+}
+
+func (g *greedy) sortByTightness(i int, regions []region) {
+	wants := g.p.wants(g.s.want, i)
+	room := make(map[int32]int64, len(regions))
+	for _, r := range regions {
+		least := int64(math.MaxInt64)
+		for s, n := range wants {
+			if n > 0 {
+				least = min(least, g.p.capacity(r, s))
+			}
+		}
+		room[r.at] = least
+	}
+	slices.SortStableFunc(regions, func(a, b region) int { return cmp.Compare(room[a.at], room[b.at]) })
+}
+
+// into tries to place a group's content in one region.
+func (g *greedy) into(i int, r region) bool {
+	g.steps++
+	if g.exhausted() || !g.p.holds(g.s, i, r) {
+		return false
+	}
+	mark := len(g.trail)
+	if g.content(i, r) {
+		return true
+	}
+	g.undo(mark)
+	return false
+}
+
+// content places what is in a group, whose required level holds in the region.
+func (g *greedy) content(i int, r region) bool {
+	g.where[i] = r
+	grp := &g.p.groups[i]
+	if grp.preferred != none && !g.p.implied(r, grp.slot, grp.preferred) {
+		return g.prefer(i, r)
+	}
+	return g.inside(i, r)
+}
+
+// inside places the pods of a leaf, or the children of a parent, in a region.
+func (g *greedy) inside(i int, r region) bool {
+	if g.p.groups[i].leaf() {
+		return g.pods(i, r)
+	}
+	children := g.s.children(g.p, i)
+	for from := 0; from < len(children); {
+		to := from + 1
+		for to < len(children) && g.s.kind[children[to]] == g.s.kind[children[from]] {
+			to++
+		}
+		if !g.alike(children[from:to], r) {
+			return false
+		}
+		from = to
+	}
+	return true
+}
+
+func (g *greedy) pods(leaf int, r region) bool {
+	wants := g.p.wants(g.s.want, leaf)
+	for _, s := range g.bySize {
+		if wants[s] > 0 && !g.fill(leaf, s, int64(wants[s]), r) {
+			return false
+		}
+	}
+	return true
+}
+
+// alike places siblings of one kind. A domain that had no room for one has none
+// for the next, so the candidates are passed only once.
+func (g *greedy) alike(siblings []int, r region) bool {
+	first := &g.p.groups[siblings[0]]
+	if len(siblings) == 1 || len(first.fixed) > 0 || first.blocked != "" ||
+		g.p.implied(r, first.slot, first.required) || g.p.total(g.s.want, siblings[0]) == 0 {
+		for _, sibling := range siblings {
+			if !g.group(sibling, r) {
+				return false
+			}
+		}
+		return true
+	}
+	candidates := g.p.domainsIn(r, first.slot, first.required)
+	g.sortByTightness(siblings[0], candidates)
+	next := 0
+	for _, sibling := range siblings {
+		for next < len(candidates) && !g.into(sibling, candidates[next]) {
+			next++
+		}
+		if next == len(candidates) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,238 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// optimiser searches exactly for the best placement of one selection. It decides
+// for one group after another, outermost first, on which domains its pods may
+// stand, and asks the count-vector search whether the gang still fits:
+//   - a group that prefers a level gets one unit of it, then two, and so on;
+//   - a group that requires a level of another topology than the main one gets
+//     one domain of that level. (Domains of two topologies may overlap, so they
+//     make no tree, and the count-vector search needs one.)
+type optimiser struct {
+	t    *trial
+	p    *problem
+	snap *snapshot
+	sel  *selection
+	slot int
+	// choices are to be made in this order; least bounds what those from an index
+	// on must pay.
+	choices []choice
+	least   []cost
+	chosen  map[int][]*restriction
+
+	// best is the cost to beat; nil means that any placement will do.
+	best  cost
+	found []placement
+}
+
+// choice is a group and the level at which units are chosen for it.
+type choice struct {
+	group, level int
+	// soft: as many units as needed, at a cost; otherwise exactly one.
+	soft bool
+}
+
+// mainSlot is the topology that most groups have a required level in.
+func (p *problem) mainSlot() (slot int, levels []int) {
+	count := make([]int, len(p.cluster.topologies))
+	for i := range p.groups {
+		if g := &p.groups[i]; g.required != none && !g.pinned {
+			count[g.slot]++
+		}
+	}
+	for i, n := range count {
+		if n > count[slot] {
+			slot = i
+		}
+	}
+	for i := range p.groups {
+		if g := &p.groups[i]; g.slot == slot && g.required != none {
+			levels = append(levels, g.required)
+		}
+	}
+	return slot, levels
+}
+
+// newOptimiser prepares a search for a selection. With goals it minimises the
+// cost; without it is content with the first placement.
+func newOptimiser(t *trial, snap *snapshot, slot int, sel *selection, goals bool) *optimiser {
+	o := &optimiser{t: t, p: t.p, snap: snap, sel: sel, slot: slot, chosen: map[int][]*restriction{}}
+	for i := range o.p.groups {
+		g := &o.p.groups[i]
+		if o.p.total(sel.want, i) == 0 {
+			continue
+		}
+		if g.required != none && g.slot != slot && !g.pinned {
+			o.choices = append(o.choices, choice{group: i, level: g.required})
+		}
+		if goals && g.soft() {
+			o.choices = append(o.choices, choice{group: i, level: g.preferred, soft: true})
+		}
+	}
+	slices.SortStableFunc(o.choices, func(a, b choice) int {
+		return cmp.Compare(o.p.groups[a.group].depth, o.p.groups[b.group].depth)
+	})
+	o.least = make([]cost, len(o.choices)+1)
+	o.least[len(o.choices)] = o.p.newCost()
+	for k := len(o.choices) - 1; k >= 0; k-- {
+		o.least[k] = slices.Clone(o.least[k+1])
+		if o.choices[k].soft {
+			o.p.addLeast(o.least[k], o.choices[k].group, sel)
+		}
+	}
+	return o
+}
+
+// run searches; afterwards found has the best placement that beats best, if any.
+func (o *optimiser) run() {
+	if o.pack() == nil {
+		return
+	}
+	paid := o.p.newCost()
+	for i := range o.p.groups {
+		// Members of groups that get no pod cost what they cost.
+		if g := &o.p.groups[i]; g.soft() && o.p.total(o.sel.want, i) == 0 {
+			o.p.addUnits(paid, i, g.joined)
+		}
+	}
+	o.decide(0, paid)
+}
+
+// pack asks whether the gang fits with what was chosen so far.
+func (o *optimiser) pack() []placement {
+	e := newExact(o.t, newCargo(o.snap, o.sel, o.slot, o.chosen))
+	if root := e.solve(); root != nil {
+		return e.realise(root)
+	}
+	return nil
+}
+
+// enough reports whether the search can stop.
+func (o *optimiser) enough() bool {
+	return o.t.exhausted() || o.best == nil && o.found != nil
+}
+
+// decide makes the choices from index k on; paid is the cost of those before.
+func (o *optimiser) decide(k int, paid cost) {
+	if o.enough() || !o.promising(paid.plus(o.least[k])) {
+		return
+	}
+	if k == len(o.choices) {
+		if found := o.pack(); found != nil {
+			o.accept(found, paid)
+		}
+		return
+	}
+	c := &o.choices[k]
+	units := o.units(c)
+	g := &o.p.groups[c.group]
+	if !c.soft {
+		o.combine(k, paid, nil, units, 1)
+		return
+	}
+	from := 1
+	if len(g.joined) > 0 {
+		from = 0
+	}
+	for extra := from; extra <= len(units) && !o.enough(); extra++ {
+		least := paid.plus(o.least[k+1])
+		least[g.depth*o.p.costWidth()] += len(g.joined) + extra
+		if !o.promising(least) {
+			return
+		}
+		o.combine(k, paid, g.joined, units, extra)
+	}
+}
+
+func (o *optimiser) promising(least cost) bool {
+	return o.best == nil || least.less(o.best)
+}
+
+func (o *optimiser) accept(found []placement, paid cost) {
+	o.found = found
+	if o.best != nil {
+		o.best = paid
+	}
+}
+
+// units are those of a level with room for any pod that the group wants, the
+// roomiest first, without those that running members use anyway.
+func (o *optimiser) units(c *choice) []unit {
+	g := &o.p.groups[c.group]
+	room := map[unit]int64{}
+	var units []unit
+	for _, node := range o.snap.nodes {
+		fit := int64(0)
+		for s, n := range o.p.wants(o.sel.want, c.group) {
+			if n > 0 {
+				fit += int64(o.p.shapes[s].fit[node])
+			}
+		}
+		u := o.p.unitOf(g.slot, c.level, node)
+		if fit == 0 || c.soft && slices.Contains(g.joined, u) || !c.soft && u.at == none {
+			continue
+		}
+		if _, seen := room[u]; !seen {
+			units = append(units, u)
+		}
+		room[u] += fit
+	}
+	slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(room[b], room[a]) })
+	return units
+}
+
+// combine tries the sets of so many more units beside those chosen.
+func (o *optimiser) combine(k int, paid cost, chosen, units []unit, more int) {
+	o.t.steps++
+	if o.enough() || len(units) < more {
+		return
+	}
+	if more == 0 {
+		o.choose(k, paid, chosen)
+		return
+	}
+	for i, u := range units {
+		o.combine(k, paid, append(slices.Clone(chosen), u), units[i+1:], more-1)
+	}
+}
+
+// choose makes choice k and goes on.
+func (o *optimiser) choose(k int, paid cost, units []unit) {
+	c := &o.choices[k]
+	g := &o.p.groups[c.group]
+	if c.soft {
+		paid = slices.Clone(paid)
+		o.p.addUnits(paid, c.group, units)
+	}
+	if !o.promising(paid.plus(o.least[k+1])) || !o.roomy(c.group, g.slot, units) {
+		return
+	}
+	before := o.chosen[c.group]
+	o.chosen[c.group] = append(slices.Clone(before), &restriction{slot: g.slot, level: c.level, units: units})
+	if k+1 == len(o.choices) || o.pack() != nil {
+		o.decide(k+1, paid)
+	}
+	o.chosen[c.group] = before
+}
+
+// roomy is a bound: whether the units together have room for each shape.
+func (o *optimiser) roomy(group, slot int, units []unit) bool {
+	for s, n := range o.p.wants(o.sel.want, group) {
+		room := int64(0)
+		for _, u := range units {
+			if u.at != none {
+				room += o.p.shapes[s].sums[slot][u.at]
+			} else {
+				room += int64(o.p.shapes[s].fit[u.node])
+			}
+		}
+		if room < int64(n) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,115 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// prefer places a group in one domain of its preferred level, one that running
+// members use if possible, or else in few.
+func (g *greedy) prefer(i int, r region) bool {
+	grp := &g.p.groups[i]
+	units := g.p.domainsIn(r, grp.slot, grp.preferred)
+	g.sortByTightness(i, units)
+	slices.SortStableFunc(units, func(a, b region) int {
+		return cmp.Compare(g.p.strange(grp, a), g.p.strange(grp, b))
+	})
+	for _, u := range units {
+		if g.exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) == 1 {
+			break
+		}
+		g.steps++
+		if mark := len(g.trail); g.p.holds(g.s, i, u) {
+			if g.inside(i, u) {
+				return true
+			}
+			g.undo(mark)
+		}
+	}
+	return g.spread(i, r, units)
+}
+
+// strange is 0 for a domain that running members of the group use, else 1.
+func (p *problem) strange(g *group, r region) int {
+	if slices.Contains(g.joined, unit{at: r.at, node: none}) {
+		return 0
+	}
+	return 1
+}
+
+// spread places a group in several of the domains: those that members use
+// first, then the tightest that takes all that is left, or the one that takes
+// most; what remains goes to nodes outside all of them.
+func (g *greedy) spread(i int, r region, units []region) bool {
+	rest := slices.Clone(g.s.want)
+	units = slices.Clone(units)
+	for len(units) > 0 && g.p.total(rest, i) > 0 && !g.exhausted() {
+		next := g.nextUnit(i, rest, units)
+		g.part(i, units[next], rest)
+		units = slices.Delete(units, next, next+1)
+	}
+	if g.p.total(rest, i) > 0 {
+		g.part(i, r, rest)
+	}
+	return g.p.total(rest, i) == 0
+}
+
+func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
+	best, bestKey := 0, [3]int64{-1}
+	total := int64(g.p.total(rest, i))
+	for k, u := range units {
+		g.steps++
+		takes, fit := g.takes(i, rest, u)
+		key := [3]int64{int64(1 - g.p.strange(&g.p.groups[i], u)), takes, 0}
+		if takes == total {
+			key[2] = -fit
+		}
+		if bestKey[0] < 0 || slices.Compare(key[:], bestKey[:]) > 0 {
+			best, bestKey = k, key
+		}
+	}
+	return best
+}
+
+// takes is how many of the remaining pods a region takes, shape by shape, and
+// how many it would.
+func (g *greedy) takes(i int, rest []int32, r region) (takes, fit int64) {
+	for s, n := range g.p.wants(rest, i) {
+		if n > 0 {
+			c := g.p.capacity(r, s)
+			takes += min(c, int64(n))
+			fit += c
+		}
+	}
+	return takes, fit
+}
+
+// part places as much as possible of what is left of a group in a region: whole
+// children where they are confined, single pods otherwise.
+func (g *greedy) part(i int, r region, rest []int32) {
+	grp := &g.p.groups[i]
+	left := g.p.wants(rest, i)
+	if grp.leaf() {
+		for _, s := range g.bySize {
+			n := min(int64(left[s]), g.p.capacity(r, s))
+			if n > 0 && g.fill(i, s, n, r) {
+				left[s] -= int32(n)
+			}
+		}
+		return
+	}
+	for _, child := range g.s.children(g.p, i) {
+		if g.p.total(rest, child) == 0 {
+			continue
+		}
+		before := slices.Clone(g.p.wants(rest, child))
+		if slices.Equal(before, g.p.wants(g.s.want, child)) && g.p.holds(g.s, child, r) && g.whole(child, r) {
+			clear(g.p.wants(rest, child))
+		} else if !g.p.groups[child].confines {
+			g.part(child, r, rest)
+		}
+		for s, n := range g.p.wants(rest, child) {
+			left[s] -= before[s] - n
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package packing
+
+import (
+	"fmt"
+	"slices"
+)
+
+// problem is a gang translated to indices: groups in preorder, shapes, levels,
+// and the domains that running members already fix.
+type problem struct {
+	cluster *Cluster
+	shapes  []*shapeCounts
+	groups  []group
+	// slots are the topologies that matter, those of constraints and anchors; at
+	// least the one without name.
+	slots []int
+	notes []string
+	// pending has the pods that wait, by group and shape; parents have the sums.
+	pending []int32
+
+	shapeIndex map[string]int
+}
+
+// group is one group of a problem.
+type group struct {
+	source *Group
+	parent int
+	// end is the index after the group's last descendant.
+	end   int
+	depth int
+
+	// slot is the topology of the constraint; required and preferred are levels
+	// of it, or none.
+	slot, required, preferred int
+	// need is how many pending pods of a leaf must be placed, minChildren how
+	// many children of a parent must be satisfied.
+	need, minChildren int
+	// running counts running members of the group and its descendants.
+	running int
+	// fixed are domains where all pods of the group must go, because running
+	// members or followed pods stand there.
+	fixed []place
+	// pinned says that a fixed domain implies the required level.
+	pinned bool
+	// blocked says why no pod of the group can be placed at all, if so.
+	blocked string
+	// joined are the units of the preferred level that running members use.
+	joined []unit
+	// confines says that the group or a descendant has a required level, a fixed
+	// domain or is blocked.
+	confines bool
+	// class is shared by groups that differ in nothing but their names.
+	class int
+}
+
+// place is a domain of a topology.
+type place struct {
+	slot int
+	at   int32
+}
+
+func (g *group) leaf() bool { return len(g.source.Children) == 0 }
+
+// wants gives one group's row of a table by group and shape.
+func (p *problem) wants(table []int32, group int) []int32 {
+	k := len(p.shapes)
+	return table[group*k : (group+1)*k]
+}
+
+// children iterates over the direct children of a group.
+func (p *problem) children(parent int) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := parent + 1; i < p.groups[parent].end; i = p.groups[i].end {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// newProblem translates a gang. The error tells what is invalid in it.
+// O(groups · depth + pods by shape + running · depth).
+func newProblem(c *Cluster, gang *Gang) (*problem, error) {
+	p := &problem{cluster: c, shapeIndex: map[string]int{}, slots: []int{0}}
+	if err := p.addGroup(&gang.Root, none, 0); err != nil {
+		return nil, err
+	}
+	if err := p.countPending(); err != nil {
+		return nil, err
+	}
+	p.anchor()
+	p.confine()
+	p.classify()
+	return p, nil
+}
+
+func (p *problem) addGroup(source *Group, parent, depth int) error {
+	i := len(p.groups)
+	p.groups = append(p.groups, group{source: source, parent: parent, depth: depth, slot: none, required: none, preferred: none})
+	if err := p.resolveConstraint(&p.groups[i]); err != nil {
+		return err
+	}
+	if err := p.resolveMinimum(&p.groups[i]); err != nil {
+		return err
+	}
+	for k := range source.Children {
+		if err := p.addGroup(&source.Children[k], i, depth+1); err != nil {
+			return err
+		}
+	}
+	p.groups[i].end = len(p.groups)
+	return nil
+}
+
+func (p *problem) resolveConstraint(g *group) error {
+	constraint := &g.source.Constraint
+	if constraint.Topology == "" {
+		if constraint.Required != "" || constraint.Preferred != "" {
+			return fmt.Errorf("%s has a topology level but names no topology", named(g.source))
+		}
+		return nil
+	}
+	slot, err := p.resolveTopology(g.source, constraint.Topology)
+	if err != nil {
+		return err
+	}
+	g.slot = slot
+	if g.required, err = p.resolveLevel(g.source, slot, constraint.Required); err != nil {
+		return err
+	}
+	if g.preferred, err = p.resolveLevel(g.source, slot, constraint.Preferred); err != nil {
+		return err
+	}
+	if g.preferred != none && g.preferred < g.required {
+		p.notes = append(p.notes, fmt.Sprintf("%s prefers level %q, which is broader than the required %q and so implied by it",
+			named(g.source), constraint.Preferred, constraint.Required))
+	}
+	return nil
+}
+
+func (p *problem) resolveTopology(source *Group, name string) (int, error) {
+	slot, ok := p.cluster.topologyIndex[name]
+	if !ok {
+		return none, fmt.Errorf("%s names topology %q, which does not exist", named(source), name)
+	}
+	if !slices.Contains(p.slots, slot) {
+		p.slots = append(p.slots, slot)
+	}
+	return slot, nil
+}
+
+func (p *problem) resolveLevel(source *Group, slot int, key string) (int, error) {
+	if key == "" {
+		return none, nil
+	}
+	t := p.cluster.topologies[slot]
+	if level := t.level(key); level != none {
+		return level, nil
+	}
+	return none, fmt.Errorf("%s names level %q, which topology %q does not have; its levels are %q", named(source), key, t.name, t.levels)
+}
+
+func (p *problem) resolveMinimum(g *group) error {
+	source := g.source
+	if g.leaf() {
+		if source.MinSubGroups != nil && *source.MinSubGroups > 0 {
+			return fmt.Errorf("%s asks for %d subgroups but has none", named(source), *source.MinSubGroups)
+		}
+		g.running = len(source.Running)
+		g.need = max(0, source.MinMember-g.running)
+		return nil
+	}
+	if len(source.Pending) > 0 || len(source.Running) > 0 {
+		return fmt.Errorf("%s has subgroups and pods of its own; pods belong to leaves", named(source))
+	}
+	g.minChildren = len(source.Children)
+	if source.MinSubGroups != nil {
+		g.minChildren = max(0, *source.MinSubGroups)
+	}
+	if g.minChildren > len(source.Children) {
+		return fmt.Errorf("%s asks for %d subgroups but has %d", named(source), g.minChildren, len(source.Children))
+	}
+	return nil
+}
+
+// countPending fills the table of waiting pods and looks up their shapes.
+func (p *problem) countPending() error {
+	p.cluster.shapes.decision++
+	total := 0
+	last, lastKey := none, ""
+	index := make([]int, 0, len(p.groups))
+	for i := range p.groups {
+		for k := range p.groups[i].source.Pending {
+			pods := &p.groups[i].source.Pending[k]
+			if last == none || lastKey != pods.Shape.Key {
+				last, lastKey = p.shape(&pods.Shape), pods.Shape.Key
+			}
+			index = append(index, last)
+			total += len(pods.Names)
+		}
+	}
+	if total > maxFit {
+		return fmt.Errorf("the gang has %d pending pods; at most %d can be placed together", total, maxFit)
+	}
+	p.fillPending(index)
+	return nil
+}
+
+func (p *problem) fillPending(index []int) {
+	p.pending = make([]int32, len(p.groups)*len(p.shapes))
+	next := 0
+	for i := range p.groups {
+		row := p.wants(p.pending, i)
+		for k := range p.groups[i].source.Pending {
+			row[index[next]] += int32(len(p.groups[i].source.Pending[k].Names))
+			next++
+		}
+	}
+	p.sumUp(p.pending)
+	for i := len(p.groups) - 1; i > 0; i-- {
+		p.groups[p.groups[i].parent].running += p.groups[i].running
+	}
+}
+
+// sumUp makes each parent's row of a table the sum of its children's.
+func (p *problem) sumUp(table []int32) {
+	for i := range p.groups {
+		if !p.groups[i].leaf() {
+			clear(p.wants(table, i))
+		}
+	}
+	for i := len(p.groups) - 1; i > 0; i-- {
+		parent := p.wants(table, p.groups[i].parent)
+		for s, n := range p.wants(table, i) {
+			parent[s] += n
+		}
+	}
+}
+
+func (p *problem) shape(shape *Shape) int {
+	if s, ok := p.shapeIndex[shape.Key]; ok {
+		return s
+	}
+	s := len(p.shapes)
+	p.shapes = append(p.shapes, p.cluster.counts(shape))
+	p.shapeIndex[shape.Key] = s
+	return s
+}
+
+// confine marks the groups that confine their pods.
+func (p *problem) confine() {
+	for i := len(p.groups) - 1; i >= 0; i-- {
+		g := &p.groups[i]
+		g.confines = g.confines || g.required != none || len(g.fixed) > 0 || g.blocked != ""
+		if g.confines && i > 0 {
+			p.groups[g.parent].confines = true
+		}
+	}
+}
+
+// named speaks of a group in a message.
+func named(g *Group) string {
+	if g.Name == "" {
+		return "the gang"
+	}
+	return fmt.Sprintf("group %q", g.Name)
+}

@@ -1,0 +1,173 @@
+package packing
+
+import "slices"
+
+// region is a set of nodes in which a group may stand: the nodes of one domain
+// that lie in all of some other topologies' domains as well.
+type region struct {
+	place
+	// filters has at most one domain of each other topology.
+	filters []place
+}
+
+// wholeCluster is the region of all nodes.
+var wholeCluster = region{place: place{slot: 0, at: whole}}
+
+// narrow restricts a region to a domain; false when nothing can be left.
+func (p *problem) narrow(r region, to place) (region, bool) {
+	if r.slot == to.slot {
+		return p.narrowSame(r, to)
+	}
+	if r.at == whole {
+		r.place, to = to, r.place
+	}
+	if to.at == whole {
+		return p.narrowFilters(r)
+	}
+	filters := make([]place, 0, len(r.filters)+1)
+	for _, f := range r.filters {
+		if f.slot != to.slot {
+			filters = append(filters, f)
+			continue
+		}
+		t := p.cluster.topologies[f.slot]
+		if t.contains(to.at, f.at) {
+			to = f
+		} else if !t.contains(f.at, to.at) {
+			return r, false
+		}
+	}
+	r.filters = append(filters, to)
+	return r, true
+}
+
+func (p *problem) narrowSame(r region, to place) (region, bool) {
+	t := p.cluster.topologies[r.slot]
+	if t.contains(to.at, r.at) {
+		return r, true
+	}
+	inside := t.contains(r.at, to.at)
+	r.at = to.at
+	return r, inside
+}
+
+// narrowFilters merges a filter of the region's own topology into its domain.
+func (p *problem) narrowFilters(r region) (region, bool) {
+	for i, f := range r.filters {
+		if f.slot == r.slot {
+			r.filters = slices.Delete(slices.Clone(r.filters), i, i+1)
+			return p.narrowSame(r, f)
+		}
+	}
+	return r, true
+}
+
+// nodesOf calls visit for each node of a domain, by path and name, until visit
+// returns false.
+func (t *topology) nodesOf(at int32, visit func(node int32) bool) bool {
+	d := &t.domains[at]
+	for _, node := range d.nodes {
+		if !visit(node) {
+			return false
+		}
+	}
+	for _, child := range d.children {
+		if !t.nodesOf(child, visit) {
+			return false
+		}
+	}
+	return true
+}
+
+// domainsAt calls visit for each domain of a level inside a domain, by path.
+func (t *topology) domainsAt(at int32, level int, visit func(at int32)) {
+	if t.domains[at].level >= level {
+		if t.domains[at].level == level {
+			visit(at)
+		}
+		return
+	}
+	for _, child := range t.domains[at].children {
+		t.domainsAt(child, level, visit)
+	}
+}
+
+// nodes calls visit for each node of a region.
+func (p *problem) nodes(r region, visit func(node int32)) {
+	p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
+		if p.passes(r, node) {
+			visit(node)
+		}
+		return true
+	})
+}
+
+// passes reports whether a node of the region's domain is in all its filters.
+func (p *problem) passes(r region, node int32) bool {
+	for _, f := range r.filters {
+		t := p.cluster.topologies[f.slot]
+		if t.home[node] == none || !t.contains(f.at, t.home[node]) {
+			return false
+		}
+	}
+	return true
+}
+
+// capacity is how many pods of a shape fit into a region, were nothing else
+// placed there. O(1) without filters, else O(nodes of the domain).
+func (p *problem) capacity(r region, shape int) int64 {
+	s := p.shapes[shape]
+	if len(r.filters) == 0 {
+		return s.sums[r.slot][r.at]
+	}
+	sum := int64(0)
+	p.nodes(r, func(node int32) { sum += int64(s.fit[node]) })
+	return sum
+}
+
+// implied reports whether every region inside r lies in one domain of a level.
+func (p *problem) implied(r region, slot, level int) bool {
+	if level == none {
+		return true
+	}
+	if r.slot == slot {
+		return p.cluster.topologies[slot].domains[r.at].level >= level
+	}
+	for _, f := range r.filters {
+		if f.slot == slot {
+			return p.cluster.topologies[slot].domains[f.at].level >= level
+		}
+	}
+	return false
+}
+
+// domainsIn are the regions that the domains of a level cut out of a region, by
+// path. O(domains) in the region's own topology, else O(nodes of the region).
+func (p *problem) domainsIn(r region, slot, level int) []region {
+	t := p.cluster.topologies[slot]
+	var found []region
+	add := func(at int32) {
+		if cut, ok := p.narrow(r, place{slot, at}); ok {
+			found = append(found, cut)
+		}
+	}
+	if r.slot == slot {
+		t.domainsAt(r.at, level, add)
+		return found
+	}
+	if r.at == whole {
+		t.domainsAt(whole, level, add)
+		return found
+	}
+	var ids []int32
+	p.nodes(r, func(node int32) {
+		if at := t.domainOf(node, level); at != none {
+			ids = append(ids, at)
+		}
+	})
+	slices.SortFunc(ids, func(a, b int32) int { return slices.Compare(t.domains[a].path, t.domains[b].path) })
+	for _, at := range slices.Compact(ids) {
+		add(at)
+	}
+	return found
+}

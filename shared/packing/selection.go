@@ -1,0 +1,104 @@
+package packing
+
+import "slices"
+
+// selection says which pods are to be placed: so many of each shape of each
+// group. What a placement search gets is one selection, all of it mandatory.
+type selection struct {
+	// want is by group and shape; parents have the sums of their children.
+	want []int32
+	// kind is shared by groups of one class that want the same throughout.
+	kind []int
+	// order has the children of each group from offset on, those first that are
+	// hardest to place, and equal kinds together.
+	order  []int
+	offset []int
+}
+
+// newSelection completes the wants of leaves to a selection.
+// O(groups · (shapes + log siblings)).
+func (p *problem) newSelection(want []int32) *selection {
+	p.sumUp(want)
+	s := &selection{want: want, kind: make([]int, len(p.groups)), offset: make([]int, len(p.groups))}
+	s.order = make([]int, 0, len(p.groups))
+	p.distinguish(s)
+	for i := range p.groups {
+		s.offset[i] = len(s.order)
+		for child := range p.children(i) {
+			s.order = append(s.order, child)
+		}
+		p.sortByDifficulty(s, s.order[s.offset[i]:])
+	}
+	return s
+}
+
+// full selects every pending pod.
+func (p *problem) full() *selection {
+	return p.newSelection(slices.Clone(p.pending))
+}
+
+// distinguish gives kinds: equal for groups of a class whose wants, and whose
+// children's kinds, are equal.
+func (p *problem) distinguish(s *selection) {
+	seen := map[uint64]int{}
+	children := make([]uint64, len(p.groups))
+	for i := len(p.groups) - 1; i >= 0; i-- {
+		h := mix(uint64(p.groups[i].class), children[i])
+		for _, n := range p.wants(s.want, i) {
+			h = mix(h, uint64(n))
+		}
+		kind, ok := seen[h]
+		if !ok {
+			kind = len(seen)
+			seen[h] = kind
+		}
+		s.kind[i] = kind
+		if i > 0 {
+			children[p.groups[i].parent] += mix(uint64(kind), 1)
+		}
+	}
+}
+
+// sortByDifficulty puts siblings that are confined before those that are not,
+// and large before small.
+func (p *problem) sortByDifficulty(s *selection, siblings []int) {
+	if len(siblings) < 2 {
+		return
+	}
+	slices.SortStableFunc(siblings, func(a, b int) int {
+		if s.kind[a] == s.kind[b] {
+			return 0
+		}
+		if d := p.rigour(b) - p.rigour(a); d != 0 {
+			return d
+		}
+		if d := p.total(s.want, b) - p.total(s.want, a); d != 0 {
+			return d
+		}
+		return s.kind[a] - s.kind[b]
+	})
+}
+
+// rigour tells how little choice a group leaves: an anchored one least, then a
+// confined one, then one that merely prefers.
+func (p *problem) rigour(i int) int {
+	g := &p.groups[i]
+	switch {
+	case len(g.fixed) > 0:
+		return 3
+	case g.confines:
+		return 2
+	case g.preferred != none:
+		return 1
+	}
+	return 0
+}
+
+// children of a group in the order of placing.
+func (s *selection) children(p *problem, group int) []int {
+	end := len(s.order)
+	if group+1 < len(s.offset) {
+		end = s.offset[group+1]
+	}
+	return s.order[s.offset[group]:end]
+}

@@ -1,0 +1,202 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// maxSelections bounds how many selections of a gang are tried one by one.
+const maxSelections = 2000
+
+// satisfiable reports whether a group has pods enough for its minimum, were
+// there room for all; pods of blocked groups don't count.
+func (p *problem) satisfiable(i int, blocked bool) bool {
+	g := &p.groups[i]
+	blocked = blocked || g.blocked != ""
+	if g.leaf() {
+		return g.need == 0 || !blocked && p.total(p.pending, i) >= g.need
+	}
+	satisfied := 0
+	for child := range p.children(i) {
+		if p.satisfiable(child, blocked) {
+			satisfied++
+		}
+	}
+	return satisfied >= g.minChildren
+}
+
+// largest selects every pod that could be placed if there were room: those of
+// groups that can reach their minimum and are not blocked.
+func (p *problem) largest() *selection {
+	want := slices.Clone(p.pending)
+	for i := 0; i < len(p.groups); {
+		if p.groups[i].blocked == "" && p.satisfiable(i, false) {
+			i++
+			continue
+		}
+		for k := i; k < p.groups[i].end; k++ {
+			clear(p.wants(want, k))
+		}
+		i = p.groups[i].end
+	}
+	return p.newSelection(want)
+}
+
+// chooser enumerates the wants of a group's leaves that satisfy the group.
+type chooser struct {
+	p *problem
+	// minimal leaves out what could do with less.
+	minimal bool
+	// overflow says that there were more than maxSelections.
+	overflow bool
+}
+
+// selections lists the selections that satisfy the gang: the least of them only,
+// by growing size, or all, by shrinking size. False when there are too many to
+// list; the list has some then.
+func (p *problem) selections(minimal bool) ([]*selection, bool) {
+	c := &chooser{p: p, minimal: minimal}
+	var result []*selection
+	for _, want := range c.satisfying(0, false) {
+		result = append(result, p.newSelection(want))
+	}
+	slices.SortStableFunc(result, func(a, b *selection) int {
+		d := cmp.Compare(p.total(a.want, 0), p.total(b.want, 0))
+		if !minimal {
+			d = -d
+		}
+		return d
+	})
+	return result, !c.overflow
+}
+
+// satisfying gives tables of wants, zero outside the group.
+func (c *chooser) satisfying(i int, blocked bool) [][]int32 {
+	g := &c.p.groups[i]
+	blocked = blocked || g.blocked != ""
+	if g.leaf() {
+		return c.leaf(i, blocked)
+	}
+	children := slices.Collect(c.p.children(i))
+	options := make([][][]int32, len(children))
+	for k, child := range children {
+		options[k] = c.satisfying(child, blocked)
+	}
+	return c.combine(i, children, options)
+}
+
+func (c *chooser) leaf(i int, blocked bool) [][]int32 {
+	g := &c.p.groups[i]
+	if blocked {
+		if g.need > 0 {
+			return nil
+		}
+		return [][]int32{c.nothing()}
+	}
+	var result [][]int32
+	want := c.nothing()
+	pending := c.p.wants(c.p.pending, i)
+	var choose func(shape, sum int)
+	choose = func(shape, sum int) {
+		if len(result) == maxSelections {
+			c.overflow = true
+			return
+		}
+		if shape == len(pending) {
+			if sum == g.need || sum > g.need && !c.minimal {
+				result = append(result, slices.Clone(want))
+			}
+			return
+		}
+		row := c.p.wants(want, i)
+		for n := pending[shape]; n >= 0; n-- {
+			row[shape] = n
+			choose(shape+1, sum+int(n))
+		}
+		row[shape] = 0
+	}
+	choose(0, 0)
+	return result
+}
+
+func (c *chooser) nothing() []int32 { return make([]int32, len(c.p.pending)) }
+
+// combine joins the options of children such that enough of them are satisfied.
+// A child may also be left unsatisfied, without pods.
+func (c *chooser) combine(parent int, children []int, options [][][]int32) [][]int32 {
+	need := c.p.groups[parent].minChildren
+	if c.minimal {
+		children, options, need = c.free(children, options, need)
+	}
+	var result [][]int32
+	var choose func(k, satisfied int, want []int32, skipped int)
+	choose = func(k, satisfied int, want []int32, skipped int) {
+		enough := satisfied >= need
+		if satisfied+len(children)-k < need {
+			return
+		}
+		if len(result) == maxSelections {
+			c.overflow = true
+			return
+		}
+		if k == len(children) || enough && c.minimal {
+			result = append(result, want)
+			return
+		}
+		class := c.p.groups[children[k]].class
+		// Of children alike only the first few are chosen, not other ones.
+		if !c.minimal || class != skipped {
+			for _, option := range options[k] {
+				choose(k+1, satisfied+1, added(want, option), none)
+			}
+		}
+		if !c.emptyOption(options[k]) {
+			choose(k+1, satisfied, want, class)
+		}
+	}
+	choose(0, 0, c.nothing(), none)
+	return result
+}
+
+// free takes out the children that are satisfied without any pod, and sorts the
+// others by size, so that small ones are chosen first.
+func (c *chooser) free(children []int, options [][][]int32, need int) ([]int, [][][]int32, int) {
+	var order []int
+	for k := range children {
+		if c.emptyOption(options[k]) {
+			need--
+		} else if len(options[k]) > 0 {
+			order = append(order, k)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(sumOf(options[a][0]), sumOf(options[b][0])),
+			cmp.Compare(c.p.groups[children[a]].class, c.p.groups[children[b]].class))
+	})
+	kids := make([]int, len(order))
+	kept := make([][][]int32, len(order))
+	for n, k := range order {
+		kids[n], kept[n] = children[k], options[k]
+	}
+	return kids, kept, need
+}
+
+func (c *chooser) emptyOption(options [][]int32) bool {
+	return slices.ContainsFunc(options, func(want []int32) bool { return sumOf(want) == 0 })
+}
+
+func added(a, b []int32) []int32 {
+	sum := slices.Clone(a)
+	for i, n := range b {
+		sum[i] += n
+	}
+	return sum
+}
+
+func sumOf(want []int32) int {
+	sum := 0
+	for _, n := range want {
+		sum += int(n)
+	}
+	return sum
+}

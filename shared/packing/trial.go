@@ -1,0 +1,77 @@
+package packing
+
+// trial places pods on the live counts of the cluster and takes them off again.
+// Whatever a decision tries, it undoes before it returns.
+type trial struct {
+	p *problem
+	// trail lists what was placed, in order.
+	trail []placement
+	steps int
+	// budget bounds steps.
+	budget int
+}
+
+// placement is a number of pods of one leaf and shape on one node.
+type placement struct {
+	leaf, shape, pods int32
+	node              int32
+}
+
+func (t *trial) exhausted() bool { return t.steps >= t.budget }
+
+// put places pods. O(shapes of the gang · (resources + levels)).
+func (t *trial) put(leaf, shape int, node int32, pods int32) {
+	t.trail = append(t.trail, placement{leaf: int32(leaf), shape: int32(shape), pods: pods, node: node})
+	t.apply(shape, node, pods)
+}
+
+// undo takes off everything placed since the trail had the given length.
+func (t *trial) undo(length int) {
+	for i := len(t.trail) - 1; i >= length; i-- {
+		p := t.trail[i]
+		t.apply(int(p.shape), p.node, -p.pods)
+	}
+	t.trail = t.trail[:length]
+}
+
+// redo places again what was placed before.
+func (t *trial) redo(placements []placement) {
+	for _, p := range placements {
+		t.put(int(p.leaf), int(p.shape), p.node, p.pods)
+	}
+}
+
+func (t *trial) apply(shape int, node int32, pods int32) {
+	c := t.p.cluster
+	row := c.resources.row(node)
+	for _, q := range t.p.shapes[shape].requests {
+		row[q.resource] -= q.amount * int64(pods)
+	}
+	for i, s := range t.p.shapes {
+		if !s.eligible[node] {
+			continue
+		}
+		fit := s.fit[node] - pods
+		// Of the placed shape itself exactly as many fewer fit, unless the
+		// count was clamped.
+		if i != shape || max(fit, fit+pods) > maxFit/2 {
+			fit = fitting(row, s.requests)
+		}
+		t.set(s, node, fit)
+	}
+}
+
+func (t *trial) set(s *shapeCounts, node, fit int32) {
+	delta := int64(fit - s.fit[node])
+	if delta == 0 {
+		return
+	}
+	s.fit[node] = fit
+	for _, slot := range t.p.slots {
+		topology := t.p.cluster.topologies[slot]
+		sums := s.sums[slot]
+		for at := topology.home[node]; at != none; at = topology.domains[at].parent {
+			sums[at] += delta
+		}
+	}
+}

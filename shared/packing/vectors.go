@@ -1,0 +1,260 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// chunk is how many vectors of one bin are compared before the least wasteful
+// is tried.
+const chunk = 24
+
+// vessel is a node, or a cell, over which a load is distributed.
+type vessel struct {
+	// cell is none for a node, and node for a cell.
+	cell, node int
+	mark       uint64
+	room       []int
+	// usable is what of each resource the load could use here at most.
+	usable []int64
+}
+
+// distribution is one search: which part of a load goes into which vessel.
+type distribution struct {
+	e       *exact
+	vessels []vessel
+	// order has the items of the load, those that are hardest to place first.
+	order []int
+	// roomAfter and usableAfter sum the vessels from an index on.
+	roomAfter   [][]int
+	usableAfter [][]int64
+	failed      map[string]bool
+	parts       []part
+}
+
+// bins are the vessels inside a cell: its nodes if the load has only pods, else
+// the cells and nodes directly within. Those that can take nothing are left out.
+func (e *exact) bins(cell int, l load) []vessel {
+	var vessels []vessel
+	nodes := e.snap.cells[cell].all
+	if e.boxes(l) {
+		nodes = e.snap.cells[cell].nodes
+		for _, child := range e.snap.cells[cell].children {
+			vessels = append(vessels, vessel{cell: child, node: none, mark: e.cellMark[child], room: e.rooms[child]})
+		}
+	}
+	for _, n := range nodes {
+		vessels = append(vessels, vessel{cell: none, node: n, mark: e.nodeMark[n], room: e.fits[n]})
+	}
+	pods := e.pods(l)
+	vessels = slices.DeleteFunc(vessels, func(v vessel) bool { return e.size(v, pods) == 0 })
+	slices.SortStableFunc(vessels, func(a, b vessel) int {
+		return cmp.Or(cmp.Compare(e.size(a, pods), e.size(b, pods)), cmp.Compare(a.mark, b.mark))
+	})
+	return vessels
+}
+
+func (e *exact) boxes(l load) bool {
+	for i, n := range l {
+		if n > 0 && e.c.items[i].level != none {
+			return true
+		}
+	}
+	return false
+}
+
+// size measures a vessel by the pods it takes of those wanted.
+func (e *exact) size(v vessel, pods []int) int {
+	size := 0
+	for class, n := range pods {
+		if n > 0 {
+			size += v.room[class]
+		}
+	}
+	return size
+}
+
+// distribute places a load in the vessels.
+func (e *exact) distribute(vessels []vessel, l load) ([]part, bool) {
+	d := &distribution{e: e, vessels: vessels, failed: map[string]bool{}}
+	d.prepare(l)
+	if !d.search(0, l, nil) {
+		return nil, false
+	}
+	slices.Reverse(d.parts)
+	return d.parts, true
+}
+
+func (d *distribution) prepare(l load) {
+	pods := d.e.pods(l)
+	for i, n := range l {
+		if n > 0 {
+			d.order = append(d.order, i)
+		}
+	}
+	slices.SortStableFunc(d.order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(d.weight(b, l), d.weight(a, l)), cmp.Compare(d.volume(a), d.volume(b)))
+	})
+	resources := 0
+	if len(d.e.snap.requests) > 0 {
+		resources = len(d.e.snap.requests[0])
+	}
+	n := len(d.vessels)
+	d.roomAfter, d.usableAfter = make([][]int, n+1), make([][]int64, n+1)
+	d.roomAfter[n], d.usableAfter[n] = make([]int, len(l)), make([]int64, resources)
+	for i := n - 1; i >= 0; i-- {
+		v := &d.vessels[i]
+		v.usable = d.usable(v, pods, resources)
+		d.roomAfter[i], d.usableAfter[i] = slices.Clone(d.roomAfter[i+1]), slices.Clone(d.usableAfter[i+1])
+		for k := range l {
+			d.roomAfter[i][k] += v.room[k]
+		}
+		for r := range resources {
+			d.usableAfter[i][r] = plusSaturating(d.usableAfter[i][r], v.usable[r])
+		}
+	}
+}
+
+// weight is how many pods an item has, boxes before single pods.
+func (d *distribution) weight(item int, l load) int {
+	if d.e.c.items[item].level == none {
+		return 0
+	}
+	sum := 0
+	for _, n := range d.e.c.items[item].pods {
+		sum += n
+	}
+	return sum
+}
+
+// volume is how many of a pod fit into all vessels: little for a large pod.
+func (d *distribution) volume(item int) int {
+	sum := 0
+	for i := range d.vessels {
+		sum += d.vessels[i].room[item]
+	}
+	return sum
+}
+
+// usable bounds what pods could take of each resource in a vessel: whole
+// multiples of the greatest common divisor of what they ask for.
+func (d *distribution) usable(v *vessel, pods []int, resources int) []int64 {
+	nodes := []int{v.node}
+	if v.cell != none {
+		nodes = d.e.snap.cells[v.cell].all
+	}
+	sum := make([]int64, resources)
+	for r := range resources {
+		divisor := int64(0)
+		for class, n := range pods {
+			if n > 0 {
+				divisor = gcd(divisor, d.e.snap.requests[d.e.c.items[class].shape][r])
+			}
+		}
+		if divisor == 0 {
+			continue
+		}
+		for _, node := range nodes {
+			most := int64(0)
+			for class, n := range pods {
+				if fit := d.e.fits[node][class]; n > 0 && fit > 0 {
+					most = plusSaturating(most, timesSaturating(int64(fit), d.e.snap.requests[d.e.c.items[class].shape][r]))
+				}
+			}
+			free := d.e.snap.free[node][r]
+			sum[r] = plusSaturating(sum[r], min(most, free-free%divisor))
+		}
+	}
+	return sum
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// search places what remains of the load in the vessels from index at on. limit
+// is the vector of the vessel before, when that one is alike: of two vessels
+// alike the first gets no less, in the order of items.
+func (d *distribution) search(at int, rest, limit load) bool {
+	if empty(rest) {
+		return true
+	}
+	d.e.t.steps++
+	if at == len(d.vessels) || d.e.t.exhausted() || !d.enough(at, rest) {
+		return false
+	}
+	key := loadKey(uint64(at), rest) + "/" + loadKey(0, limit)
+	if d.failed[key] {
+		return false
+	}
+	if d.tryVectors(at, rest, limit) {
+		return true
+	}
+	if !d.e.t.exhausted() {
+		d.failed[key] = true
+	}
+	return false
+}
+
+func (d *distribution) tryVectors(at int, rest, limit load) bool {
+	alike := at+1 < len(d.vessels) && d.vessels[at+1].mark == d.vessels[at].mark
+	var batch []vector
+	try := func() bool {
+		slices.SortStableFunc(batch, func(a, b vector) int { return cmp.Compare(a.waste, b.waste) })
+		for _, v := range batch {
+			next := load(nil)
+			if alike {
+				next = v.load
+			}
+			if d.search(at+1, minus(rest, v.load), next) {
+				d.parts = append(d.parts, part{node: d.vessels[at].node, load: v.load, inner: v.inner})
+				return true
+			}
+		}
+		batch = batch[:0]
+		return false
+	}
+	found := d.vectors(at, rest, limit, func(v vector) bool {
+		batch = append(batch, v)
+		return len(batch) == chunk && try()
+	})
+	return found || try()
+}
+
+// enough is a bound: whether the vessels from an index on have room for the
+// rest, class by class and resource by resource.
+func (d *distribution) enough(at int, rest load) bool {
+	pods := d.e.pods(rest)
+	for class, n := range pods {
+		if n > d.roomAfter[at][class] {
+			return false
+		}
+	}
+	for r, usable := range d.usableAfter[at] {
+		need := int64(0)
+		for class, n := range pods {
+			if n > 0 {
+				need = plusSaturating(need, timesSaturating(int64(n), d.e.snap.requests[d.e.c.items[class].shape][r]))
+			}
+		}
+		if need > usable {
+			return false
+		}
+	}
+	return true
+}
+
+func empty(l load) bool {
+	return !slices.ContainsFunc(l, func(n int) bool { return n != 0 })
+}
+
+func minus(a, b load) load {
+	c := slices.Clone(a)
+	for i, n := range b {
+		c[i] -= n
+	}
+	return c
+}
