@@ -3,22 +3,79 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"packtree.dev/dynamo-operator/internal/controller"
+	"packtree.dev/dynamo-operator/internal/grove"
 	"packtree.dev/dynamo-operator/internal/offline"
+	"packtree.dev/dynamo-operator/internal/webhook"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/render"
+	"packtree.dev/shared/version"
 )
 
-const program = "dynamo-operator"
+const (
+	program = "dynamo-operator"
+
+	renderShort = "print what DynamoGraphDeployments become"
+	renderLong  = `Render replaces each DynamoGraphDeployment of the input by what the controller would create for it: a PodCliqueSet,
+Services, and the service account of its pods. It is checked as at its creation; the ClusterTopology that its
+constraints refer to has to be in the input. Everything else is printed as it is.`
+)
 
 func main() {
 	os.Exit(render.Execute(rootCommand()))
 }
 
 func rootCommand() *cobra.Command {
-	root := &cobra.Command{Use: program}
-	root.AddCommand(render.Command(program, "print what DynamoGraphDeployments become", "x", offline.Render))
+	var settings managerstart.Settings
+	root := &cobra.Command{
+		Use:     program,
+		Short:   "carry out DynamoGraphDeployments on Grove",
+		Long:    "Without a subcommand, run the controller and its webhooks until told to stop.",
+		Args:    cobra.NoArgs,
+		Version: version.String(),
+		RunE: func(*cobra.Command, []string) error {
+			return managerstart.Run(ctrl.SetupSignalHandler(), programOf(), settings)
+		},
+	}
+	settings.BindFlags(root.Flags(), program)
+	root.AddCommand(render.Command(program, renderShort, renderLong, offline.Render))
 	return root
+}
+
+func programOf() managerstart.Program {
+	return managerstart.Program{
+		Name:              program,
+		Scheme:            newScheme(),
+		Cache:             controller.CacheOptions(grove.Backend{}.Owned()),
+		CertifiedWebhooks: webhook.Configurations(program),
+		AddControllers: func(_ context.Context, mgr manager.Manager) error {
+			return controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient()})
+		},
+		AddWebhooks: func(mgr manager.Manager) error {
+			return webhook.AddToManager(mgr, grove.Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})
+		},
+	}
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, grovev1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
 }

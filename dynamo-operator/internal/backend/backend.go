@@ -1,0 +1,41 @@
+// Package backend says what a framework has to offer that carries deployments out. What a deployment is, and what is done
+// about it, knows nothing else of a framework.
+package backend
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// Backend carries deployments out.
+type Backend interface {
+	// Read returns what of a deployment stands in the cluster.
+	Read(context.Context, *v1beta1.DynamoGraphDeployment) (Standing, error)
+	// Owned are the kinds of which Standing.Objects returns objects. Each object bears the deployment's label.
+	Owned() []client.Object
+	// Parts are the kinds that the framework in turn makes of those, as far as an observation is about them.
+	Parts() []client.Object
+	// DeploymentOf returns the deployment that an object of one of those kinds belongs to, if it belongs to any.
+	DeploymentOf(ctx context.Context, part client.Object) (types.NamespacedName, bool)
+}
+
+// Standing is what of a deployment stands in the cluster, and what is to be done about it.
+type Standing interface {
+	// Observation says what stands.
+	Observation() Observation
+	// Objects returns everything that is to exist, owned by the deployment, in the order of its creation. The named
+	// components are made by the restart that the spec asks for.
+	Objects(restarted []string) []client.Object
+	// Scalings returns the live objects that are to have another number of replicas than the framework gives them.
+	Scalings() []Scaling
+}
+
+// Scaling is a live object that is to have another number of replicas.
+type Scaling struct {
+	Object   client.Object
+	Replicas int32
+}

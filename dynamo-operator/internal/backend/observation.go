@@ -1,0 +1,41 @@
+package backend
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// Observation is what stands of a deployment, in no framework's words.
+type Observation struct {
+	// Exists says whether anything was made for the deployment yet.
+	Exists bool
+	// Current says whether the framework has looked at what was last made; else the rest is about something older.
+	Current bool
+	// Settled says whether nothing is being replaced.
+	Settled bool
+	// Ready says whether the framework finds that everything it was given runs, and Message what is missing if not.
+	Ready   bool
+	Message string
+	// Services are the replicas that stand, by the component's name, as far as they have been made.
+	Services map[string]v1beta1.ServiceReplicaStatus
+	// Wanted is how many replicas each of those is to have, whoever asked for that.
+	Wanted map[string]int32
+	// Topology is the name of the cluster's topology that the constraints refer to; empty if there are none.
+	Topology string
+	// Enforcement says whether the constraints are enforced; nil if there are none.
+	Enforcement *Enforcement
+}
+
+// Enforcement says whether topology constraints are enforced, as a condition does.
+type Enforcement struct {
+	Status          metav1.ConditionStatus
+	Reason, Message string
+}
+
+// AllReady says whether every wanted replica of a component is ready and of the newest template.
+func (o Observation) AllReady(component string) bool {
+	service, ok := o.Services[component]
+	wanted := o.Wanted[component]
+	return ok && service.ReadyReplicas >= wanted && service.UpdatedReplicas >= wanted && service.Replicas == wanted
+}

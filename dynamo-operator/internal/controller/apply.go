@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"packtree.dev/dynamo-operator/internal/manifest"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// annotationManifest holds a hash of the manifest that was applied last. With it, a field that is no longer wanted is
+// noticed without asking the API server.
+const annotationManifest = "packtree.dev/manifest-hash"
+
+// applier applies whole objects, but only where something differs.
+type applier struct {
+	client client.Client
+	// live reads past the cache, which only holds what bears our label.
+	live client.Reader
+}
+
+// apply brings one object of a deployment in line and reports whether it was different.
+func (a applier) apply(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, object client.Object) (bool, error) {
+	wanted, err := manifest.Of(object)
+	if err != nil {
+		return false, err
+	}
+	if err := sign(wanted); err != nil {
+		return false, err
+	}
+	standing, err := a.standing(ctx, wanted)
+	if err != nil {
+		return false, err
+	}
+	if standing != nil {
+		if !metav1.IsControlledBy(standing, deployment) {
+			return false, &nameTakenError{kind: wanted.GetKind(), name: wanted.GetName()}
+		}
+		if same, err := manifest.Covers(standing, wanted); same || err != nil {
+			return false, err
+		}
+	}
+	log.FromContext(ctx).Info("applying", "kind", wanted.GetKind(), "name", wanted.GetName())
+	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if err != nil {
+		return false, fmt.Errorf("applying %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
+	}
+	return true, nil
+}
+
+// standing returns the object as it stands; nil if it does not exist.
+func (a applier) standing(ctx context.Context, wanted *unstructured.Unstructured) (client.Object, error) {
+	for _, reader := range []client.Reader{a.client, a.live} {
+		object, err := a.client.Scheme().New(wanted.GroupVersionKind())
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", wanted.GetKind(), err)
+		}
+		found := object.(client.Object)
+		err = reader.Get(ctx, client.ObjectKeyFromObject(wanted), found)
+		if err == nil {
+			return found, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading %s %s: %w", wanted.GetKind(), wanted.GetName(), err)
+		}
+	}
+	return nil, nil
+}
+
+func sign(wanted *unstructured.Unstructured) error {
+	written, err := json.Marshal(wanted.Object)
+	if err != nil {
+		return fmt.Errorf("hashing manifest of %s: %w", wanted.GetKind(), err)
+	}
+	sum := sha256.Sum256(written)
+	annotations := wanted.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationManifest] = hex.EncodeToString(sum[:8])
+	wanted.SetAnnotations(annotations)
+	return nil
+}
+
+// nameTakenError says that an object exists which is not the deployment's.
+type nameTakenError struct{ kind, name string }
+
+func (e *nameTakenError) Error() string {
+	return fmt.Sprintf("%s %q exists and does not belong to this deployment: delete it, or give the deployment another name", e.kind, e.name)
+}

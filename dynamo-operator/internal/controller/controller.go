@@ -1,0 +1,131 @@
+// Package controller keeps what a DynamoGraphDeployment asks for in the cluster, and its status true.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"packtree.dev/dynamo-operator/internal/backend"
+	"packtree.dev/dynamo-operator/internal/restart"
+	"packtree.dev/dynamo-operator/internal/status"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// FieldOwner is the field manager of everything that the operator applies.
+const FieldOwner = "dynamo-operator"
+
+// Reconciler keeps what one deployment asks for.
+type Reconciler struct {
+	client   client.Client
+	apply    applier
+	backend  backend.Backend
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+}
+
+// Reconcile reads what stands, decides, writes what differs, and says in the status what came of it.
+func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) (reconcile.Result, error) {
+	if !deployment.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	standing, err := r.backend.Read(ctx, deployment)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("observing %s: %w", client.ObjectKeyFromObject(deployment), err)
+	}
+	observed := standing.Observation()
+	restarting := restart.Next(deployment, observed)
+	written, err := r.write(ctx, deployment, standing, restarting)
+	if written {
+		// What was observed is about what stood before; the next observation comes with the watch.
+		observed.Current = false
+	}
+	failure := failureOf(err)
+	next := status.Next(deployment, observed, restarting, failure, metav1.NewTime(r.clock.Now()))
+	if statusErr := r.writeStatus(ctx, deployment, next); statusErr != nil {
+		return reconcile.Result{}, statusErr
+	}
+	return reconcile.Result{}, ignoreConflict(err)
+}
+
+// write brings the objects and the replicas in line and reports whether anything was different.
+func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, standing backend.Standing, restarting *v1beta1.RestartStatus) (bool, error) {
+	written := false
+	for _, object := range standing.Objects(restartedBy(deployment, restarting)) {
+		differed, err := r.apply.apply(ctx, deployment, object)
+		written = written || differed
+		if err != nil {
+			return written, err
+		}
+	}
+	for _, scaling := range standing.Scalings() {
+		if err := r.scale(ctx, scaling); err != nil {
+			return true, err
+		}
+		written = true
+	}
+	return written, nil
+}
+
+func restartedBy(deployment *v1beta1.DynamoGraphDeployment, restarting *v1beta1.RestartStatus) []string {
+	if deployment.Spec.Restart == nil || restarting == nil {
+		return nil
+	}
+	return restarting.Restarted
+}
+
+// writeStatus writes the status if it changed, and tells what happened once that is durable.
+func (r *Reconciler) writeStatus(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, next v1beta1.DynamoGraphDeploymentStatus) error {
+	before := deployment.Status
+	if equality.Semantic.DeepEqual(before, next) {
+		return nil
+	}
+	updated := deployment.DeepCopy()
+	updated.Status = next
+	if err := r.client.Status().Update(ctx, updated); err != nil {
+		return ignoreGone(fmt.Errorf("writing status: %w", err))
+	}
+	for _, event := range status.Events(before, next) {
+		log.FromContext(ctx).Info(event.Message, "event", event.Reason)
+		r.recorder.Eventf(updated, nil, event.Type, event.Reason, "Reconcile", "%s", event.Message)
+	}
+	return nil
+}
+
+// failureOf returns what of an error its user has to mend; nil if that is nothing, or will pass by itself.
+func failureOf(err error) *status.Failure {
+	var taken *nameTakenError
+	switch {
+	case errors.As(err, &taken):
+		return &status.Failure{Reason: v1beta1.ReasonNameTaken, Message: taken.Error()}
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
+		return &status.Failure{Reason: v1beta1.ReasonRejected, Message: err.Error()}
+	default:
+		return nil
+	}
+}
+
+// ignoreConflict drops what only says that somebody was faster: the watch brings their state.
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// ignoreGone drops conflicts, and what concerns a deployment that is no more.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return ignoreConflict(err)
+}

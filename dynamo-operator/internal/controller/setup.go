@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"packtree.dev/dynamo-operator/internal/backend"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// CacheOptions narrow the manager's cache to what the controller reads. Of the owned kinds only what bears a
+// deployment's label is watched: the cluster's other Services and claims are none of our business.
+func CacheOptions(owned []client.Object) cache.Options {
+	labelled, err := labels.NewRequirement(v1beta1.LabelDeploymentName, selection.Exists, nil)
+	if err != nil {
+		panic(err) // The key is a constant.
+	}
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{}}
+	for _, object := range owned {
+		options.ByObject[object] = cache.ByObject{Label: labels.NewSelector().Add(*labelled)}
+	}
+	return options
+}
+
+// AddToManager registers the controller.
+func AddToManager(mgr manager.Manager, backend backend.Backend) error {
+	reconciler := &Reconciler{
+		client:   mgr.GetClient(),
+		apply:    applier{client: mgr.GetClient(), live: mgr.GetAPIReader()},
+		backend:  backend,
+		recorder: mgr.GetEventRecorder(FieldOwner),
+		clock:    clock.RealClock{},
+	}
+	controller := ctrl.NewControllerManagedBy(mgr).
+		Named("dynamographdeployment").
+		For(&v1beta1.DynamoGraphDeployment{}, builder.WithPredicates(predicate.Or[client.Object](
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+		)))
+	for _, object := range backend.Owned() {
+		controller = controller.Owns(object)
+	}
+	for _, part := range backend.Parts() {
+		controller = controller.Watches(part, handler.EnqueueRequestsFromMapFunc(ofPart(backend)))
+	}
+	return controller.Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
+}
+
+func ofPart(backend backend.Backend) handler.MapFunc {
+	return func(ctx context.Context, part client.Object) []reconcile.Request {
+		name, found := backend.DeploymentOf(ctx, part)
+		if !found {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: name}}
+	}
+}

@@ -1,0 +1,175 @@
+package grove
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/dynamo-operator/internal/backend"
+	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// Standing is what of a deployment stands in the cluster.
+type Standing struct {
+	Deployment *v1beta1.DynamoGraphDeployment
+	// PodCliqueSet of the deployment; nil if there is none.
+	PodCliqueSet *grovev1alpha1.PodCliqueSet
+	// Cliques are the PodCliques of single-node components and Groups the PodCliqueScalingGroups of multinode ones, by
+	// the component's name, as far as they exist.
+	Cliques map[string]*grovev1alpha1.PodClique
+	Groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
+}
+
+// scaledName is the name of the PodClique or PodCliqueScalingGroup that scales a component. The PodCliqueSet has one
+// replica, which is number 0.
+func scaledName(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
+	return names.PodCliqueSet(deployment) + "-0-" + names.Component(component.Name)
+}
+
+// Objects returns everything that is to exist, with the given components made by the restart that the spec names.
+func (s Standing) Objects(restarted []string) []client.Object {
+	live := Live{PodCliqueSet: s.PodCliqueSet, Restarts: s.restarts()}
+	for _, component := range restarted {
+		live.Restarts[component] = s.Deployment.Spec.Restart.ID
+	}
+	return Translate(s.Deployment, live)
+}
+
+// restarts returns the restart that each component's pods were last made by.
+func (s Standing) restarts() map[string]string {
+	made := map[string]string{}
+	if s.PodCliqueSet == nil {
+		return made
+	}
+	for _, clique := range s.PodCliqueSet.Spec.Template.Cliques {
+		if id := clique.Annotations[v1beta1.AnnotationRestart]; id != "" {
+			made[clique.Labels[v1beta1.LabelComponent]] = id
+		}
+	}
+	return made
+}
+
+// Observation says what stands, in no words of Grove's.
+func (s Standing) Observation() backend.Observation {
+	observed := backend.Observation{
+		Services:    map[string]v1beta1.ServiceReplicaStatus{},
+		Wanted:      map[string]int32{},
+		Topology:    TopologyName(s.Deployment),
+		Enforcement: s.enforcement(),
+	}
+	for i := range s.Deployment.Spec.Components {
+		s.observeComponent(&s.Deployment.Spec.Components[i], &observed)
+	}
+	set := s.PodCliqueSet
+	if set == nil {
+		return observed
+	}
+	observed.Exists = true
+	observed.Current = set.Status.ObservedGeneration == set.Generation
+	progress := set.Status.UpdateProgress
+	observed.Settled = progress == nil || progress.UpdateEndedAt != nil
+	if ready := meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionReady); ready != nil {
+		observed.Ready = ready.Status == metav1.ConditionTrue
+		observed.Message = ready.Message
+	}
+	return observed
+}
+
+func (s Standing) observeComponent(component *v1beta1.ComponentSpec, observed *backend.Observation) {
+	name := scaledName(s.Deployment, component)
+	if clique := s.Cliques[component.Name]; clique != nil {
+		observed.Wanted[component.Name] = clique.Spec.Replicas
+		observed.Services[component.Name] = v1beta1.ServiceReplicaStatus{
+			ComponentKind:     "PodClique",
+			ComponentName:     name,
+			Replicas:          clique.Status.Replicas,
+			ReadyReplicas:     clique.Status.ReadyReplicas,
+			ScheduledReplicas: clique.Status.ScheduledReplicas,
+			UpdatedReplicas:   clique.Status.UpdatedReplicas,
+		}
+	}
+	if group := s.Groups[component.Name]; group != nil {
+		observed.Wanted[component.Name] = group.Spec.Replicas
+		observed.Services[component.Name] = v1beta1.ServiceReplicaStatus{
+			ComponentKind:     "PodCliqueScalingGroup",
+			ComponentName:     name,
+			Replicas:          group.Status.Replicas,
+			ReadyReplicas:     group.Status.AvailableReplicas,
+			ScheduledReplicas: group.Status.ScheduledReplicas,
+			UpdatedReplicas:   group.Status.UpdatedReplicas,
+		}
+	}
+}
+
+// enforcement is what Grove says about the levels of the constraints; nil where there are none. That the whole topology
+// is gone is known by its reason, whatever the status beside it.
+func (s Standing) enforcement() *backend.Enforcement {
+	if !Constrained(s.Deployment) {
+		return nil
+	}
+	unknown := &backend.Enforcement{
+		Status: metav1.ConditionUnknown, Reason: v1beta1.ReasonTopologyNotYetJudged,
+		Message: "it is not known yet whether the cluster's topology has the levels that the constraints need",
+	}
+	if s.PodCliqueSet == nil {
+		return unknown
+	}
+	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
+	switch {
+	case judged == nil:
+		return unknown
+	case judged.Reason == grovev1alpha1.ReasonClusterTopologyNotFound:
+		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyDefinitionNotFound, Message: judged.Message}
+	case judged.Status == metav1.ConditionTrue:
+		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyLevelsUnavailable, Message: judged.Message}
+	case judged.Status == metav1.ConditionFalse:
+		return &backend.Enforcement{
+			Status: metav1.ConditionTrue, Reason: v1beta1.ReasonAllTopologyLevelsAvailable,
+			Message: "every level that the constraints need is part of the cluster's topology",
+		}
+	default:
+		if judged.Message != "" {
+			unknown.Message = judged.Message
+		}
+		return unknown
+	}
+}
+
+// Scalings are the changes of replicas that the PodCliqueSet's template cannot say, since it may not go below the
+// minimum, and the way back from there. A number that somebody else has set on the live object stays until the
+// deployment itself asks for another one.
+func (s Standing) Scalings() []backend.Scaling {
+	if s.PodCliqueSet == nil {
+		return nil
+	}
+	var scalings []backend.Scaling
+	for i := range s.Deployment.Spec.Components {
+		component := &s.Deployment.Spec.Components[i]
+		object := s.scaled(component)
+		if object == nil || component.ScalingAdapter != nil {
+			continue
+		}
+		requested := templateReplicas(component, Live{PodCliqueSet: s.PodCliqueSet})
+		if written, err := strconv.ParseInt(object.GetAnnotations()[v1beta1.AnnotationRequestedReplicas], 10, 32); err == nil {
+			requested = int32(written)
+		}
+		if wanted := wantedReplicas(component); wanted != requested {
+			scalings = append(scalings, backend.Scaling{Object: object, Replicas: wanted})
+		}
+	}
+	return scalings
+}
+
+func (s Standing) scaled(component *v1beta1.ComponentSpec) client.Object {
+	if clique := s.Cliques[component.Name]; clique != nil {
+		return clique
+	}
+	if group := s.Groups[component.Name]; group != nil {
+		return group
+	}
+	return nil
+}

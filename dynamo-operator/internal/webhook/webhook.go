@@ -1,0 +1,158 @@
+// Package webhook serves admission and conversion of DynamoGraphDeployments.
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"packtree.dev/dynamo-operator/internal/admission"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/manifests"
+)
+
+// The paths under which the webhooks are served. Each takes both versions.
+const (
+	MutatePath   = "/mutate-dynamographdeployment"
+	ValidatePath = "/validate-dynamographdeployment"
+	ConvertPath  = "/convert"
+)
+
+// Cluster is what has to be known of the cluster when a deployment is created.
+type Cluster interface {
+	// Installed returns what is missing for deployments to be carried out at all; empty if nothing is.
+	Installed() string
+	// Topology returns the topology that a deployment's constraints refer to; nothing if it has none.
+	Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology
+}
+
+// mutator completes deployments, and refuses fields that do not exist before the API server can drop them.
+type mutator struct{}
+
+// Handle answers one review.
+func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
+	var fields map[string]any
+	if err := json.Unmarshal(request.Object.Raw, &fields); err != nil {
+		return ctrladmission.Errored(http.StatusBadRequest, err)
+	}
+	problems := admission.Complete(request.Kind.Version, fields)
+	if len(problems) == 0 {
+		problems = admission.Unknown(request.Kind.Version, fields)
+	}
+	if len(problems) > 0 {
+		return refused(request, causesOfProblems(problems))
+	}
+	completed, err := json.Marshal(fields)
+	if err != nil {
+		return ctrladmission.Errored(http.StatusInternalServerError, err)
+	}
+	return ctrladmission.PatchResponseFromRaw(request.Object.Raw, completed)
+}
+
+// validator turns down what may not be written.
+type validator struct{ cluster Cluster }
+
+// Handle answers one review.
+func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+	candidate, err := read(request.Kind.Version, request.Object.Raw)
+	if err != nil {
+		return ctrladmission.Errored(http.StatusBadRequest, err)
+	}
+	var errs field.ErrorList
+	switch request.Operation {
+	case admissionv1.Create:
+		errs = v.create(ctx, candidate)
+	case admissionv1.Update:
+		errs, err = update(request, candidate)
+	}
+	if err != nil {
+		return ctrladmission.Errored(http.StatusBadRequest, err)
+	}
+	if len(errs) > 0 {
+		return refused(request, causesOfErrors(errs)).WithWarnings(candidate.Warnings()...)
+	}
+	return ctrladmission.Allowed("").WithWarnings(candidate.Warnings()...)
+}
+
+func (v validator) create(ctx context.Context, candidate admission.Candidate) field.ErrorList {
+	if missing := v.cluster.Installed(); missing != "" {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec"), missing)}
+	}
+	return candidate.ValidateCreate(v.cluster.Topology(ctx, candidate.Hub))
+}
+
+// update judges only changes of the spec: a deployment that was let in under older rules can still be labelled, and
+// released for deletion.
+func update(request ctrladmission.Request, candidate admission.Candidate) (field.ErrorList, error) {
+	old, err := read(request.Kind.Version, request.OldObject.Raw)
+	if err != nil {
+		return nil, err
+	}
+	if candidate.Hub.DeletionTimestamp != nil || equality.Semantic.DeepEqual(old.Hub.Spec, candidate.Hub.Spec) {
+		return nil, nil
+	}
+	return candidate.ValidateUpdate(old), nil
+}
+
+func read(version string, raw []byte) (admission.Candidate, error) {
+	switch version {
+	case v1alpha1.GroupVersion.Version:
+		written := &v1alpha1.DynamoGraphDeployment{}
+		if err := json.Unmarshal(raw, written); err != nil {
+			return admission.Candidate{}, fmt.Errorf("reading %s: %w", version, err)
+		}
+		return admission.FromV1Alpha1(written)
+	case v1beta1.GroupVersion.Version:
+		written := &v1beta1.DynamoGraphDeployment{}
+		if err := json.Unmarshal(raw, written); err != nil {
+			return admission.Candidate{}, fmt.Errorf("reading %s: %w", version, err)
+		}
+		return admission.FromV1Beta1(written), nil
+	default:
+		return admission.Candidate{}, fmt.Errorf("version %q is not known", version)
+	}
+}
+
+func causesOfErrors(errs field.ErrorList) []metav1.StatusCause {
+	var causes []metav1.StatusCause
+	for _, err := range errs {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseType(err.Type), Message: err.ErrorBody(), Field: err.Field})
+	}
+	return causes
+}
+
+func causesOfProblems(problems []manifests.Problem) []metav1.StatusCause {
+	var causes []metav1.StatusCause
+	for _, problem := range problems {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Message: problem.Reason, Field: problem.Path})
+	}
+	return causes
+}
+
+// refused is the answer that the API server itself gives to an invalid object, so that clients treat it alike.
+func refused(request ctrladmission.Request, causes []metav1.StatusCause) ctrladmission.Response {
+	var reasons []string
+	for _, cause := range causes {
+		reasons = append(reasons, strings.TrimPrefix(cause.Field+": "+cause.Message, ": "))
+	}
+	return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
+		Allowed: false,
+		Result: &metav1.Status{
+			Status: metav1.StatusFailure,
+			Code:   http.StatusUnprocessableEntity,
+			Reason: metav1.StatusReasonInvalid,
+			Message: fmt.Sprintf("%s.%s %q is invalid: %s", request.Kind.Kind, request.Kind.Group, request.Name,
+				strings.Join(reasons, "; ")),
+			Details: &metav1.StatusDetails{Name: request.Name, Group: request.Kind.Group, Kind: request.Kind.Kind, Causes: causes},
+		},
+	}}
+}
