@@ -90,8 +90,15 @@ func (c *controlPlane) writeKeys() error {
 	if err != nil {
 		return err
 	}
+	proxyAuthority, proxy, err := frontProxy()
+	if err != nil {
+		return err
+	}
 	for name, content := range map[string][]byte{
 		programs.AuthorityFile:      c.authorityPEM,
+		programs.ProxyAuthorityFile: proxyAuthority,
+		programs.ProxyCertificate:   proxy.Certificate,
+		programs.ProxyKey:           proxy.Key,
 		programs.ServingCertificate: serving.Certificate,
 		programs.ServingKey:         serving.Key,
 		programs.ServiceAccountKey:  serviceAccounts,
@@ -110,6 +117,20 @@ func (c *controlPlane) writeKeys() error {
 		}
 	}
 	return nil
+}
+
+// frontProxy has an authority of its own: the API server believes the bearer of its certificate whatever name it gives.
+func frontProxy() ([]byte, credentials.Pair, error) {
+	authority, err := credentials.NewAuthority("packtree-devcluster-front-proxy")
+	if err != nil {
+		return nil, credentials.Pair{}, err
+	}
+	certificate, err := authority.PEM()
+	if err != nil {
+		return nil, credentials.Pair{}, err
+	}
+	pair, err := authority.Client(programs.ProxyUser)
+	return certificate, pair, err
 }
 
 // kubeconfig makes a client certificate and writes a kubeconfig with it.

@@ -51,17 +51,19 @@ type plan struct {
 }
 
 func (o Options) plan() (plan, error) {
-	p := plan{dir: o.Dir, root: o.Root, components: o.Components, basePort: o.BasePort, progress: o.Progress}
+	p := plan{dir: o.Dir, root: o.Root, basePort: o.BasePort, progress: o.Progress}
 	if p.dir == "" {
 		p.dir = DefaultDir
 	}
 	if p.progress == nil {
 		p.progress = io.Discard
 	}
-	if p.components == nil {
-		p.components = Components
+	for _, name := range Components {
+		if o.Components == nil || slices.Contains(o.Components, name) {
+			p.components = append(p.components, name)
+		}
 	}
-	for _, name := range p.components {
+	for _, name := range o.Components {
 		if !slices.Contains(Components, name) {
 			return plan{}, fmt.Errorf("component %q does not exist: there are %s", name, strings.Join(Components, ", "))
 		}

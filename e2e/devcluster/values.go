@@ -29,6 +29,8 @@ func chartValues(components []string, chosen map[string]int, authority []byte, d
 	}
 	for _, component := range Components {
 		enabled[component] = slices.Contains(components, component)
+	}
+	for _, component := range components {
 		if component == scheduler {
 			values[component] = map[string]any{"replicas": 0, "secureServing": listen(component)}
 			continue

@@ -26,6 +26,9 @@ const (
 	ServingCertificate    = "pki/serving.crt"
 	ServingKey            = "pki/serving.key"
 	ServiceAccountKey     = "pki/service-accounts.key"
+	ProxyAuthorityFile    = "pki/front-proxy-ca.crt"
+	ProxyCertificate      = "pki/front-proxy.crt"
+	ProxyKey              = "pki/front-proxy.key"
 	ControllerManagerFile = "kube-controller-manager.kubeconfig"
 	KWOKFile              = "kwok.kubeconfig"
 	StagesFile            = "stages.yaml"
@@ -36,6 +39,7 @@ const (
 const (
 	ControllerManagerUser = "system:kube-controller-manager"
 	KWOKUser              = "packtree:kwok"
+	ProxyUser             = "front-proxy"
 )
 
 // ServiceRange holds the addresses of Services, the first of which is the API server's own.
@@ -125,6 +129,16 @@ func (l Layout) APIServerArgs() []string {
 		"--service-account-key-file=" + l.file(ServiceAccountKey),
 		"--service-account-signing-key-file=" + l.file(ServiceAccountKey),
 		"--service-cluster-ip-range=" + ServiceRange,
+		// Nothing is aggregated, but every program with delegated authentication reads these and complains without them.
+		"--requestheader-client-ca-file=" + l.file(ProxyAuthorityFile),
+		"--requestheader-allowed-names=" + ProxyUser,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + l.file(ProxyCertificate),
+		"--proxy-client-key-file=" + l.file(ProxyKey),
+		// KWOK listens on the nodes' address, and their names mean nothing to the resolver.
+		"--kubelet-preferred-address-types=InternalIP",
 		"--allow-privileged=true",
 		"--profiling=false",
 	}
@@ -149,6 +163,8 @@ func (l Layout) ControllerManagerArgs() []string {
 		// At the default of 20 requests a second the taints of new nodes take longer than everything else.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
+		// And a new node waits for this one, 5s by default.
+		"--node-monitor-period=1s",
 	}
 }
 
@@ -160,6 +176,7 @@ func (l Layout) KWOKArgs() []string {
 		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 		"--node-lease-duration-seconds=40",
 		"--node-ip=" + ports.Host,
+		fmt.Sprintf("--node-port=%d", l.Ports[KWOK]),
 		"--cidr=" + podRange,
 		"--server-address=" + l.address(KWOK),
 	}

@@ -1,0 +1,64 @@
+package ports
+
+import (
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestFreePortsAreDistinctAndCanBeListenedOn(t *testing.T) {
+	var names []string
+	for _, letter := range strings.Split("abcdefghijklmnop", "") {
+		names = append(names, letter)
+	}
+	chosen, err := Free(names, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, name := range names {
+		port := chosen[name]
+		if seen[port] || port < lowest || port >= highest {
+			t.Errorf("port %d for %s in %v", port, name, chosen)
+		}
+		seen[port] = true
+		listener, err := net.Listen("tcp", Address(port))
+		if err != nil {
+			t.Errorf("port %d is not free: %v", port, err)
+			continue
+		}
+		listener.Close()
+	}
+}
+
+func TestFixedPortsFollowTheBase(t *testing.T) {
+	free, err := Free([]string{"a"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := free["a"]
+	chosen, err := Free([]string{"kube-apiserver"}, base)
+	if err != nil || chosen["kube-apiserver"] != base {
+		t.Errorf("got %v, %v; want %d", chosen, err, base)
+	}
+}
+
+func TestATakenPortIsNamedWithWhatItWasMeantFor(t *testing.T) {
+	listener, err := net.Listen("tcp", Host+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, err = Free([]string{"kube-apiserver"}, listener.Addr().(*net.TCPAddr).Port)
+	if err == nil || !strings.Contains(err.Error(), "meant for kube-apiserver, is taken") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestABaseOutOfRangeIsRefused(t *testing.T) {
+	for _, base := range []int{-1, 80, 65535} {
+		if _, err := Free([]string{"a", "b"}, base); err == nil || !strings.Contains(err.Error(), "between 1024 and 65535") {
+			t.Errorf("base %d: got %v", base, err)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package processes
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func lockFile(t *testing.T, directory string) *os.File {
+	t.Helper()
+	lock, err := os.Create(filepath.Join(directory, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func start(t *testing.T, directory, script string, env ...string) *Process {
+	t.Helper()
+	spec := Spec{Name: "it", Program: "/bin/sh", Args: []string{"-c", script}, Env: env, Log: filepath.Join(directory, "log")}
+	process, err := Start(spec, directory, lockFile(t, directory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Kill)
+	return process
+}
+
+func record(t *testing.T, directory string) Record {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if records, err := Recorded(directory); err == nil && len(records) == 1 {
+			return records[0]
+		}
+	}
+	t.Fatal("no record appears")
+	return Record{}
+}
+
+func TestAProcessIsFoundByItsRecordAndEnded(t *testing.T) {
+	directory := t.TempDir()
+	process := start(t, directory, "exec sleep 60")
+	r := record(t, directory)
+	if r.Name != "it" || r.PID != process.pid || !r.Alive() || r.Memory() == 0 {
+		t.Fatalf("record %+v, alive: %v, memory %d; want it, %d", r, r.Alive(), r.Memory(), process.pid)
+	}
+	if err := Kill([]Record{r}); err != nil {
+		t.Fatal(err)
+	}
+	<-process.Ended()
+	if r.Alive() || r.Memory() != 0 {
+		t.Error("a killed process counts as alive")
+	}
+}
+
+func TestWhatAProcessStartedEndsWithIt(t *testing.T) {
+	directory := t.TempDir()
+	process := start(t, directory, `sleep 60 & echo $!; wait`)
+	r := record(t, directory)
+	var child Record
+	for deadline := time.Now().Add(5 * time.Second); child.PID == 0 && time.Now().Before(deadline); {
+		child, _ = parseRecord(Tail(process.Spec.Log, 1) + " unknown")
+	}
+	var alive bool
+	if child.Start, alive = startOf(child.PID); !alive {
+		t.Fatal("the child does not run")
+	}
+	if err := Kill([]Record{r}); err != nil {
+		t.Fatal(err)
+	}
+	if left := waitForEnd([]Record{child}, 5*time.Second); left != nil {
+		t.Errorf("the child is left: %v", left)
+	}
+}
+
+func TestAnotherProcessWithTheSameNumberIsLeftAlone(t *testing.T) {
+	directory := t.TempDir()
+	process := start(t, directory, "exec sleep 60")
+	other := record(t, directory)
+	other.Start = "1" + other.Start
+	if other.Alive() {
+		t.Error("a process that started at another time counts as the recorded one")
+	}
+	if err := Kill([]Record{other}); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-process.Ended():
+		t.Error("it was killed")
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+func TestAProcessThatIsNotReapedHasEnded(t *testing.T) {
+	command := exec.Command("/bin/true")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = command.Wait() }()
+	start, _ := startOf(command.Process.Pid)
+	if left := waitForEnd([]Record{{PID: command.Process.Pid, Start: start}}, 5*time.Second); left != nil {
+		t.Error("a zombie counts as alive")
+	}
+}
+
+func TestTerminateLetsAProcessFinish(t *testing.T) {
+	directory := t.TempDir()
+	process := start(t, directory, `trap 'echo finished; exit 3' TERM; echo begun; while :; do sleep 0.01; done`)
+	r := record(t, directory)
+	for deadline := time.Now().Add(5 * time.Second); Tail(process.Spec.Log, 1) != "begun" && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	Terminate([]Record{r}, 5*time.Second)
+	<-process.Ended()
+	failure := process.Failure().Error()
+	if !strings.Contains(failure, "it ended (exit status 3)") || !strings.HasSuffix(failure, "finished") {
+		t.Errorf("got %q", failure)
+	}
+}
+
+func TestTheLockIsHeldUntilTheProcessIsRecordedAndNoLonger(t *testing.T) {
+	directory := t.TempDir()
+	lock := lockFile(t, directory)
+	spec := Spec{Name: "it", Program: "/bin/sleep", Args: []string{"60"}, Log: filepath.Join(directory, "log")}
+	process, err := Start(spec, directory, lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer process.Kill()
+	// As if the starter had been killed right here.
+	lock.Close()
+	other, err := os.Open(filepath.Join(directory, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if records, err := Recorded(directory); err != nil || len(records) != 1 {
+		t.Errorf("the lock is free and the records are %v, %v", records, err)
+	}
+}
+
+func TestAProcessWhoseDirectoryIsGoneDoesNotStart(t *testing.T) {
+	directory := t.TempDir()
+	spec := Spec{Name: "it", Program: "/bin/sleep", Args: []string{"60"}, Log: filepath.Join(directory, "log")}
+	process, err := Start(spec, filepath.Join(directory, "removed"), lockFile(t, directory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-process.Ended():
+	case <-time.After(5 * time.Second):
+		process.Kill()
+		t.Error("a program runs of which there is no record")
+	}
+}
+
+func TestVariablesAndArgumentsArrive(t *testing.T) {
+	directory := t.TempDir()
+	process := start(t, directory, `echo "$VARIABLE $0"; exit 1`, "VARIABLE=two words")
+	<-process.Ended()
+	if got := Tail(process.Spec.Log, 5); got != "two words /bin/sh" && got != "two words sh" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestStatLineWithAStrangeName(t *testing.T) {
+	stat := "42 (a) R (b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2"
+	state, start, ok := parseStat(stat)
+	if state != "S" || start != "987654" || !ok {
+		t.Errorf("got %q, %q, %v", state, start, ok)
+	}
+	if _, _, ok := parseStat("42 (a) S 1"); ok {
+		t.Error("a short line is accepted")
+	}
+}
+
+func TestMemoryOfAStatusFile(t *testing.T) {
+	if got := parseMemory("Name:\tsh\nVmRSS:\t    1234 kB\nThreads:\t1\n"); got != 1234 {
+		t.Errorf("got %d", got)
+	}
+}
+
+func TestARecordThatIsNoneIsAnError(t *testing.T) {
+	for _, content := range []string{"", "12", "x y", "1 systemd", "-5 z"} {
+		if record, err := parseRecord(content); err == nil {
+			t.Errorf("%q is read as %+v", content, record)
+		}
+	}
+}

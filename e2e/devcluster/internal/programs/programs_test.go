@@ -1,0 +1,81 @@
+package programs
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"packtree.dev/shared/manifests"
+)
+
+var layout = Layout{
+	Dir:   "/state",
+	Ports: map[string]int{Etcd: 1, EtcdPeer: 2, APIServer: 3, ControllerManager: 4, KWOK: 5},
+}
+
+func TestEverythingListensOnLoopbackAlone(t *testing.T) {
+	address := regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+`)
+	listens := regexp.MustCompile(`^--(listen-.*-urls|bind-address|server-address)=`)
+	for name, args := range map[string][]string{
+		Etcd: layout.EtcdArgs(), APIServer: layout.APIServerArgs(),
+		ControllerManager: layout.ControllerManagerArgs(), KWOK: layout.KWOKArgs(),
+	} {
+		found := false
+		for _, arg := range args {
+			if listens.MatchString(arg) {
+				found = true
+				for _, ip := range address.FindAllString(arg, -1) {
+					if ip != "127.0.0.1" {
+						t.Errorf("%s: %s", name, arg)
+					}
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s has no argument that says where it listens", name)
+		}
+	}
+}
+
+func TestFilesLieInTheStateDirectory(t *testing.T) {
+	file := regexp.MustCompile(`^--[a-z-]*(file|dir|kubeconfig|config)=(.*)$`)
+	for _, args := range [][]string{layout.EtcdArgs(), layout.APIServerArgs(), layout.ControllerManagerArgs(), layout.KWOKArgs()} {
+		for _, arg := range args {
+			if match := file.FindStringSubmatch(arg); match != nil && !strings.HasPrefix(match[2], "/state/") {
+				t.Errorf("%s is outside", arg)
+			}
+		}
+	}
+}
+
+func TestHealthURLs(t *testing.T) {
+	for name, want := range map[string]string{
+		Etcd:              "https://127.0.0.1:1/health",
+		APIServer:         "https://127.0.0.1:3/readyz",
+		ControllerManager: "https://127.0.0.1:4/healthz",
+		KWOK:              "http://127.0.0.1:5/healthz",
+	} {
+		if got := layout.Health(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestStagesCoverTheLivesOfNodesAndPods(t *testing.T) {
+	documents, findings := manifests.Parse("stages.yaml", Stages)
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	var names []string
+	for _, document := range documents {
+		if document.Object.GetAPIVersion() != "kwok.x-k8s.io/v1alpha1" || document.Object.GetKind() != "Stage" {
+			t.Errorf("%s is not a Stage", document.Source)
+		}
+		names = append(names, document.Object.GetName())
+	}
+	want := []string{"node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-complete", "pod-delete"}
+	if !slices.Equal(names, want) {
+		t.Errorf("stages %v, want %v", names, want)
+	}
+}

@@ -1,0 +1,305 @@
+package devcluster_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"packtree.dev/e2e/devcluster"
+)
+
+// upIn tells a copy of the test program to bring a cluster up in the directory and wait, so that a test can kill it.
+const upIn = "DEVCLUSTER_TEST_UP_IN"
+
+func TestMain(m *testing.M) {
+	directory := os.Getenv(upIn)
+	if directory == "" {
+		os.Exit(m.Run())
+	}
+	options := devcluster.Options{
+		Dir: directory, NodesFile: filepath.Join("testdata", "nodes.yaml"), Components: []string{}, Progress: os.Stdout,
+	}
+	if _, err := devcluster.Up(context.Background(), options); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	select {}
+}
+
+func bare(directory string) devcluster.Options {
+	return devcluster.Options{Dir: directory, NodesFile: filepath.Join("testdata", "nodes.yaml"), Components: []string{}}
+}
+
+// stateDirectory is taken down at the end, whatever the test comes to.
+func stateDirectory(t *testing.T) string {
+	t.Helper()
+	directory := filepath.Join(t.TempDir(), "state")
+	t.Cleanup(func() {
+		if _, err := devcluster.Down(context.Background(), directory); err != nil {
+			t.Error(err)
+		}
+	})
+	return directory
+}
+
+// processesOf finds the processes with the directory in their command line, without the records that are under test.
+func processesOf(t *testing.T, directory string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("listing processes: %v", err)
+	}
+	var found []string
+	for _, file := range files {
+		if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(directory)) {
+			found = append(found, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	return found
+}
+
+func assertNothingLeft(t *testing.T, directory string) {
+	t.Helper()
+	if left := processesOf(t, directory); len(left) > 0 {
+		t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+	}
+	if _, err := os.Stat(directory); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the state directory is left: %v", err)
+	}
+}
+
+func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
+	directory, ctx := stateDirectory(t), t.Context()
+	cluster, err := devcluster.Up(ctx, bare(directory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("nodes are ready and a Job's pods run to their end", func(t *testing.T) { runJob(t, cluster.Kubeconfig) })
+	t.Run("status finds all well", func(t *testing.T) {
+		status, err := devcluster.ReadStatus(ctx, directory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(status.Processes) != 4 || status.Starting || status.Nodes != 2 || status.ReadyNodes != 2 || status.Kubernetes != "v1.36.3" {
+			t.Errorf("status %+v", status)
+		}
+		for _, process := range status.Processes {
+			if process.Problem != nil || process.PID == 0 || process.Memory == 0 || process.Version == "" {
+				t.Errorf("process %+v", process)
+			}
+		}
+	})
+	t.Run("a second one in the same directory is refused and harms nothing", func(t *testing.T) {
+		_, err := devcluster.Up(ctx, bare(directory))
+		if err == nil || !strings.Contains(err.Error(), "a dev cluster runs in "+directory+" already") {
+			t.Errorf("got %v", err)
+		}
+		if left := processesOf(t, directory); len(left) != 4 {
+			t.Errorf("%d processes are left: %v", len(left), left)
+		}
+	})
+	t.Run("status tells what has died", func(t *testing.T) {
+		status, err := devcluster.ReadStatus(ctx, directory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := status.Processes[3]
+		watching, stop := context.WithCancel(ctx)
+		err = syscall.Kill(last.PID, syscall.SIGKILL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ended error
+		if err := cluster.Watch(watching, func(err error) { ended = err; stop() }); err != nil {
+			t.Error(err)
+		}
+		if ended == nil || !strings.Contains(ended.Error(), last.Name+" ended (signal: killed)") {
+			t.Errorf("watching reports %v", ended)
+		}
+		if status, err = devcluster.ReadStatus(ctx, directory); err != nil || status.Processes[3].Problem == nil {
+			t.Errorf("status %+v, %v", status, err)
+		}
+	})
+	found, err := devcluster.Down(ctx, directory)
+	if err != nil || !found {
+		t.Errorf("down: %v, %v", found, err)
+	}
+	assertNothingLeft(t, directory)
+	if _, err := devcluster.ReadStatus(ctx, directory); !errors.Is(err, devcluster.ErrNone) {
+		t.Errorf("status afterwards: %v", err)
+	}
+}
+
+// runJob runs a pod that KWOK ends. No scheduler runs in a bare cluster, so the pod names its node.
+func runJob(t *testing.T, kubeconfig string) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "short", Annotations: map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": "100ms"},
+		},
+		Spec: corev1.PodSpec{NodeName: "node-a", Containers: []corev1.Container{{Name: "c", Image: "none"}}},
+	}
+	pods := client.CoreV1().Pods(corev1.NamespaceDefault)
+	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodSucceeded; time.Sleep(50 * time.Millisecond) {
+		if pod, err = pods.Get(t.Context(), "short", metav1.GetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for the pod to succeed: %v", pod.Status)
+		}
+	}
+}
+
+// startAside brings a cluster up in another process and returns when the output has the text.
+func startAside(t *testing.T, directory, until string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), upIn+"="+directory)
+	command.Stderr = os.Stderr
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said []byte
+	for buffer := make([]byte, 4096); !bytes.Contains(said, []byte(until)); {
+		n, err := output.Read(buffer)
+		if err != nil {
+			t.Fatalf("it ended after %q: %v", said, err)
+		}
+		said = append(said, buffer[:n]...)
+	}
+	return command
+}
+
+func TestACrashInTheMiddleIsCleanedUp(t *testing.T) {
+	for name, cleanUp := range map[string]func(t *testing.T, directory string){
+		"by down": func(t *testing.T, directory string) {
+			if found, err := devcluster.Down(t.Context(), directory); err != nil || !found {
+				t.Errorf("down: %v, %v", found, err)
+			}
+			assertNothingLeft(t, directory)
+		},
+		"but not by another up while processes run": func(t *testing.T, directory string) {
+			if _, err := devcluster.Up(t.Context(), bare(directory)); err == nil || !strings.Contains(err.Error(), "already") {
+				t.Errorf("got %v", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			directory := stateDirectory(t)
+			command := startAside(t, directory, "kube-apiserver answers")
+			if err := command.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = command.Wait()
+			if len(processesOf(t, directory)) == 0 {
+				t.Fatal("nothing ran yet: the test tests nothing")
+			}
+			cleanUp(t, directory)
+		})
+	}
+}
+
+func TestDownCallsAStartOff(t *testing.T) {
+	directory := stateDirectory(t)
+	command := startAside(t, directory, "kube-apiserver answers")
+	if found, err := devcluster.Down(t.Context(), directory); err != nil {
+		t.Errorf("down: %v, %v", found, err)
+	}
+	_ = command.Wait()
+	assertNothingLeft(t, directory)
+}
+
+func TestAnInterruptedStartLeavesNothing(t *testing.T) {
+	directory := stateDirectory(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	options := bare(directory)
+	options.Progress = writer(func(string) { cancel() })
+	if _, err := devcluster.Up(ctx, options); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	assertNothingLeft(t, directory)
+}
+
+type writer func(string)
+
+func (w writer) Write(text []byte) (int, error) {
+	w(string(text))
+	return len(text), nil
+}
+
+func TestATakenPortIsOneClearSentence(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	directory := stateDirectory(t)
+	options := bare(directory)
+	options.BasePort = listener.Addr().(*net.TCPAddr).Port
+	_, err = devcluster.Up(t.Context(), options)
+	want := fmt.Sprintf("port %d on 127.0.0.1, meant for kube-apiserver, is taken by another program", options.BasePort)
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	assertNothingLeft(t, directory)
+}
+
+func TestWhatIsMissingIsNamedBeforeAnythingStarts(t *testing.T) {
+	root := t.TempDir()
+	for name, c := range map[string]struct {
+		change func(*devcluster.Options)
+		want   string
+	}{
+		"tools": {
+			func(o *devcluster.Options) { o.Root = root },
+			"not built yet: etcd, kube-apiserver, kube-controller-manager, kwok; run `make tools`, which takes minutes the first time",
+		},
+		"a component that does not exist": {
+			func(o *devcluster.Options) { o.Components = []string{"grove"} },
+			`component "grove" does not exist: there are dynamo-operator, grove-operator, podgrouper, kai-topology-plugin`,
+		},
+		"the file with nodes": {
+			func(o *devcluster.Options) { o.NodesFile = "nowhere.yaml" },
+			"reading nodes: nowhere.yaml: no such file or directory",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			directory := stateDirectory(t)
+			options := bare(directory)
+			c.change(&options)
+			if _, err := devcluster.Up(t.Context(), options); err == nil || err.Error() != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+			assertNothingLeft(t, directory)
+		})
+	}
+}
