@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/render"
+
+	"packtree.dev/grove-operator/internal/configuration"
+	"packtree.dev/grove-operator/internal/rendering"
+)
+
+func renderCommand() *cobra.Command {
+	var configFile string
+	command := render.Command(program,
+		"Print what PodCliqueSets become, without a cluster",
+		`Reads PodCliqueSets and ClusterTopologies and prints what a first reconcile on an empty cluster would create for them:
+ServiceAccount, Role, RoleBinding, Services, HorizontalPodAutoscalers, PodCliqueScalingGroups, PodCliques, PodGangs, Pods
+without gates, and KAI Topologies. Everything else is passed through unchanged.`,
+		func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+			config := configuration.WithoutFile()
+			var warnings []string
+			if configFile != "" {
+				var err error
+				if config, warnings, err = configuration.Read(configFile); err != nil {
+					return nil, []manifests.Finding{rendering.Fail(configFile, err)}
+				}
+			}
+			objects, findings := rendering.Decide(documents, config)
+			for _, warning := range warnings {
+				findings = append(findings, manifests.Finding{Source: configFile, Kind: "OperatorConfiguration", Reason: warning, Warning: true})
+			}
+			return objects, findings
+		})
+	command.Flags().StringVar(&configFile, "config", "",
+		"OperatorConfiguration; without it topology awareness is on and ClusterTopologies come from the input alone")
+	return command
+}

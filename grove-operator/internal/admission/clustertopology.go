@@ -1,0 +1,53 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+var levelsPath = field.NewPath("spec", "levels")
+
+// ValidateClusterTopology returns what is wrong with a ClusterTopology beyond its schema: keys that are no label keys.
+func ValidateClusterTopology(clusterTopology *grovev1alpha1.ClusterTopology) field.ErrorList {
+	var errs field.ErrorList
+	for i, level := range clusterTopology.Spec.Levels {
+		for _, problem := range validation.IsQualifiedName(level.Key) {
+			errs = append(errs, field.Invalid(levelsPath.Index(i).Child("key"), level.Key, "must be the key of a node label: "+problem))
+		}
+	}
+	return errs
+}
+
+// ValidateReservedName keeps the default topology's name for the operator, which makes it from its configuration.
+func ValidateReservedName(name string) field.ErrorList {
+	if name != grovev1alpha1.DefaultClusterTopologyName {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"),
+		"the name is reserved for the topology that grove-operator makes from its configuration (topologyAwareScheduling.levels)")}
+}
+
+// ValidateLevelChange refuses other levels while pods stand where the present ones put them. Users are the PodCliqueSets
+// with scheduled pods that use the topology, as namespace/name.
+func ValidateLevelChange(old, clusterTopology *grovev1alpha1.ClusterTopology, users []string) field.ErrorList {
+	if len(users) == 0 || slices.Equal(old.Spec.Levels, clusterTopology.Spec.Levels) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(levelsPath, fmt.Sprintf(
+		"cannot be changed while PodCliqueSets that use it have scheduled pods: %s", firstFew(users)))}
+}
+
+// firstFew keeps messages readable where hundreds of sets use one topology.
+func firstFew(users []string) string {
+	const few = 5
+	ordered := slices.Sorted(slices.Values(users))
+	if len(ordered) <= few {
+		return fmt.Sprint(ordered)
+	}
+	return fmt.Sprintf("%v and %d more", ordered[:few], len(ordered)-few)
+}

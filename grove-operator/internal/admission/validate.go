@@ -1,0 +1,230 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/didyoumean"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// Cluster is what the rules need to know about the cluster.
+type Cluster struct {
+	// TopologyAware tells whether topology constraints may be used.
+	TopologyAware bool
+	// Lookup finds ClusterTopologies.
+	Lookup topology.Lookup
+}
+
+var templatePath = field.NewPath("spec", "template")
+
+// ValidateCreate returns everything that is wrong with a new PodCliqueSet whose defaults are set, and warnings.
+func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings []string, errs field.ErrorList) {
+	warnings, errs = validateSpec(set)
+	return warnings, append(errs, validateTopology(set, cluster)...)
+}
+
+func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList) {
+	// The name becomes that of a Service.
+	for _, problem := range validation.IsDNS1035Label(set.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), set.Name, problem))
+	}
+	if set.Spec.Replicas < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), set.Spec.Replicas, "must not be negative"))
+	}
+	if delay := set.Spec.Template.TerminationDelay; delay != nil && delay.Duration < 0 {
+		errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(), "must not be negative; 0s switches it off"))
+	}
+	errs = append(errs, validateCliques(set)...)
+	errs = append(errs, validateGroups(set)...)
+	for i := range set.Spec.Template.Cliques {
+		path := cliquePath(i).Child("spec", "podSpec")
+		moreWarnings, moreErrs := validatePodSpec(&set.Spec.Template.Cliques[i].Spec.PodSpec, path)
+		warnings, errs = append(warnings, moreWarnings...), append(errs, moreErrs...)
+	}
+	return warnings, errs
+}
+
+func cliquePath(i int) *field.Path {
+	return templatePath.Child("cliques").Index(i)
+}
+
+func groupPath(i int) *field.Path {
+	return templatePath.Child("podCliqueScalingGroups").Index(i)
+}
+
+func validateCliques(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	cliques := set.Spec.Template.Cliques
+	if len(cliques) == 0 {
+		return field.ErrorList{field.Required(templatePath.Child("cliques"), "at least one clique is needed")}
+	}
+	var errs field.ErrorList
+	seenNames, seenRoles := sets.New[string](), sets.New[string]()
+	for i := range cliques {
+		path, spec := cliquePath(i), &cliques[i].Spec
+		errs = append(errs, validateName(path.Child("name"), cliques[i].Name, seenNames)...)
+		if spec.RoleName != "" {
+			errs = append(errs, validateName(path.Child("spec", "roleName"), spec.RoleName, seenRoles)...)
+		}
+		errs = append(errs, validateBudget(set, path.Child("name"), cliques[i].Name, layout.GroupOf(set, cliques[i].Name))...)
+		errs = append(errs, validateReplicas(path.Child("spec"), spec.Replicas, layout.MinAvailable(spec))...)
+		errs = append(errs, validateCliqueScaling(set, i)...)
+	}
+	return append(errs, validateStartOrder(set)...)
+}
+
+// validateName reports names that are no DNS labels or that are there already, and remembers the others.
+func validateName(path *field.Path, name string, seen sets.Set[string]) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsDNS1123Label(name) {
+		errs = append(errs, field.Invalid(path, name, problem))
+	}
+	if seen.Has(name) {
+		errs = append(errs, field.Duplicate(path, name))
+	}
+	seen.Insert(name)
+	return errs
+}
+
+func validateBudget(
+	set *grovev1alpha1.PodCliqueSet, path *field.Path, clique string, group *grovev1alpha1.PodCliqueScalingGroupConfig,
+) field.ErrorList {
+	together, words := len(set.Name)+len(clique), "the set and the clique"
+	if group != nil {
+		together, words = together+len(group.Name), "the set, the scaling group and the clique"
+	}
+	if together <= names.MaxLength {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, clique, fmt.Sprintf(
+		"the names of %s have %d characters together, at most %d are allowed", words, together, names.MaxLength))}
+}
+
+func validateReplicas(path *field.Path, replicas, minAvailable int32) field.ErrorList {
+	var errs field.ErrorList
+	if replicas <= 0 {
+		errs = append(errs, field.Invalid(path.Child("replicas"), replicas, "must be greater than 0"))
+	}
+	switch {
+	case minAvailable <= 0:
+		errs = append(errs, field.Invalid(path.Child("minAvailable"), minAvailable, "must be greater than 0"))
+	case minAvailable > replicas && replicas > 0:
+		errs = append(errs, field.Invalid(path.Child("minAvailable"), minAvailable, fmt.Sprintf("must not be greater than replicas, %d", replicas)))
+	}
+	return errs
+}
+
+func validateCliqueScaling(set *grovev1alpha1.PodCliqueSet, i int) field.ErrorList {
+	clique := &set.Spec.Template.Cliques[i]
+	config := clique.Spec.AutoScalingConfig
+	if config == nil {
+		return nil
+	}
+	path := cliquePath(i).Child("spec", "autoScalingConfig")
+	if group := layout.GroupOf(set, clique.Name); group != nil {
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
+			"the clique scales with its scaling group %q: use that group's scaleConfig", group.Name))}
+	}
+	return validateScaling(path, config, clique.Spec.Replicas, layout.MinAvailable(&clique.Spec))
+}
+
+func validateScaling(path *field.Path, config *grovev1alpha1.AutoScalingConfig, replicas, minAvailable int32) field.ErrorList {
+	var errs field.ErrorList
+	minReplicas := replicas
+	if config.MinReplicas != nil {
+		minReplicas = *config.MinReplicas
+	}
+	if minReplicas < minAvailable {
+		errs = append(errs, field.Invalid(path.Child("minReplicas"), minReplicas, fmt.Sprintf("must not be less than minAvailable, %d", minAvailable)))
+	}
+	if config.MaxReplicas < minReplicas {
+		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas, fmt.Sprintf("must not be less than minReplicas, %d", minReplicas)))
+	}
+	if config.MaxReplicas < replicas {
+		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas, fmt.Sprintf("must not be less than replicas, %d", replicas)))
+	}
+	return errs
+}
+
+func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	var errs field.ErrorList
+	cliqueNames := cliqueNames(set)
+	seen, groupOf := sets.New[string](), map[string]string{}
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		group, path := &groups[i], groupPath(i)
+		errs = append(errs, validateName(path.Child("name"), group.Name, seen)...)
+		if len(group.CliqueNames) == 0 {
+			errs = append(errs, field.Required(path.Child("cliqueNames"), "a scaling group has at least one clique"))
+		}
+		for _, clique := range group.CliqueNames {
+			errs = append(errs, validateGroupMember(path.Child("cliqueNames"), group.Name, clique, cliqueNames, groupOf)...)
+		}
+		replicas, minAvailable := layout.GroupReplicas(group), layout.GroupMinAvailable(group)
+		errs = append(errs, validateReplicas(path, replicas, minAvailable)...)
+		if group.ScaleConfig != nil {
+			errs = append(errs, validateScaling(path.Child("scaleConfig"), group.ScaleConfig, replicas, minAvailable)...)
+		}
+		if together := len(set.Name) + len(group.Name); together >= names.MaxLength {
+			errs = append(errs, field.Invalid(path.Child("name"), group.Name, fmt.Sprintf(
+				"the names of the set and the scaling group have %d characters together, which leaves none of the %d for a clique", together, names.MaxLength)))
+		}
+	}
+	return errs
+}
+
+func cliqueNames(set *grovev1alpha1.PodCliqueSet) []string {
+	var all []string
+	for i := range set.Spec.Template.Cliques {
+		all = append(all, set.Spec.Template.Cliques[i].Name)
+	}
+	return all
+}
+
+// validateGroupMember reports cliques that do not exist or that are in a group already, and remembers the others.
+func validateGroupMember(path *field.Path, group, clique string, known []string, groupOf map[string]string) field.ErrorList {
+	if !slices.Contains(known, clique) {
+		return field.ErrorList{field.Invalid(path, clique, "there is no such clique"+suggestion(clique, known))}
+	}
+	if other, ok := groupOf[clique]; ok {
+		if other == group {
+			return field.ErrorList{field.Duplicate(path, clique)}
+		}
+		return field.ErrorList{field.Invalid(path, clique, fmt.Sprintf("the clique is in scaling group %q already; it can be in one only", other))}
+	}
+	groupOf[clique] = group
+	return nil
+}
+
+func suggestion(word string, known []string) string {
+	if closest, ok := didyoumean.Closest(word, known); ok {
+		return fmt.Sprintf(", did you mean %q?", closest)
+	}
+	return "; the cliques are " + strings.Join(known, ", ")
+}
+
+func validatePodSpec(spec *corev1.PodSpec, path *field.Path) (warnings []string, errs field.ErrorList) {
+	if len(spec.Containers) == 0 {
+		errs = append(errs, field.Required(path.Child("containers"), "a pod has at least one container"))
+	}
+	if spec.NodeName != "" {
+		errs = append(errs, field.Forbidden(path.Child("nodeName"), "the scheduler chooses the node"))
+	}
+	if len(spec.TopologySpreadConstraints) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint"))
+	}
+	if spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyAlways {
+		warnings = append(warnings, fmt.Sprintf("%s: pods of a clique that end are replaced, so that %s acts like Always", path.Child("restartPolicy"), spec.RestartPolicy))
+	}
+	return warnings, errs
+}

@@ -1,0 +1,231 @@
+// Package apply writes whole desired objects by server-side apply, and nothing at all where the cluster has them already.
+package apply
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"packtree.dev/shared/manifests"
+)
+
+// FieldOwner is the operator's name in managed fields.
+const FieldOwner = client.FieldOwner("grove-operator")
+
+// annotationFields has a hash of the names of the fields that the operator applied last. A field that it no longer wants
+// shows there, and nowhere else.
+const annotationFields = "packtree.dev/applied-fields"
+
+// Writer writes objects.
+type Writer struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads past the cache. The cache has nothing but the operator's own objects, where others may have the name.
+	Live client.Reader
+}
+
+// Apply makes the cluster's object what desired says. Live is the object as the cache has it, nil if it is not there. What
+// belongs to somebody else is an error; what is being deleted is left alone. If desired carries a resourceVersion, an
+// object that has changed since is a conflict.
+func (w Writer) Apply(ctx context.Context, desired, live client.Object) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
+	if err != nil {
+		return fmt.Errorf("converting %T: %w", desired, err)
+	}
+	delete(manifests.WithoutUnset(fields), "status")
+	wanted := &unstructured.Unstructured{Object: fields}
+	annotate(wanted)
+	if live == nil {
+		if err := w.checkNameFree(ctx, wanted); err != nil {
+			return err
+		}
+	} else if err := checkOwner(wanted, live); err != nil {
+		return err
+	} else if live.GetDeletionTimestamp() != nil || same(wanted, live) {
+		return nil
+	}
+	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), FieldOwner, client.ForceOwnership)
+}
+
+func annotate(wanted *unstructured.Unstructured) {
+	hash := fnv.New64a()
+	for _, path := range fieldPaths("", wanted.Object) {
+		hash.Write([]byte(path + "\n"))
+	}
+	annotations := wanted.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationFields] = strconv.FormatUint(hash.Sum64(), 36)
+	wanted.SetAnnotations(annotations)
+}
+
+// fieldPaths returns the path of every leaf, sorted. The resourceVersion is a condition of the write and not part of it.
+func fieldPaths(prefix string, value any) []string {
+	var paths []string
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			if prefix != ".metadata" || key != "resourceVersion" {
+				paths = append(paths, fieldPaths(prefix+"."+key, inner)...)
+			}
+		}
+	case []any:
+		for i, inner := range value {
+			paths = append(paths, fieldPaths(prefix+"["+strconv.Itoa(i)+"]", inner)...)
+		}
+	default:
+		return []string{prefix}
+	}
+	slices.Sort(paths)
+	return append(paths, prefix)
+}
+
+// checkNameFree looks whether an object that the cache does not have exists all the same.
+func (w Writer) checkNameFree(ctx context.Context, wanted *unstructured.Unstructured) error {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(wanted.GroupVersionKind())
+	err := w.Live.Get(ctx, client.ObjectKeyFromObject(wanted), found)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for %s %s: %w", wanted.GetKind(), wanted.GetName(), err)
+	}
+	return checkOwner(wanted, found)
+}
+
+func checkOwner(wanted, found client.Object) error {
+	want, has := metav1.GetControllerOf(wanted), metav1.GetControllerOf(found)
+	if want == nil || (has != nil && has.UID == want.UID) {
+		return nil
+	}
+	holder := "nobody"
+	if has != nil {
+		holder = fmt.Sprintf("%s %s", has.Kind, has.Name)
+	}
+	return ForeignError{
+		Kind: wanted.GetObjectKind().GroupVersionKind().Kind, Name: wanted.GetName(),
+		Owner: fmt.Sprintf("%s %s", want.Kind, want.Name), Holder: holder,
+	}
+}
+
+// ForeignError tells that a name is taken by an object of somebody else.
+type ForeignError struct {
+	// Kind and Name are those of the object, Owner is whose it was to be, Holder whose it is.
+	Kind, Name, Owner, Holder string
+}
+
+// Error says what to do.
+func (e ForeignError) Error() string {
+	return fmt.Sprintf("%s %s exists and belongs to %s, not to %s; remove or rename it", e.Kind, e.Name, e.Holder, e.Owner)
+}
+
+// same tells whether live has every field that is wanted, with its value, and whether the wanted fields are the ones that
+// were applied last.
+func same(wanted *unstructured.Unstructured, live client.Object) bool {
+	if live.GetAnnotations()[annotationFields] != wanted.GetAnnotations()[annotationFields] {
+		return false
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return false
+	}
+	for key, value := range wanted.Object {
+		if key != "apiVersion" && key != "kind" && !contains(fields[key], value, key == "metadata") {
+			return false // Typed objects of the cache carry no apiVersion and kind.
+		}
+	}
+	return true
+}
+
+// contains tells whether live has everything of wanted. Lists are compared position by position, but for those of the
+// metadata, to which others add.
+func contains(live, wanted any, metadata bool) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		liveMap, ok := live.(map[string]any)
+		if !ok {
+			return len(wanted) == 0 && live == nil
+		}
+		for key, value := range wanted {
+			if !contains(liveMap[key], value, metadata) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		liveList, ok := live.([]any)
+		switch {
+		case !ok:
+			return len(wanted) == 0 && live == nil
+		case metadata:
+			return containsAll(liveList, wanted)
+		default:
+			return slices.EqualFunc(liveList, wanted, func(l, w any) bool { return contains(l, w, false) })
+		}
+	default:
+		return live == wanted
+	}
+}
+
+func containsAll(live, wanted []any) bool {
+	for _, element := range wanted {
+		if !slices.ContainsFunc(live, func(l any) bool { return contains(l, element, true) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// IgnoreTransient drops errors that a new look at the cluster heals by itself.
+func IgnoreTransient(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Delete removes an object, unless it is being deleted or has been replaced by another of its name.
+func (w Writer) Delete(ctx context.Context, object client.Object) error {
+	if object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	uid := object.GetUID()
+	err := w.Client.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err = IgnoreTransient(err); err != nil {
+		return fmt.Errorf("deleting %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
+// Release removes a finalizer from an object that is being deleted.
+func (w Writer) Release(ctx context.Context, object client.Object, finalizer string) error {
+	changed := object.DeepCopyObject().(client.Object)
+	if !controllerutil.RemoveFinalizer(changed, finalizer) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})
+	if err := IgnoreTransient(w.Client.Patch(ctx, changed, patch, FieldOwner)); err != nil {
+		return fmt.Errorf("releasing %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
+// PatchStatus writes what of an object's status differs from before.
+func (w Writer) PatchStatus(ctx context.Context, changed, before client.Object) error {
+	err := w.Client.Status().Patch(ctx, changed, client.MergeFrom(before), FieldOwner)
+	if err = IgnoreTransient(err); err != nil {
+		return fmt.Errorf("writing status: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package children
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/names"
+)
+
+// ServiceAccount is the account under which pods of a set may look at each other.
+func ServiceAccount(set *grovev1alpha1.PodCliqueSet) *corev1.ServiceAccount {
+	account := &corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metadata(set, names.ServiceAccount(set.Name), grovev1alpha1.ComponentServiceAccount, nil, nil),
+	}
+	account.OwnerReferences = ownedBySet(set)
+	return account
+}
+
+// Role lets that account see pods, by which a clique knows that those before it are ready.
+func Role(set *grovev1alpha1.PodCliqueSet) *rbacv1.Role {
+	role := &rbacv1.Role{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
+		ObjectMeta: metadata(set, names.Role(set.Name), grovev1alpha1.ComponentRole, nil, nil),
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""},
+			Resources: []string{"pods"},
+			Verbs:     []string{"get", "list", "watch"},
+		}},
+	}
+	role.OwnerReferences = ownedBySet(set)
+	return role
+}
+
+// RoleBinding ties the two together.
+func RoleBinding(set *grovev1alpha1.PodCliqueSet) *rbacv1.RoleBinding {
+	binding := &rbacv1.RoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
+		ObjectMeta: metadata(set, names.Role(set.Name), grovev1alpha1.ComponentRoleBinding, nil, nil),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: names.Role(set.Name)},
+		Subjects: []rbacv1.Subject{{
+			Kind:      rbacv1.ServiceAccountKind,
+			Name:      names.ServiceAccount(set.Name),
+			Namespace: set.Namespace,
+		}},
+	}
+	binding.OwnerReferences = ownedBySet(set)
+	return binding
+}

@@ -1,0 +1,144 @@
+package configuration
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/didyoumean"
+	"packtree.dev/shared/domains"
+)
+
+// Validate returns everything that is wrong with a configuration whose defaults are set, and warnings.
+func Validate(configuration *groveconfigv1alpha1.OperatorConfiguration) (warnings []string, errs field.ErrorList) {
+	errs = append(errs, validateConnection(configuration)...)
+	errs = append(errs, validateLeaderElection(configuration.LeaderElection)...)
+	errs = append(errs, validateServer(configuration.Server)...)
+	errs = append(errs, validateControllers(configuration.Controllers)...)
+	errs = append(errs, oneOf(field.NewPath("logLevel"), configuration.LogLevel,
+		groveconfigv1alpha1.LogLevelDebug, groveconfigv1alpha1.LogLevelInfo, groveconfigv1alpha1.LogLevelError)...)
+	errs = append(errs, oneOf(field.NewPath("logFormat"), configuration.LogFormat,
+		groveconfigv1alpha1.LogFormatJSON, groveconfigv1alpha1.LogFormatText)...)
+	if !configuration.TopologyAwareScheduling.Enabled {
+		return nil, errs
+	}
+	path := field.NewPath("topologyAwareScheduling", "levels")
+	warnings, levelErrs := validateLevels(path, configuration.TopologyAwareScheduling.Levels)
+	return warnings, append(errs, levelErrs...)
+}
+
+func validateLevels(path *field.Path, levels []groveconfigv1alpha1.TopologyLevel) (warnings []string, errs field.ErrorList) {
+	if len(levels) == 0 {
+		return nil, field.ErrorList{field.Required(path, "topology awareness needs at least one level")}
+	}
+	seenDomains, seenKeys := sets.New[string](), sets.New[string]()
+	for i, level := range levels {
+		domainPath, keyPath := path.Index(i).Child("domain"), path.Index(i).Child("key")
+		switch {
+		case !domains.Known(level.Domain):
+			errs = append(errs, field.Invalid(domainPath, level.Domain, unknownDomain(level.Domain)))
+		case seenDomains.Has(level.Domain):
+			errs = append(errs, field.Duplicate(domainPath, level.Domain))
+		}
+		if seenKeys.Has(level.Key) {
+			errs = append(errs, field.Duplicate(keyPath, level.Key))
+		}
+		for _, problem := range validation.IsQualifiedName(level.Key) {
+			errs = append(errs, field.Invalid(keyPath, level.Key, "must be the key of a node label: "+problem))
+		}
+		if level.Domain == domains.Host && level.Key != corev1.LabelHostname {
+			warnings = append(warnings, fmt.Sprintf("%s: the kubelet labels hosts with %s, not with %s", keyPath, corev1.LabelHostname, level.Key))
+		}
+		seenDomains.Insert(level.Domain)
+		seenKeys.Insert(level.Key)
+	}
+	return warnings, errs
+}
+
+func unknownDomain(domain string) string {
+	reason := "must be one of " + strings.Join(domains.All(), ", ")
+	if closest, ok := didyoumean.Closest(domain, domains.All()); ok {
+		reason += fmt.Sprintf("; did you mean %q?", closest)
+	}
+	return reason
+}
+
+func validateConnection(configuration *groveconfigv1alpha1.OperatorConfiguration) field.ErrorList {
+	path := field.NewPath("runtimeClientConnection")
+	var errs field.ErrorList
+	if connection := configuration.RuntimeClientConnection; connection.QPS < 0 {
+		errs = append(errs, field.Invalid(path.Child("qps"), connection.QPS, "must be greater than 0"))
+	}
+	if connection := configuration.RuntimeClientConnection; connection.Burst < 0 {
+		errs = append(errs, field.Invalid(path.Child("burst"), connection.Burst, "must be greater than 0"))
+	}
+	return errs
+}
+
+func validateLeaderElection(election groveconfigv1alpha1.LeaderElectionConfiguration) field.ErrorList {
+	path := field.NewPath("leaderElection")
+	var errs field.ErrorList
+	if election.RetryPeriod.Duration <= 0 {
+		errs = append(errs, field.Invalid(path.Child("retryPeriod"), election.RetryPeriod.Duration.String(), "must be greater than 0s"))
+	}
+	if election.RenewDeadline.Duration <= election.RetryPeriod.Duration {
+		errs = append(errs, field.Invalid(path.Child("renewDeadline"), election.RenewDeadline.Duration.String(), "must be longer than retryPeriod"))
+	}
+	if election.LeaseDuration.Duration <= election.RenewDeadline.Duration {
+		errs = append(errs, field.Invalid(path.Child("leaseDuration"), election.LeaseDuration.Duration.String(), "must be longer than renewDeadline"))
+	}
+	return append(errs, oneOf(path.Child("resourceLock"), election.ResourceLock, defaultResourceLock)...)
+}
+
+func validateServer(server groveconfigv1alpha1.ServerConfiguration) field.ErrorList {
+	path := field.NewPath("server")
+	errs := validatePort(path.Child("webhooks", "port"), server.Webhooks.Port)
+	if server.HealthProbes != nil {
+		errs = append(errs, validatePort(path.Child("healthProbes", "port"), server.HealthProbes.Port)...)
+	}
+	if server.Metrics != nil {
+		errs = append(errs, validatePort(path.Child("metrics", "port"), server.Metrics.Port)...)
+	}
+	return append(errs, oneOf(path.Child("webhooks", "certProvisionMode"), server.Webhooks.CertProvisionMode,
+		groveconfigv1alpha1.CertProvisionModeAuto, groveconfigv1alpha1.CertProvisionModeManual)...)
+}
+
+func validatePort(path *field.Path, port int32) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsValidPortNum(int(port)) {
+		errs = append(errs, field.Invalid(path, port, problem))
+	}
+	return errs
+}
+
+func validateControllers(controllers groveconfigv1alpha1.ControllersConfiguration) field.ErrorList {
+	var errs field.ErrorList
+	for _, named := range []struct {
+		name       string
+		controller groveconfigv1alpha1.ControllerConfiguration
+	}{
+		{"podCliqueSet", controllers.PodCliqueSet},
+		{"podClique", controllers.PodClique},
+		{"podCliqueScalingGroup", controllers.PodCliqueScalingGroup},
+		{"podGang", controllers.PodGang},
+	} {
+		if syncs := *named.controller.ConcurrentSyncs; syncs < 1 {
+			errs = append(errs, field.Invalid(field.NewPath("controllers", named.name, "concurrentSyncs"), syncs, "must be at least 1"))
+		}
+	}
+	return errs
+}
+
+func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	for _, candidate := range allowed {
+		if value == candidate {
+			return nil
+		}
+	}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}

@@ -1,0 +1,132 @@
+// Package clustertopology keeps the default ClusterTopology, the scheduler's Topology of each ClusterTopology, and the
+// finalizer that holds one as long as PodCliqueSets use it.
+package clustertopology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// Reconciler keeps ClusterTopologies.
+type Reconciler struct {
+	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	Client client.Client
+	// Writer applies topologies.
+	Writer apply.Writer
+	// Configuration says whether topology awareness is on, and what the default topology is.
+	Configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration
+}
+
+// scope is what one pass knows.
+type scope struct {
+	clusterTopology *grovev1alpha1.ClusterTopology
+	users           []grovev1alpha1.PodCliqueSet
+}
+
+// Reconcile brings one ClusterTopology and what follows from it into line.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	clusterTopology, err := r.read(ctx, r.Client, request.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if request.Name == grovev1alpha1.DefaultClusterTopologyName {
+		if err := r.syncDefault(ctx, clusterTopology); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if clusterTopology == nil {
+		return reconcile.Result{}, nil
+	}
+	users, err := lookup.UsersOf(ctx, r.Client, clusterTopology.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, r.reconcile(ctx, &scope{clusterTopology: clusterTopology, users: users})
+}
+
+func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopology, error) {
+	found := &grovev1alpha1.ClusterTopology{}
+	err := reader.Get(ctx, types.NamespacedName{Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ClusterTopology %s: %w", name, err)
+	}
+	return found, nil
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, scope *scope) error {
+	clusterTopology := scope.clusterTopology
+	if clusterTopology.DeletionTimestamp != nil {
+		if len(scope.users) == 0 {
+			return r.Writer.Release(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+		}
+		return r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
+	}
+	if !controllerutil.ContainsFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology) {
+		return r.hold(ctx, clusterTopology)
+	}
+	if !r.Configuration.Enabled {
+		return r.writeStatus(ctx, scope, schedulerTopology{why: "topology awareness is off in the operator's configuration"})
+	}
+	synced, err := r.syncSchedulerTopology(ctx, r.Client, clusterTopology)
+	return errors.Join(err, r.writeStatus(ctx, scope, synced))
+}
+
+// hold adds the finalizer. The change brings the topology back at once.
+func (r *Reconciler) hold(ctx context.Context, clusterTopology *grovev1alpha1.ClusterTopology) error {
+	changed := clusterTopology.DeepCopy()
+	controllerutil.AddFinalizer(changed, grovev1alpha1.FinalizerClusterTopology)
+	patch := client.MergeFromWithOptions(clusterTopology, client.MergeFromWithOptimisticLock{})
+	if err := apply.IgnoreTransient(r.Client.Patch(ctx, changed, patch, apply.FieldOwner)); err != nil {
+		return fmt.Errorf("adding the finalizer: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced schedulerTopology) error {
+	changed := scope.clusterTopology.DeepCopy()
+	changed.Status = statusOf(scope.clusterTopology, scope.users, synced)
+	if apiequality.Semantic.DeepEqual(scope.clusterTopology.Status, changed.Status) {
+		return nil
+	}
+	return r.Writer.PatchStatus(ctx, changed, scope.clusterTopology)
+}
+
+// syncDefault makes the default topology what the configuration says, whoever changed it; and removes it where topology
+// awareness is off.
+func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.ClusterTopology) error {
+	desired := topology.Default(r.Configuration)
+	switch {
+	case desired != nil && live == nil:
+		return describe(r.Writer.Apply(ctx, desired, nil))
+	case desired != nil:
+		return describe(r.Writer.Apply(ctx, desired, live))
+	case live != nil && live.Labels[grovev1alpha1.LabelManagedBy] == grovev1alpha1.LabelManagedByValue:
+		return errors.Join(r.Writer.Delete(ctx, live), r.Writer.Release(ctx, live, grovev1alpha1.FinalizerClusterTopology))
+	}
+	return nil
+}
+
+func describe(err error) error {
+	if err = apply.IgnoreTransient(err); err != nil {
+		return fmt.Errorf("applying ClusterTopology %s: %w", grovev1alpha1.DefaultClusterTopologyName, err)
+	}
+	return nil
+}

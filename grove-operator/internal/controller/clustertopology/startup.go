@@ -1,0 +1,36 @@
+package clustertopology
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// Startup brings the default topology and the scheduler's Topology into line with the configuration, before anything waits
+// for an event. Where topology awareness is on, an error ends the program: nothing that asks for packing would be right.
+// Where it is off, leftovers that cannot be removed are logged.
+func (r *Reconciler) Startup(ctx context.Context) error {
+	live, err := r.read(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName)
+	if err == nil {
+		err = r.syncDefault(ctx, live)
+	}
+	if !r.Configuration.Enabled {
+		if err != nil {
+			log.FromContext(ctx).Error(err, "removing the default topology", "ClusterTopology", grovev1alpha1.DefaultClusterTopologyName)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("starting topology awareness: %w", err)
+	}
+	if live, err = r.read(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName); err != nil || live == nil || live.DeletionTimestamp != nil {
+		return err
+	}
+	if _, err := r.syncSchedulerTopology(ctx, r.Writer.Live, live); err != nil {
+		return fmt.Errorf("starting topology awareness: %w", err)
+	}
+	return nil
+}

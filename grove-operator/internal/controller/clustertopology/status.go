@@ -1,0 +1,83 @@
+package clustertopology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// statusOf is the status of a ClusterTopology with these users.
+func statusOf(
+	clusterTopology *grovev1alpha1.ClusterTopology, users []grovev1alpha1.PodCliqueSet, synced schedulerTopology,
+) grovev1alpha1.ClusterTopologyStatus {
+	status := *clusterTopology.Status.DeepCopy()
+	status.ObservedGeneration = clusterTopology.Generation
+	status.InUse = int32(len(users))
+	status.Domains = topology.DomainList(clusterTopology)
+	for _, condition := range []metav1.Condition{syncCondition(synced), heldCondition(users), readyCondition(synced)} {
+		condition.ObservedGeneration = clusterTopology.Generation
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	return status
+}
+
+func syncCondition(synced schedulerTopology) metav1.Condition {
+	condition := metav1.Condition{
+		Type: grovev1alpha1.ClusterTopologySchedulerTopologyInSync, Status: metav1.ConditionFalse,
+		Reason: grovev1alpha1.ReasonSchedulerTopologyPending, Message: synced.why,
+	}
+	switch {
+	case synced.inSync:
+		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonSchedulerTopologyInSync
+		condition.Message = "the scheduler's Topology has the same levels"
+	case synced.foreign:
+		condition.Reason = grovev1alpha1.ReasonSchedulerTopologyForeign
+	}
+	return condition
+}
+
+func heldCondition(users []grovev1alpha1.PodCliqueSet) metav1.Condition {
+	if len(users) == 0 {
+		return metav1.Condition{
+			Type: grovev1alpha1.ClusterTopologyDeletionBlocked, Status: metav1.ConditionFalse,
+			Reason: grovev1alpha1.ReasonTopologyNotInUse, Message: "no PodCliqueSet uses the topology",
+		}
+	}
+	return metav1.Condition{
+		Type: grovev1alpha1.ClusterTopologyDeletionBlocked, Status: metav1.ConditionTrue,
+		Reason: grovev1alpha1.ReasonTopologyInUse, Message: "used by PodCliqueSets " + namesOf(users),
+	}
+}
+
+// namesOf keeps the message readable where hundreds of sets use one topology.
+func namesOf(users []grovev1alpha1.PodCliqueSet) string {
+	const few = 5
+	var names []string
+	for i := range users {
+		names = append(names, users[i].Namespace+"/"+users[i].Name)
+	}
+	slices.Sort(names)
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+func readyCondition(synced schedulerTopology) metav1.Condition {
+	if synced.inSync {
+		return metav1.Condition{
+			Type: grovev1alpha1.ClusterTopologyReady, Status: metav1.ConditionTrue,
+			Reason: grovev1alpha1.ReasonTopologyUsable, Message: "PodCliqueSets can use the topology",
+		}
+	}
+	condition := syncCondition(synced)
+	condition.Type = grovev1alpha1.ClusterTopologyReady
+	return condition
+}

@@ -1,0 +1,59 @@
+package clustertopology
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// SetupWithManager watches ClusterTopologies, the Topologies made from them, and the sets that use them. The scheduler's
+// kind need not be installed where topology awareness is off.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	controller := builder.ControllerManagedBy(mgr).
+		For(&grovev1alpha1.ClusterTopology{}).
+		Watches(&grovev1alpha1.PodCliqueSet{}, usedTopologies())
+	if r.Configuration.Enabled {
+		// All Topologies and not only owned ones: the end of a foreign one that took a name makes room for ours.
+		controller = controller.Watches(&kaiv1alpha1.Topology{}, &handler.EnqueueRequestForObject{})
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.Startup)); err != nil {
+		return err
+	}
+	return controller.Complete(r)
+}
+
+// usedTopologies are the topology that a set uses and, when it turned to another, the one that it used before.
+func usedTopologies() handler.Funcs {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	add := func(queue queue, name string) {
+		if name != "" {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queue) { add(queue, usedBy(e.Object)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) { add(queue, usedBy(e.Object)) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) {
+			if was, is := usedBy(e.ObjectOld), usedBy(e.ObjectNew); was != is {
+				add(queue, was)
+				add(queue, is)
+			}
+		},
+	}
+}
+
+func usedBy(set client.Object) string {
+	return topology.NameFor(set.(*grovev1alpha1.PodCliqueSet))
+}

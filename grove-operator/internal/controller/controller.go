@@ -1,0 +1,97 @@
+// Package controller puts the controllers together.
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/controller/clustertopology"
+	"packtree.dev/grove-operator/internal/controller/podclique"
+	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
+	"packtree.dev/grove-operator/internal/controller/podcliqueset"
+	"packtree.dev/grove-operator/internal/controller/podgang"
+	"packtree.dev/grove-operator/internal/fieldindex"
+)
+
+// Scheme knows every kind that the operator reads or writes.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(grovev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(schedulerv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(kaiv1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// Cache keeps, of the kinds that everybody uses, the operator's own objects only, and of all objects what is looked at.
+func Cache() cache.Options {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
+		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
+	})}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:                             ours,
+			&corev1.Service{}:                         ours,
+			&corev1.ServiceAccount{}:                  ours,
+			&rbacv1.Role{}:                            ours,
+			&rbacv1.RoleBinding{}:                     ours,
+			&autoscalingv2.HorizontalPodAutoscaler{}: ours,
+		},
+	}
+}
+
+// Add registers every controller with a manager that was made with Scheme and Cache.
+func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.OperatorConfiguration) error {
+	if err := fieldindex.Add(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	reader, now := mgr.GetClient(), clock.RealClock{}
+	writer := apply.Writer{Client: reader, Live: mgr.GetAPIReader()}
+	syncs := config.Controllers
+	for name, add := range map[string]func() error{
+		"PodCliqueSet": func() error {
+			reconciler := &podcliqueset.Reconciler{Client: reader, Writer: writer, Clock: now}
+			return reconciler.SetupWithManager(mgr, int(*syncs.PodCliqueSet.ConcurrentSyncs))
+		},
+		"PodCliqueScalingGroup": func() error {
+			reconciler := &podcliquescalinggroup.Reconciler{Client: reader, Writer: writer, Clock: now}
+			return reconciler.SetupWithManager(mgr, int(*syncs.PodCliqueScalingGroup.ConcurrentSyncs))
+		},
+		"PodClique": func() error {
+			reconciler := &podclique.Reconciler{Client: reader, Writer: writer, Clock: now, DefaultScheduler: *config.DefaultSchedulerName}
+			return reconciler.SetupWithManager(mgr, int(*syncs.PodClique.ConcurrentSyncs))
+		},
+		"PodGang": func() error {
+			reconciler := &podgang.Reconciler{Client: reader, Writer: writer}
+			return reconciler.SetupWithManager(mgr, int(*syncs.PodGang.ConcurrentSyncs))
+		},
+		"ClusterTopology": func() error {
+			reconciler := &clustertopology.Reconciler{Client: reader, Writer: writer, Configuration: config.TopologyAwareScheduling}
+			return reconciler.SetupWithManager(mgr)
+		},
+	} {
+		if err := add(); err != nil {
+			return fmt.Errorf("adding the controller of %ss: %w", name, err)
+		}
+	}
+	return nil
+}

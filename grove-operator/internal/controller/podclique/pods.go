@@ -1,0 +1,148 @@
+package podclique
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/pods"
+)
+
+// maxBatch bounds how many pods are created or deleted at the same time.
+const maxBatch = 32
+
+// scale creates and deletes pods as planned.
+func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) error {
+	if len(plan.Create)+len(plan.Delete) > 0 {
+		log.FromContext(ctx).Info("scaling pods", "create", len(plan.Create), "delete", len(plan.Delete))
+	}
+	return errors.Join(r.delete(ctx, plan.Delete), r.create(ctx, scope, plan.Create))
+}
+
+func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
+	return slowStart(len(surplus), func(i int) error {
+		pod := surplus[i]
+		if pod.DeletionTimestamp != nil {
+			return nil
+		}
+		uid := pod.UID
+		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
+		if err = apply.IgnoreTransient(err); err != nil {
+			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+		}
+		return nil
+	})
+}
+
+// create makes pods. A name that is there already is that very pod, which the cache does not know yet.
+func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.Addition) error {
+	maker := pods.Maker{Set: scope.set, Member: scope.member, PodClique: scope.podClique, DefaultScheduler: r.DefaultScheduler}
+	return slowStart(len(additions), func(i int) error {
+		pod := maker.Make(additions[i].Name, additions[i].Index)
+		err := r.Client.Create(ctx, pod, apply.FieldOwner)
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating pod %d: %w", additions[i].Index, err)
+		}
+		return nil
+	})
+}
+
+// slowStart calls do for 0..count-1 in batches of 1, 2, 4, …, and stops after a batch with errors: what is refused once
+// would be refused a thousand times.
+func slowStart(count int, do func(i int) error) error {
+	for start, batch := 0, 1; start < count; batch = min(2*batch, maxBatch) {
+		end := min(start+batch, count)
+		errs := make([]error, end-start)
+		var group sync.WaitGroup
+		for i := start; i < end; i++ {
+			group.Go(func() { errs[i-start] = do(i) })
+		}
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// ungate takes the operator's gate off a pod. A strategic merge by the gate's name leaves those of others where they are,
+// also those that came in between.
+var ungate = client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
+	`{"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, grovev1alpha1.SchedulingGatePodGangPending))
+
+// openGates lets the pods be scheduled whose gang is there.
+func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
+	var gated []*corev1.Pod
+	for _, pod := range scope.pods {
+		if pods.Active(pod) && pods.Gated(pod) {
+			gated = append(gated, pod)
+		}
+	}
+	if len(gated) == 0 {
+		return nil
+	}
+	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelPodGang)
+	if err != nil || gang == nil {
+		return err
+	}
+	base, err := r.base(ctx, scope)
+	if err != nil {
+		return err
+	}
+	return slowStart(len(gated), func(i int) error {
+		if !gangs.GateOpen(gated[i].Namespace, gated[i].Name, gang, base) {
+			return nil
+		}
+		if err := apply.IgnoreTransient(r.Client.Patch(ctx, gated[i].DeepCopy(), ungate, apply.FieldOwner)); err != nil {
+			return fmt.Errorf("opening the gate of pod %s: %w", gated[i].Name, err)
+		}
+		return nil
+	})
+}
+
+// gang returns the PodGang that a label of the PodClique names; nil if it does not exist.
+func (r *Reconciler) gang(ctx context.Context, scope *scope, label string) (*schedulerv1alpha1.PodGang, error) {
+	gang := &schedulerv1alpha1.PodGang{}
+	key := types.NamespacedName{Namespace: scope.podClique.Namespace, Name: scope.podClique.Labels[label]}
+	if err := r.Client.Get(ctx, key, gang); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return gang, nil
+}
+
+// base returns what the gate of a scaled gang waits for; nil for a PodClique of a base gang.
+func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error) {
+	name, ok := scope.podClique.Labels[grovev1alpha1.LabelBasePodGang]
+	if !ok {
+		return nil, nil
+	}
+	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelBasePodGang)
+	if err != nil {
+		return nil, err
+	}
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, fieldindex.OfGang(scope.podClique.Namespace, name)...); err != nil {
+		return nil, fmt.Errorf("listing pods of the base gang: %w", err)
+	}
+	scheduled := map[string]int32{}
+	for i := range list.Items {
+		if pod := &list.Items[i]; pods.Active(pod) && pods.Scheduled(pod) {
+			scheduled[pod.Labels[grovev1alpha1.LabelPodClique]]++
+		}
+	}
+	return &gangs.Base{Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }}, nil
+}

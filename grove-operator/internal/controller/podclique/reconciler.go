@@ -1,0 +1,121 @@
+// Package podclique keeps the pods of each PodClique: it creates and deletes them, opens their gates, and counts them.
+package podclique
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/status"
+)
+
+// Reconciler keeps the pods of each PodClique.
+type Reconciler struct {
+	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	Client client.Client
+	// Writer releases PodCliques and writes their status.
+	Writer apply.Writer
+	// Clock tells when a pod that is being deleted is overdue.
+	Clock clock.PassiveClock
+	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
+	DefaultScheduler string
+}
+
+// scope is what one pass knows.
+type scope struct {
+	podClique *grovev1alpha1.PodClique
+	// set and member are what the PodClique was made from; set is nil when that is gone or going.
+	set    *grovev1alpha1.PodCliqueSet
+	member layout.Member
+	pods   []*corev1.Pod
+}
+
+// Reconcile reads the PodClique, its set and its pods, decides, and writes what differs.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	podClique := &grovev1alpha1.PodClique{}
+	if err := r.Client.Get(ctx, request.NamespacedName, podClique); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	scope, err := r.observe(ctx, podClique)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("observing PodClique %s: %w", request, err)
+	}
+	if podClique.DeletionTimestamp != nil {
+		return reconcile.Result{}, r.finalize(ctx, scope)
+	}
+	plan := pods.Plan{}
+	if scope.set != nil {
+		plan = pods.Decide(podClique, scope.pods, r.Clock.Now())
+		err = errors.Join(r.scale(ctx, scope, plan), r.openGates(ctx, scope))
+	}
+	err = errors.Join(err, r.writeStatus(ctx, scope, err))
+	return r.recheck(plan), err
+}
+
+func (r *Reconciler) recheck(plan pods.Plan) reconcile.Result {
+	if plan.Recheck.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(plan.Recheck.Sub(r.Clock.Now()), time.Millisecond)}
+}
+
+func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodClique) (*scope, error) {
+	observed := &scope{podClique: podClique}
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, fieldindex.OfPodClique(podClique)...); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], podClique) {
+			observed.pods = append(observed.pods, &list.Items[i])
+		}
+	}
+	set := &grovev1alpha1.PodCliqueSet{}
+	key := types.NamespacedName{Namespace: podClique.Namespace, Name: podClique.Labels[grovev1alpha1.LabelPartOf]}
+	if err := r.Client.Get(ctx, key, set); err != nil {
+		return observed, client.IgnoreNotFound(err)
+	}
+	if member, ok := layout.Find(set, podClique); ok && set.DeletionTimestamp == nil {
+		observed.set, observed.member = set, member
+	}
+	return observed, nil
+}
+
+// finalize deletes the pods and lets the PodClique go when they are gone.
+func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
+	podClique := scope.podClique
+	if !controllerutil.ContainsFinalizer(podClique, grovev1alpha1.FinalizerPodClique) {
+		return nil
+	}
+	if len(scope.pods) > 0 {
+		err := r.delete(ctx, scope.pods)
+		return errors.Join(err, r.writeStatus(ctx, scope, err))
+	}
+	return r.Writer.Release(ctx, podClique, grovev1alpha1.FinalizerPodClique)
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
+	changed := scope.podClique.DeepCopy()
+	changed.Status = status.OfPodClique(scope.podClique, scope.pods)
+	changed.Status.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
+	if apiequality.Semantic.DeepEqual(scope.podClique.Status, changed.Status) {
+		return nil
+	}
+	return r.Writer.PatchStatus(ctx, changed, scope.podClique)
+}

@@ -1,0 +1,75 @@
+package podclique
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fieldindex"
+)
+
+// SetupWithManager watches PodCliques, their pods, their gangs, and the base gangs that those follow.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
+	return builder.ControllerManagedBy(mgr).
+		For(&grovev1alpha1.PodClique{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Owns(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.followersOfPod), builder.WithPredicates(scheduledNow())).
+		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
+		Complete(r)
+}
+
+// scheduledNow lets the moment through in which a pod got its node, which is what scaled gangs wait for.
+func scheduledNow() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return e.Object.(*corev1.Pod).Spec.NodeName != "" },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.(*corev1.Pod).Spec.NodeName == "" && e.ObjectNew.(*corev1.Pod).Spec.NodeName != ""
+		},
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+func (r *Reconciler) followersOfPod(ctx context.Context, pod client.Object) []reconcile.Request {
+	if _, scaled := pod.GetLabels()[grovev1alpha1.LabelBasePodGang]; scaled {
+		return nil
+	}
+	return r.followers(ctx, pod.GetNamespace(), pod.GetLabels()[grovev1alpha1.LabelPodGang])
+}
+
+// followers are the PodCliques of the scaled gangs that follow a base gang.
+func (r *Reconciler) followers(ctx context.Context, namespace, gang string) []reconcile.Request {
+	var list grovev1alpha1.PodCliqueList
+	if err := r.Client.List(ctx, &list, fieldindex.FollowingGang(namespace, gang)...); err != nil {
+		return nil // The cache answers; it fails only for an index that does not exist.
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// ofGang are the PodCliques that a gang's groups are named after, and those that follow the gang.
+func (r *Reconciler) ofGang(ctx context.Context, object client.Object) []reconcile.Request {
+	requests := r.followers(ctx, object.GetNamespace(), object.GetName())
+	for _, group := range object.(*schedulerv1alpha1.PodGang).Spec.PodGroups {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: group.Name}})
+	}
+	return requests
+}

@@ -1,0 +1,175 @@
+// Package podcliquescalinggroup keeps the PodCliques of each copy of a PodCliqueScalingGroup.
+package podcliquescalinggroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/children"
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/status"
+)
+
+// Reconciler keeps the PodCliques of each PodCliqueScalingGroup.
+type Reconciler struct {
+	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	Client client.Client
+	// Writer applies PodCliques.
+	Writer apply.Writer
+	// Clock dates errors in status.
+	Clock clock.PassiveClock
+}
+
+// SetupWithManager watches PodCliqueScalingGroups, their PodCliques, and the sets whose template they come from.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
+	return builder.ControllerManagedBy(mgr).
+		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Owns(&grovev1alpha1.PodClique{}).
+		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
+		Complete(r)
+}
+
+func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
+	var list grovev1alpha1.PodCliqueScalingGroupList
+	if err := r.Client.List(ctx, &list, fieldindex.OfSet(set)...); err != nil {
+		return nil // The cache answers; it fails only for an index that does not exist.
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// scope is what one pass knows.
+type scope struct {
+	group      *grovev1alpha1.PodCliqueScalingGroup
+	podCliques map[string]*grovev1alpha1.PodClique
+	// set is nil when it is gone or going; then nothing is created any more.
+	set     *grovev1alpha1.PodCliqueSet
+	replica int32
+	config  *grovev1alpha1.PodCliqueScalingGroupConfig
+}
+
+// Reconcile reads the group, its set and its PodCliques, and writes what differs.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	group := &grovev1alpha1.PodCliqueScalingGroup{}
+	if err := r.Client.Get(ctx, request.NamespacedName, group); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	scope, err := r.observe(ctx, group)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("observing PodCliqueScalingGroup %s: %w", request, err)
+	}
+	if group.DeletionTimestamp != nil {
+		return reconcile.Result{}, r.finalize(ctx, scope)
+	}
+	if scope.config != nil {
+		err = r.write(ctx, scope)
+	}
+	return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, scope, err))
+}
+
+func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGroup) (*scope, error) {
+	observed := &scope{group: group, podCliques: map[string]*grovev1alpha1.PodClique{}}
+	var list grovev1alpha1.PodCliqueList
+	if err := r.Client.List(ctx, &list, fieldindex.OfScalingGroup(group)...); err != nil {
+		return nil, fmt.Errorf("listing PodCliques: %w", err)
+	}
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], group) {
+			observed.podCliques[list.Items[i].Name] = &list.Items[i]
+		}
+	}
+	set := &grovev1alpha1.PodCliqueSet{}
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Labels[grovev1alpha1.LabelPartOf]}
+	if err := r.Client.Get(ctx, key, set); err != nil {
+		return observed, client.IgnoreNotFound(err)
+	}
+	replica, ok := layout.ReplicaOf(group)
+	if !ok || set.DeletionTimestamp != nil {
+		return observed, nil
+	}
+	observed.set, observed.replica = set, replica
+	for i := range set.Spec.Template.PodCliqueScalingGroups {
+		config := &set.Spec.Template.PodCliqueScalingGroups[i]
+		if names.ScalingGroup(set.Name, replica, config.Name) == group.Name {
+			observed.config = config
+		}
+	}
+	return observed, nil
+}
+
+// write applies the PodCliques of every copy and deletes those of copies that were scaled in.
+func (r *Reconciler) write(ctx context.Context, scope *scope) error {
+	var errs []error
+	wanted := map[string]bool{}
+	for copy := range scope.group.Spec.Replicas {
+		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copy) {
+			wanted[member.Name] = true
+			desired := children.PodClique(scope.set, member, scope.group)
+			err := r.Writer.ApplyPodClique(ctx, desired, scope.podCliques[member.Name])
+			if err = apply.IgnoreTransient(err); err != nil {
+				errs = append(errs, fmt.Errorf("applying PodClique %s: %w", member.Name, err))
+			}
+		}
+	}
+	for name, podClique := range scope.podCliques {
+		if !wanted[name] {
+			errs = append(errs, r.Writer.Delete(ctx, podClique))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// finalize deletes the PodCliques and lets the group go when they are gone.
+func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
+	group := scope.group
+	if !controllerutil.ContainsFinalizer(group, grovev1alpha1.FinalizerPodCliqueScalingGroup) {
+		return nil
+	}
+	var errs []error
+	for _, podClique := range scope.podCliques {
+		errs = append(errs, r.Writer.Delete(ctx, podClique))
+	}
+	if err := errors.Join(errs...); err != nil || len(scope.podCliques) > 0 {
+		return errors.Join(err, r.writeStatus(ctx, scope, err))
+	}
+	return r.Writer.Release(ctx, group, grovev1alpha1.FinalizerPodCliqueScalingGroup)
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
+	var podCliques []*grovev1alpha1.PodClique
+	for _, podClique := range scope.podCliques {
+		podCliques = append(podCliques, podClique)
+	}
+	changed := scope.group.DeepCopy()
+	changed.Status = status.OfScalingGroup(scope.group, podCliques)
+	changed.Status.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
+	if apiequality.Semantic.DeepEqual(scope.group.Status, changed.Status) {
+		return nil
+	}
+	return r.Writer.PatchStatus(ctx, changed, scope.group)
+}

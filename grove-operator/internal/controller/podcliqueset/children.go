@@ -1,0 +1,129 @@
+package podcliqueset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/children"
+	"packtree.dev/grove-operator/internal/layout"
+)
+
+// write applies every direct child of the set, and deletes those that it no longer has.
+func (r *Reconciler) write(ctx context.Context, scope *scope) error {
+	err := r.writeAccess(ctx, scope)
+	wanted := &childNames{}
+	for replica := range scope.set.Spec.Replicas {
+		err = errors.Join(err, r.writeReplica(ctx, scope, replica, wanted))
+	}
+	return errors.Join(err, r.prune(ctx, scope, wanted))
+}
+
+// childNames are the names of the children that the set has, by kind.
+type childNames struct {
+	services, autoscalers, scalingGroups, podCliques []string
+}
+
+func (r *Reconciler) writeAccess(ctx context.Context, scope *scope) error {
+	return errors.Join(
+		r.apply(ctx, children.ServiceAccount(scope.set), orNil(scope.account)),
+		r.apply(ctx, children.Role(scope.set), orNil(scope.role)),
+		r.apply(ctx, children.RoleBinding(scope.set), orNil(scope.binding)),
+	)
+}
+
+// orNil turns the nil pointer of a child that does not exist into a nil object.
+func orNil[T any, P interface {
+	*T
+	client.Object
+}](object P) client.Object {
+	if object == nil {
+		return nil
+	}
+	return object
+}
+
+func (r *Reconciler) apply(ctx context.Context, desired, live client.Object) error {
+	return describe(desired, r.Writer.Apply(ctx, desired, live))
+}
+
+func describe(object client.Object, err error) error {
+	if err = apply.IgnoreTransient(err); err != nil {
+		return fmt.Errorf("applying %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int32, wanted *childNames) error {
+	service := children.HeadlessService(scope.set, replica)
+	wanted.services = append(wanted.services, service.Name)
+	errs := []error{r.apply(ctx, service, orNil(scope.services[service.Name]))}
+	for _, autoscaler := range children.Autoscalers(scope.set, replica) {
+		wanted.autoscalers = append(wanted.autoscalers, autoscaler.Name)
+		errs = append(errs, r.apply(ctx, autoscaler, orNil(scope.autoscalers[autoscaler.Name])))
+	}
+	groups := scope.set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		group := children.ScalingGroup(scope.set, replica, &groups[i])
+		wanted.scalingGroups = append(wanted.scalingGroups, group.Name)
+		errs = append(errs, describe(group, r.Writer.ApplyScalingGroup(ctx, group, scope.scalingGroups[group.Name])))
+	}
+	for _, member := range layout.Standalone(scope.set, replica) {
+		podClique := children.PodClique(scope.set, member, nil)
+		wanted.podCliques = append(wanted.podCliques, podClique.Name)
+		errs = append(errs, describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, scope.podCliques[podClique.Name])))
+	}
+	return errors.Join(errs...)
+}
+
+// prune deletes what replicas that were scaled in leave behind. The gangs of replicas that stay are the business of the
+// PodGang controller.
+func (r *Reconciler) prune(ctx context.Context, scope *scope, wanted *childNames) error {
+	var errs []error
+	errs = append(errs, pruneKind(ctx, r, scope.autoscalers, wanted.autoscalers)...)
+	errs = append(errs, pruneKind(ctx, r, scope.scalingGroups, wanted.scalingGroups)...)
+	errs = append(errs, pruneKind(ctx, r, scope.podCliques, wanted.podCliques)...)
+	errs = append(errs, pruneKind(ctx, r, scope.services, wanted.services)...)
+	for _, gang := range scope.gangs {
+		if replica, ok := layout.ReplicaOf(gang); !ok || replica >= scope.set.Spec.Replicas {
+			errs = append(errs, r.Writer.Delete(ctx, gang))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func pruneKind[T client.Object](ctx context.Context, r *Reconciler, existing map[string]T, wanted []string) []error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(existing)) {
+		if !slices.Contains(wanted, name) {
+			errs = append(errs, r.Writer.Delete(ctx, existing[name]))
+		}
+	}
+	return errs
+}
+
+// finalize deletes all children and lets the set go when those that have pods are gone.
+func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
+	if err := r.prune(ctx, scope.gone(), &childNames{}); err != nil {
+		return errors.Join(err, r.writeStatus(ctx, scope, err))
+	}
+	if len(scope.podCliques)+len(scope.scalingGroups) > 0 {
+		return r.writeStatus(ctx, scope, nil)
+	}
+	return r.Writer.Release(ctx, scope.set, grovev1alpha1.FinalizerPodCliqueSet)
+}
+
+// gone is the scope as if the set had no replica any more.
+func (s *scope) gone() *scope {
+	emptied := *s
+	emptied.set = s.set.DeepCopy()
+	emptied.set.Spec.Replicas = 0
+	return &emptied
+}

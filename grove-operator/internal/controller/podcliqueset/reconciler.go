@@ -1,0 +1,72 @@
+// Package podcliqueset keeps what a PodCliqueSet consists of directly: service account, Services, autoscalers,
+// PodCliqueScalingGroups and standalone PodCliques; and tells in the set's status how all of it is doing.
+package podcliqueset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/status"
+)
+
+// Reconciler keeps the direct children of each PodCliqueSet.
+type Reconciler struct {
+	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	Client client.Client
+	// Writer applies children.
+	Writer apply.Writer
+	// Clock dates errors in status.
+	Clock clock.PassiveClock
+}
+
+// Reconcile reads the set and its children, and writes what differs.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	set := &grovev1alpha1.PodCliqueSet{}
+	if err := r.Client.Get(ctx, request.NamespacedName, set); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if set.DeletionTimestamp == nil && !controllerutil.ContainsFinalizer(set, grovev1alpha1.FinalizerPodCliqueSet) {
+		return reconcile.Result{}, r.hold(ctx, set)
+	}
+	scope, err := r.observe(ctx, set)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("observing PodCliqueSet %s: %w", request, err)
+	}
+	if set.DeletionTimestamp != nil {
+		return reconcile.Result{}, r.finalize(ctx, scope)
+	}
+	err = r.write(ctx, scope)
+	return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, scope, err))
+}
+
+// hold adds the finalizer before anything is created. The change brings the set back at once.
+func (r *Reconciler) hold(ctx context.Context, set *grovev1alpha1.PodCliqueSet) error {
+	changed := set.DeepCopy()
+	controllerutil.AddFinalizer(changed, grovev1alpha1.FinalizerPodCliqueSet)
+	patch := client.MergeFromWithOptions(set, client.MergeFromWithOptimisticLock{})
+	if err := apply.IgnoreTransient(r.Client.Patch(ctx, changed, patch, apply.FieldOwner)); err != nil {
+		return fmt.Errorf("adding the finalizer: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
+	set := scope.set
+	changed := set.DeepCopy()
+	changed.Status = status.OfSet(set, scope.observed(), outcome)
+	changed.Status.LastErrors = status.LastErrors(set.Status.LastErrors, outcome, r.Clock.Now())
+	if apiequality.Semantic.DeepEqual(set.Status, changed.Status) {
+		return nil
+	}
+	return r.Writer.PatchStatus(ctx, changed, set)
+}

@@ -1,0 +1,119 @@
+package podcliqueset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// scope is what one pass knows: the set and its direct children, by name.
+type scope struct {
+	set           *grovev1alpha1.PodCliqueSet
+	account       *corev1.ServiceAccount
+	role          *rbacv1.Role
+	binding       *rbacv1.RoleBinding
+	services      map[string]*corev1.Service
+	autoscalers   map[string]*autoscalingv2.HorizontalPodAutoscaler
+	scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
+	podCliques    map[string]*grovev1alpha1.PodClique
+	gangs         map[string]*schedulerv1alpha1.PodGang
+	topology      topology.Resolution
+}
+
+func (s *scope) observed() status.Observed {
+	observed := status.Observed{PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology}
+	for _, gang := range s.gangs {
+		observed.Gangs = append(observed.Gangs, gang)
+	}
+	return observed
+}
+
+func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (*scope, error) {
+	scope := &scope{
+		set:           set,
+		services:      map[string]*corev1.Service{},
+		autoscalers:   map[string]*autoscalingv2.HorizontalPodAutoscaler{},
+		scalingGroups: map[string]*grovev1alpha1.PodCliqueScalingGroup{},
+		podCliques:    map[string]*grovev1alpha1.PodClique{},
+		gangs:         map[string]*schedulerv1alpha1.PodGang{},
+	}
+	err := errors.Join(r.observeAccess(ctx, scope), r.observeLists(ctx, scope))
+	if err != nil {
+		return nil, err
+	}
+	scope.topology, err = lookup.Resolve(ctx, r.Client, set)
+	return scope, err
+}
+
+func (r *Reconciler) observeAccess(ctx context.Context, scope *scope) (err error) {
+	if scope.account, err = get(ctx, r.Client, scope.set, names.ServiceAccount(scope.set.Name), &corev1.ServiceAccount{}); err != nil {
+		return err
+	}
+	if scope.role, err = get(ctx, r.Client, scope.set, names.Role(scope.set.Name), &rbacv1.Role{}); err != nil {
+		return err
+	}
+	scope.binding, err = get(ctx, r.Client, scope.set, names.Role(scope.set.Name), &rbacv1.RoleBinding{})
+	return err
+}
+
+// get returns the child of that name, or nil.
+func get[T client.Object](ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet, name string, into T) (T, error) {
+	var none T
+	err := reader.Get(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %T: %w", into, err)
+	}
+	return into, nil
+}
+
+func (r *Reconciler) observeLists(ctx context.Context, scope *scope) error {
+	var services corev1.ServiceList
+	var autoscalers autoscalingv2.HorizontalPodAutoscalerList
+	var scalingGroups grovev1alpha1.PodCliqueScalingGroupList
+	var podCliques grovev1alpha1.PodCliqueList
+	var gangs schedulerv1alpha1.PodGangList
+	for _, list := range []client.ObjectList{&services, &autoscalers, &scalingGroups, &podCliques, &gangs} {
+		if err := r.Client.List(ctx, list, fieldindex.OfSet(scope.set)...); err != nil {
+			return fmt.Errorf("listing %T: %w", list, err)
+		}
+	}
+	keep(scope.services, services.Items, scope.set)
+	keep(scope.autoscalers, autoscalers.Items, scope.set)
+	keep(scope.scalingGroups, scalingGroups.Items, scope.set)
+	keep(scope.podCliques, podCliques.Items, scope.set)
+	keep(scope.gangs, gangs.Items, scope.set)
+	return nil
+}
+
+// keep puts those of a list into a map by name that belong to the set itself.
+func keep[T any, P interface {
+	*T
+	client.Object
+}](into map[string]P, items []T, set *grovev1alpha1.PodCliqueSet) {
+	for i := range items {
+		item := P(&items[i])
+		if metav1.IsControlledBy(item, set) {
+			into[item.GetName()] = item
+		}
+	}
+}

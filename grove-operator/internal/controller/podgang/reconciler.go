@@ -1,0 +1,204 @@
+// Package podgang keeps the PodGangs of each replica of a PodCliqueSet, and tells in their status how they are doing.
+package podgang
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// Request names one replica of a PodCliqueSet: its base gang and its scaled gangs are kept together.
+type Request struct {
+	Set     types.NamespacedName
+	Replica int32
+}
+
+// String is the request in logs.
+func (r Request) String() string {
+	return fmt.Sprintf("%s/%d", r.Set, r.Replica)
+}
+
+// Reconciler keeps the PodGangs of each replica of a set.
+type Reconciler struct {
+	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	Client client.Client
+	// Writer applies PodGangs.
+	Writer apply.Writer
+}
+
+// scope is what one pass knows.
+type scope struct {
+	set        *grovev1alpha1.PodCliqueSet
+	replica    int32
+	topology   topology.Resolution
+	podCliques map[string]*grovev1alpha1.PodClique
+	copies     map[string]int32
+	// pods are those that count, by PodClique and in the order of their indexes.
+	pods  map[string][]*corev1.Pod
+	gangs map[string]*schedulerv1alpha1.PodGang
+}
+
+// Reconcile reads what exists of the replica, and writes what differs of its gangs and of their status.
+func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.Result, error) {
+	set := &grovev1alpha1.PodCliqueSet{}
+	if err := r.Client.Get(ctx, request.Set, set); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if set.DeletionTimestamp != nil || request.Replica >= set.Spec.Replicas {
+		return reconcile.Result{}, nil // The set's controller deletes the gangs of what goes.
+	}
+	scope, err := r.observe(ctx, set, request.Replica)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("observing replica %s: %w", request, err)
+	}
+	return reconcile.Result{}, r.write(ctx, scope)
+}
+
+func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet, replica int32) (*scope, error) {
+	scope := &scope{
+		set: set, replica: replica,
+		podCliques: map[string]*grovev1alpha1.PodClique{},
+		copies:     map[string]int32{},
+		pods:       map[string][]*corev1.Pod{},
+		gangs:      map[string]*schedulerv1alpha1.PodGang{},
+	}
+	var err error
+	if scope.topology, err = lookup.Resolve(ctx, r.Client, set); err != nil {
+		return nil, err
+	}
+	return scope, errors.Join(r.observeGroups(ctx, scope), r.observeCliques(ctx, scope), r.observeGangs(ctx, scope))
+}
+
+func (r *Reconciler) observeCliques(ctx context.Context, scope *scope) error {
+	inReplica := fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)
+	var podCliques grovev1alpha1.PodCliqueList
+	if err := r.Client.List(ctx, &podCliques, inReplica...); err != nil {
+		return fmt.Errorf("listing PodCliques: %w", err)
+	}
+	for i := range podCliques.Items {
+		scope.podCliques[podCliques.Items[i].Name] = &podCliques.Items[i]
+	}
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, inReplica...); err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		name := pod.Labels[grovev1alpha1.LabelPodClique]
+		owner := scope.podCliques[name]
+		if owner != nil && metav1.IsControlledBy(pod, owner) && pods.Active(pod) {
+			scope.pods[name] = append(scope.pods[name], pod)
+		}
+	}
+	for _, ofClique := range scope.pods {
+		slices.SortFunc(ofClique, byIndex)
+	}
+	return nil
+}
+
+func byIndex(a, b *corev1.Pod) int {
+	indexA, _ := layout.PodIndexOf(a)
+	indexB, _ := layout.PodIndexOf(b)
+	if indexA != indexB {
+		return int(indexA) - int(indexB)
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+func (r *Reconciler) observeGroups(ctx context.Context, scope *scope) error {
+	for i := range scope.set.Spec.Template.PodCliqueScalingGroups {
+		name := scalingGroupName(scope, i)
+		group := &grovev1alpha1.PodCliqueScalingGroup{}
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: scope.set.Namespace, Name: name}, group)
+		if err == nil {
+			scope.copies[name] = group.Spec.Replicas
+		} else if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reading PodCliqueScalingGroup %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
+	var list schedulerv1alpha1.PodGangList
+	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)...); err != nil {
+		return fmt.Errorf("listing PodGangs: %w", err)
+	}
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], scope.set) {
+			scope.gangs[list.Items[i].Name] = &list.Items[i]
+		}
+	}
+	return nil
+}
+
+// write applies the gangs, deletes those of copies that were scaled in, and writes the status of the others.
+func (r *Reconciler) write(ctx context.Context, scope *scope) error {
+	var errs []error
+	wanted := map[string]bool{}
+	for _, desired := range gangs.Desired(scope.set, scope.replica, scope.topology, scope.live()) {
+		wanted[desired.Name] = true
+		live := scope.gangs[desired.Name]
+		if live == nil {
+			errs = append(errs, r.apply(ctx, desired, nil))
+			continue
+		}
+		errs = append(errs, r.apply(ctx, desired, live), r.writeStatus(ctx, scope, desired, live))
+	}
+	for _, name := range slices.Sorted(maps.Keys(scope.gangs)) {
+		if !wanted[name] {
+			errs = append(errs, r.Writer.Delete(ctx, scope.gangs[name]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Reconciler) apply(ctx context.Context, desired *schedulerv1alpha1.PodGang, live client.Object) error {
+	if err := apply.IgnoreTransient(r.Writer.Apply(ctx, desired, live)); err != nil {
+		return fmt.Errorf("applying PodGang %s: %w", desired.Name, err)
+	}
+	return nil
+}
+
+func (s *scope) live() gangs.Live {
+	return gangs.Live{
+		Copies: func(scalingGroup string) (int32, bool) {
+			copies, ok := s.copies[scalingGroup]
+			return copies, ok
+		},
+		Replicas: func(podClique string) (int32, bool) {
+			if found, ok := s.podCliques[podClique]; ok {
+				return found.Spec.Replicas, true
+			}
+			return 0, false
+		},
+		Pods: func(podClique string) []string {
+			names := make([]string, 0, len(s.pods[podClique]))
+			for _, pod := range s.pods[podClique] {
+				names = append(names, pod.Name)
+			}
+			return names
+		},
+	}
+}

@@ -1,0 +1,105 @@
+package podgang
+
+import (
+	"context"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/pods"
+)
+
+func scalingGroupName(scope *scope, i int) string {
+	return names.ScalingGroup(scope.set.Name, scope.replica, scope.set.Spec.Template.PodCliqueScalingGroups[i].Name)
+}
+
+// writeStatus applies the operator's part of a gang's status. The condition Scheduled has another writer, so that nothing
+// but server-side apply will do.
+func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, live *schedulerv1alpha1.PodGang) error {
+	judged := live.DeepCopy()
+	judged.Spec = desired.Spec
+	status := gangs.Status(judged, scope.counts)
+	changed := live.DeepCopy()
+	changed.Status.Phase = status.Phase
+	for i, condition := range status.Conditions {
+		meta.SetStatusCondition(&changed.Status.Conditions, condition)
+		// Apply what has been decided with the time since when it holds.
+		status.Conditions[i] = *meta.FindStatusCondition(changed.Status.Conditions, condition.Type)
+	}
+	if apiequality.Semantic.DeepEqual(live.Status, changed.Status) {
+		return nil
+	}
+	patch, err := statusPatch(live, status)
+	if err != nil {
+		return err
+	}
+	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), apply.FieldOwner, client.ForceOwnership)
+	if err = apply.IgnoreTransient(err); err != nil {
+		return fmt.Errorf("writing status of PodGang %s: %w", live.Name, err)
+	}
+	return nil
+}
+
+func statusPatch(live *schedulerv1alpha1.PodGang, status schedulerv1alpha1.PodGangStatus) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return nil, fmt.Errorf("converting status: %w", err)
+	}
+	patch := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
+	patch.SetGroupVersionKind(schedulerv1alpha1.GroupVersion.WithKind("PodGang"))
+	patch.SetNamespace(live.Namespace)
+	patch.SetName(live.Name)
+	patch.SetUID(live.UID)
+	return patch, nil
+}
+
+// counts tells how far the pods of a group have got.
+func (s *scope) counts(podGroup string) gangs.GroupCounts {
+	var counts gangs.GroupCounts
+	if podClique := s.podCliques[podGroup]; podClique != nil {
+		counts.Wanted = podClique.Spec.Replicas
+		counts.WasReady = podClique.Status.ReachedMinAvailable
+	} else {
+		counts.Wanted = s.templateReplicas(podGroup)
+	}
+	for _, pod := range s.pods[podGroup] {
+		if pods.Scheduled(pod) {
+			counts.Scheduled++
+		}
+		if pods.Ready(pod) {
+			counts.Ready++
+		}
+	}
+	return counts
+}
+
+// templateReplicas is how many pods a PodClique gets that does not exist yet.
+func (s *scope) templateReplicas(podClique string) int32 {
+	members := layout.Standalone(s.set, s.replica)
+	groups := s.set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		copies, ok := s.copies[scalingGroupName(s, i)]
+		if !ok {
+			copies = layout.GroupReplicas(&groups[i])
+		}
+		for copy := range copies {
+			members = append(members, layout.Copy(s.set, s.replica, &groups[i], copy)...)
+		}
+	}
+	for _, member := range members {
+		if member.Name == podClique {
+			return member.Clique.Spec.Replicas
+		}
+	}
+	return 0
+}

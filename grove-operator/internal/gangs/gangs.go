@@ -1,0 +1,187 @@
+// Package gangs decides which PodGangs a replica of a PodCliqueSet has, what is in them, and what their status is.
+package gangs
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// Live is what exists of a replica at the moment.
+type Live struct {
+	// Copies returns how many copies the PodCliqueScalingGroup of that name has. ok is false while it does not exist: the
+	// template counts then.
+	Copies func(scalingGroup string) (copies int32, ok bool)
+	// Replicas returns how many pods the PodClique of that name is to have. ok is false while it does not exist.
+	Replicas func(podClique string) (replicas int32, ok bool)
+	// Pods returns the names of the pods of the PodClique of that name, sorted.
+	Pods func(podClique string) []string
+}
+
+// carriedLabels are labels of the set that tell the pod grouper how to queue its gangs.
+var carriedLabels = []string{
+	kaiv1alpha1.LabelQueue,
+	kaiv1alpha1.LabelNodePool,
+	kaiv1alpha1.LabelPriorityClassName,
+	kaiv1alpha1.LabelPreemptibility,
+}
+
+// Desired returns the PodGangs of one replica of a set: the base gang, then the scaled gangs in the order of the template.
+// What was scaled to zero is in no gang, and a gang without pods to come does not exist.
+func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live) []*schedulerv1alpha1.PodGang {
+	builder := builder{set: set, replica: replica, resolved: resolved, live: live}
+	desired := []*schedulerv1alpha1.PodGang{builder.base()}
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		for copy := layout.GroupMinAvailable(&groups[i]); copy < builder.copies(&groups[i]); copy++ {
+			desired = append(desired, builder.scaled(&groups[i], copy))
+		}
+	}
+	var gangs []*schedulerv1alpha1.PodGang
+	for _, gang := range desired {
+		if len(gang.Spec.PodGroups) > 0 {
+			gangs = append(gangs, gang)
+		}
+	}
+	return gangs
+}
+
+type builder struct {
+	set      *grovev1alpha1.PodCliqueSet
+	replica  int32
+	resolved topology.Resolution
+	live     Live
+}
+
+func (b builder) copies(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
+	if copies, ok := b.live.Copies(names.ScalingGroup(b.set.Name, b.replica, group.Name)); ok {
+		return copies
+	}
+	return layout.GroupReplicas(group)
+}
+
+func (b builder) base() *schedulerv1alpha1.PodGang {
+	gang := b.empty(names.BaseGang(b.set.Name, b.replica))
+	gang.Spec.TopologyConstraint = b.resolved.Translate(b.set.Spec.Template.TopologyConstraint)
+	gang.Spec.PodGroups = b.podGroups(layout.Standalone(b.set, b.replica))
+	groups := b.set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		for copy := range min(layout.GroupMinAvailable(&groups[i]), b.copies(&groups[i])) {
+			podGroups := b.podGroups(layout.Copy(b.set, b.replica, &groups[i], copy))
+			gang.Spec.PodGroups = append(gang.Spec.PodGroups, podGroups...)
+			if config := b.groupConfig(&groups[i], copy, podGroups); config != nil {
+				gang.Spec.TopologyConstraintGroupConfigs = append(gang.Spec.TopologyConstraintGroupConfigs, *config)
+			}
+		}
+	}
+	return b.named(gang)
+}
+
+func (b builder) scaled(group *grovev1alpha1.PodCliqueScalingGroupConfig, copy int32) *schedulerv1alpha1.PodGang {
+	gang := b.empty(names.ScaledGang(b.set.Name, b.replica, group.Name, copy, layout.GroupMinAvailable(group)))
+	gang.Labels[grovev1alpha1.LabelBasePodGang] = names.BaseGang(b.set.Name, b.replica)
+	gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] = names.ScalingGroup(b.set.Name, b.replica, group.Name)
+	gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = strconv.Itoa(int(copy))
+	constraint := group.TopologyConstraint
+	if constraint == nil {
+		constraint = b.set.Spec.Template.TopologyConstraint
+	}
+	gang.Spec.TopologyConstraint = b.resolved.Translate(constraint)
+	gang.Spec.PodGroups = b.podGroups(layout.Copy(b.set, b.replica, group, copy))
+	return b.named(gang)
+}
+
+func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
+	gang := &schedulerv1alpha1.PodGang{
+		TypeMeta: metav1.TypeMeta{APIVersion: schedulerv1alpha1.GroupVersion.String(), Kind: "PodGang"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      name,
+			Namespace: b.set.Namespace,
+			Labels: map[string]string{
+				grovev1alpha1.LabelName:                     name,
+				grovev1alpha1.LabelManagedBy:                grovev1alpha1.LabelManagedByValue,
+				grovev1alpha1.LabelPartOf:                   b.set.Name,
+				grovev1alpha1.LabelComponent:                grovev1alpha1.ComponentPodGang,
+				grovev1alpha1.LabelPodCliqueSetReplicaIndex: strconv.Itoa(int(b.replica)),
+			},
+		},
+		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: b.set.Spec.Template.PriorityClassName},
+	}
+	for _, label := range carriedLabels {
+		if value, ok := b.set.Labels[label]; ok {
+			gang.Labels[label] = value
+		}
+	}
+	if b.set.UID != "" {
+		gang.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(b.set, grovev1alpha1.GroupVersion.WithKind("PodCliqueSet")),
+		}
+	}
+	return gang
+}
+
+// named adds the topology's name to a gang that has a constraint anywhere.
+func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
+	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0
+	for _, group := range gang.Spec.PodGroups {
+		constrained = constrained || group.TopologyConstraint != nil
+	}
+	if constrained {
+		gang.Annotations = map[string]string{grovev1alpha1.AnnotationTopologyName: b.resolved.Name}
+	}
+	return gang
+}
+
+func (b builder) podGroups(members []layout.Member) []schedulerv1alpha1.PodGroup {
+	var groups []schedulerv1alpha1.PodGroup
+	for _, member := range members {
+		replicas, ok := b.live.Replicas(member.Name)
+		if !ok {
+			replicas = member.Clique.Spec.Replicas
+		}
+		if replicas == 0 {
+			continue
+		}
+		groups = append(groups, schedulerv1alpha1.PodGroup{
+			Name:          member.Name,
+			PodReferences: b.references(member.Name),
+			// A clique that was scaled below its minimum must not keep its gang from ever being complete.
+			MinReplicas:        min(layout.MinAvailable(&member.Clique.Spec), replicas),
+			TopologyConstraint: b.resolved.Translate(member.Clique.TopologyConstraint),
+		})
+	}
+	return groups
+}
+
+func (b builder) references(podClique string) []schedulerv1alpha1.NamespacedName {
+	references := []schedulerv1alpha1.NamespacedName{}
+	for _, pod := range b.live.Pods(podClique) {
+		references = append(references, schedulerv1alpha1.NamespacedName{Namespace: b.set.Namespace, Name: pod})
+	}
+	return references
+}
+
+func (b builder) groupConfig(
+	group *grovev1alpha1.PodCliqueScalingGroupConfig, copy int32, podGroups []schedulerv1alpha1.PodGroup,
+) *schedulerv1alpha1.TopologyConstraintGroupConfig {
+	constraint := b.resolved.Translate(group.TopologyConstraint)
+	if constraint == nil || len(podGroups) == 0 {
+		return nil
+	}
+	config := &schedulerv1alpha1.TopologyConstraintGroupConfig{
+		Name:               names.GroupConfig(b.set.Name, b.replica, group.Name, copy),
+		TopologyConstraint: constraint,
+	}
+	for _, podGroup := range podGroups {
+		config.PodGroupNames = append(config.PodGroupNames, podGroup.Name)
+	}
+	return config
+}

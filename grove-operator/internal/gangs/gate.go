@@ -1,0 +1,48 @@
+package gangs
+
+import (
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+)
+
+// GateOpen decides whether a pod may be scheduled: its gang lists it, and either the gang is a base gang or every group
+// of its base gang has its minimum of scheduled pods. Gang is nil while the pod's PodGang does not exist. Base is nil for
+// a pod of a base gang.
+func GateOpen(namespace, pod string, gang *schedulerv1alpha1.PodGang, base *Base) bool {
+	if gang == nil || !Lists(gang, namespace, pod) {
+		return false
+	}
+	return base == nil || base.scheduled()
+}
+
+// Base is the base gang that a scaled gang follows.
+type Base struct {
+	// Gang is nil while it does not exist.
+	Gang *schedulerv1alpha1.PodGang
+	// Scheduled returns how many pods of one of its groups stand on nodes.
+	Scheduled func(podGroup string) int32
+}
+
+func (b *Base) scheduled() bool {
+	if b.Gang == nil {
+		return false
+	}
+	for _, group := range b.Gang.Spec.PodGroups {
+		if b.Scheduled(group.Name) < group.MinReplicas {
+			return false
+		}
+	}
+	return true
+}
+
+// Lists tells whether a gang refers to a pod.
+func Lists(gang *schedulerv1alpha1.PodGang, namespace, pod string) bool {
+	wanted := schedulerv1alpha1.NamespacedName{Namespace: namespace, Name: pod}
+	for _, group := range gang.Spec.PodGroups {
+		for _, reference := range group.PodReferences {
+			if reference == wanted {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package gangs
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+)
+
+// GroupCounts is how many pods one group of a gang has, by how far they got.
+type GroupCounts struct {
+	// Wanted is how many pods there are to be.
+	Wanted int32
+	// Scheduled is how many stand on nodes, and Ready how many of those are ready.
+	Scheduled, Ready int32
+	// WasReady tells whether the group ever had its minimum of ready pods.
+	WasReady bool
+}
+
+// Status is the part of a PodGang's status that the operator writes. Scheduled is the pod grouper's condition.
+func Status(gang *schedulerv1alpha1.PodGang, counts func(podGroup string) GroupCounts) schedulerv1alpha1.PodGangStatus {
+	missing, unscheduled, unready, breached := survey(gang, counts)
+	phase := schedulerv1alpha1.PodGangPhaseRunning
+	switch {
+	case len(unscheduled) > 0:
+		phase = schedulerv1alpha1.PodGangPhasePending
+	case len(unready) > 0:
+		phase = schedulerv1alpha1.PodGangPhaseStarting
+	}
+	return schedulerv1alpha1.PodGangStatus{
+		Phase: phase,
+		Conditions: []metav1.Condition{
+			initialized(gang.Generation, missing),
+			ready(gang.Generation, unready),
+			unhealthy(gang.Generation, breached),
+			{
+				Type: schedulerv1alpha1.ConditionDisruptionTarget, Status: metav1.ConditionFalse,
+				Reason: schedulerv1alpha1.ReasonNotDisrupted, ObservedGeneration: gang.Generation,
+				Message: "the gang is left alone",
+			},
+		},
+	}
+}
+
+// survey returns one phrase per group that lacks pods, minima on nodes, or ready minima, and per group that once had its
+// minimum ready and no longer has.
+func survey(gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts) (missing, unscheduled, unready, breached []string) {
+	for _, group := range gang.Spec.PodGroups {
+		have := counts(group.Name)
+		if listed := int32(len(group.PodReferences)); listed < have.Wanted {
+			missing = append(missing, fmt.Sprintf("%s has %d of %d pods", group.Name, listed, have.Wanted))
+		}
+		if have.Scheduled < group.MinReplicas {
+			unscheduled = append(unscheduled, group.Name)
+		}
+		if have.Ready < group.MinReplicas {
+			phrase := fmt.Sprintf("%s has %d of %d ready pods", group.Name, have.Ready, group.MinReplicas)
+			unready = append(unready, phrase)
+			if have.WasReady {
+				breached = append(breached, phrase)
+			}
+		}
+	}
+	return missing, unscheduled, unready, breached
+}
+
+func initialized(generation int64, missing []string) metav1.Condition {
+	condition := metav1.Condition{
+		Type: schedulerv1alpha1.ConditionInitialized, Status: metav1.ConditionTrue, ObservedGeneration: generation,
+		Reason: schedulerv1alpha1.ReasonPodGangPodsCreated, Message: "all pods of the gang exist",
+	}
+	if len(missing) > 0 {
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = schedulerv1alpha1.ReasonPodGangPodsCreationPending
+		condition.Message = strings.Join(missing, "; ")
+	}
+	return condition
+}
+
+func ready(generation int64, unready []string) metav1.Condition {
+	condition := metav1.Condition{
+		Type: schedulerv1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: generation,
+		Reason: schedulerv1alpha1.ReasonMinimaReady, Message: "every group has its minimum of ready pods",
+	}
+	if len(unready) > 0 {
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = schedulerv1alpha1.ReasonMinimaNotReady
+		condition.Message = strings.Join(unready, "; ")
+	}
+	return condition
+}
+
+func unhealthy(generation int64, breached []string) metav1.Condition {
+	condition := metav1.Condition{
+		Type: schedulerv1alpha1.ConditionUnhealthy, Status: metav1.ConditionFalse, ObservedGeneration: generation,
+		Reason: schedulerv1alpha1.ReasonHealthy, Message: "no group has fallen below its minimum",
+	}
+	if len(breached) > 0 {
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = schedulerv1alpha1.ReasonMinAvailableBreached
+		condition.Message = strings.Join(breached, "; ")
+	}
+	return condition
+}

@@ -1,0 +1,176 @@
+// Package layout tells which PodCliques a replica of a PodCliqueSet consists of, and to which gang each belongs. All
+// other decisions walk over it, so that they agree on names.
+package layout
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/names"
+)
+
+// Member is one PodClique of a replica of a set.
+type Member struct {
+	// Name is the name of the PodClique.
+	Name string
+	// Replica is the index of the set's replica.
+	Replica int32
+	// Clique is the PodClique's template.
+	Clique *grovev1alpha1.PodCliqueTemplateSpec
+	// Group is the scaling group that the clique belongs to; nil for a standalone clique.
+	Group *grovev1alpha1.PodCliqueScalingGroupConfig
+	// Copy is the index of the copy of that group.
+	Copy int32
+	// Gang is the name of the PodGang that the PodClique's pods belong to.
+	Gang string
+	// BaseGang is the name of the base gang that Gang follows; empty if Gang is the base gang itself.
+	BaseGang string
+}
+
+// GroupMinAvailable is how many copies of a group belong to the base gang.
+func GroupMinAvailable(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
+	if group.MinAvailable == nil {
+		return 1
+	}
+	return *group.MinAvailable
+}
+
+// GroupReplicas is how many copies of a group its template asks for.
+func GroupReplicas(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
+	if group.Replicas == nil {
+		return 1
+	}
+	return *group.Replicas
+}
+
+// MinAvailable is how many pods of a clique are its minimum.
+func MinAvailable(spec *grovev1alpha1.PodCliqueSpec) int32 {
+	if spec.MinAvailable == nil {
+		return spec.Replicas
+	}
+	return *spec.MinAvailable
+}
+
+// GroupOf returns the scaling group that a clique belongs to; nil if it stands alone.
+func GroupOf(set *grovev1alpha1.PodCliqueSet, clique string) *grovev1alpha1.PodCliqueScalingGroupConfig {
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		for _, name := range groups[i].CliqueNames {
+			if name == clique {
+				return &groups[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Group returns the scaling group of that name; nil if there is none.
+func Group(set *grovev1alpha1.PodCliqueSet, name string) *grovev1alpha1.PodCliqueScalingGroupConfig {
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		if groups[i].Name == name {
+			return &groups[i]
+		}
+	}
+	return nil
+}
+
+// Standalone returns the PodCliques of one replica that are in no scaling group, in the order of the template.
+func Standalone(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
+	var members []Member
+	cliques := set.Spec.Template.Cliques
+	for i := range cliques {
+		if GroupOf(set, cliques[i].Name) != nil {
+			continue
+		}
+		members = append(members, Member{
+			Name:    names.PodClique(set.Name, replica, cliques[i].Name),
+			Replica: replica,
+			Clique:  &cliques[i],
+			Gang:    names.BaseGang(set.Name, replica),
+		})
+	}
+	return members
+}
+
+// Copy returns the PodCliques of one copy of a scaling group, in the order of the template.
+func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig, copy int32) []Member {
+	gang, base := names.BaseGang(set.Name, replica), ""
+	if minAvailable := GroupMinAvailable(group); copy >= minAvailable {
+		gang, base = names.ScaledGang(set.Name, replica, group.Name, copy, minAvailable), gang
+	}
+	var members []Member
+	cliques := set.Spec.Template.Cliques
+	for i := range cliques {
+		if in := GroupOf(set, cliques[i].Name); in == nil || in.Name != group.Name {
+			continue
+		}
+		members = append(members, Member{
+			Name:     names.GroupPodClique(set.Name, replica, group.Name, copy, cliques[i].Name),
+			Replica:  replica,
+			Clique:   &cliques[i],
+			Group:    group,
+			Copy:     copy,
+			Gang:     gang,
+			BaseGang: base,
+		})
+	}
+	return members
+}
+
+// PodsPerCopy is how many pods the template gives to one copy of a scaling group.
+func PodsPerCopy(set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
+	var pods int32
+	for _, member := range Copy(set, 0, group, 0) {
+		pods += member.Clique.Spec.Replicas
+	}
+	return pods
+}
+
+// Find returns the member of a set that a PodClique was made from, by its labels and name.
+func Find(set *grovev1alpha1.PodCliqueSet, podClique *grovev1alpha1.PodClique) (Member, bool) {
+	replica, ok := ReplicaOf(podClique)
+	if !ok {
+		return Member{}, false
+	}
+	candidates := Standalone(set, replica)
+	if scalingGroup, ok := podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup]; ok {
+		candidates = nil
+		copy, ok := CopyOf(podClique)
+		groups := set.Spec.Template.PodCliqueScalingGroups
+		for i := range groups {
+			if ok && names.ScalingGroup(set.Name, replica, groups[i].Name) == scalingGroup {
+				candidates = Copy(set, replica, &groups[i], copy)
+			}
+		}
+	}
+	for _, member := range candidates {
+		if member.Name == podClique.Name {
+			return member, true
+		}
+	}
+	return Member{}, false
+}
+
+// ReplicaOf returns the index of the set's replica that an object was made for.
+func ReplicaOf(object metav1.Object) (int32, bool) {
+	return indexLabel(object, grovev1alpha1.LabelPodCliqueSetReplicaIndex)
+}
+
+// CopyOf returns the index of the scaling group's copy that an object was made for.
+func CopyOf(object metav1.Object) (int32, bool) {
+	return indexLabel(object, grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex)
+}
+
+// PodIndexOf returns the index of a pod in its PodClique.
+func PodIndexOf(object metav1.Object) (int32, bool) {
+	return indexLabel(object, grovev1alpha1.LabelPodIndex)
+}
+
+func indexLabel(object metav1.Object, label string) (int32, bool) {
+	index, err := strconv.ParseInt(object.GetLabels()[label], 10, 32)
+	return int32(index), err == nil && index >= 0
+}

@@ -1,0 +1,75 @@
+// Package lookup reads from the cluster what the pure decisions ask about.
+package lookup
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// Topologies looks ClusterTopologies up. Errors are collected: see Err.
+type Topologies struct {
+	ctx    context.Context
+	reader client.Reader
+	err    error
+}
+
+// TopologiesIn returns a lookup by way of a reader.
+func TopologiesIn(ctx context.Context, reader client.Reader) *Topologies {
+	return &Topologies{ctx: ctx, reader: reader}
+}
+
+// Find returns the ClusterTopology of a name; nil if there is none, or if it cannot be read.
+func (t *Topologies) Find(name string) *grovev1alpha1.ClusterTopology {
+	found := &grovev1alpha1.ClusterTopology{}
+	err := t.reader.Get(t.ctx, types.NamespacedName{Name: name}, found)
+	if err == nil {
+		return found
+	}
+	if !apierrors.IsNotFound(err) {
+		t.err = fmt.Errorf("reading ClusterTopology %s: %w", name, err)
+	}
+	return nil
+}
+
+// Err is why a lookup failed; nil if a ClusterTopology that was not found does not exist.
+func (t *Topologies) Err() error {
+	return t.err
+}
+
+// Resolve finds the topology of a set in the cluster.
+func Resolve(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (topology.Resolution, error) {
+	topologies := TopologiesIn(ctx, reader)
+	resolution := topology.Resolve(set, topologies.Find)
+	return resolution, topologies.Err()
+}
+
+// ScheduledPods counts the pods of a set that stand on nodes, as its PodCliques tell.
+func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (int32, error) {
+	var list grovev1alpha1.PodCliqueList
+	if err := reader.List(ctx, &list, fieldindex.OfSet(set)...); err != nil {
+		return 0, fmt.Errorf("listing PodCliques: %w", err)
+	}
+	var scheduled int32
+	for i := range list.Items {
+		scheduled += list.Items[i].Status.ScheduledReplicas
+	}
+	return scheduled, nil
+}
+
+// UsersOf returns the sets, of all namespaces, whose constraints refer to a ClusterTopology.
+func UsersOf(ctx context.Context, reader client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
+	var list grovev1alpha1.PodCliqueSetList
+	if err := reader.List(ctx, &list, fieldindex.UsingTopology(name)...); err != nil {
+		return nil, fmt.Errorf("listing PodCliqueSets: %w", err)
+	}
+	return list.Items, nil
+}

@@ -1,0 +1,187 @@
+package pods
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+)
+
+// OverdueAfter is how long past the end of its grace period a pod that is being deleted still keeps its index. A pod on a
+// dead node stays Terminating for ever, and its replacement must not wait for ever.
+const OverdueAfter = time.Minute
+
+// Addition is a pod to create.
+type Addition struct {
+	// Name is the same whenever the same pod is asked for, so that asking twice, with a stale view of what exists,
+	// creates one pod.
+	Name string
+	// Index is the lowest that no other pod has.
+	Index int32
+}
+
+// Plan is what to do about the pods of a PodClique.
+type Plan struct {
+	Create []Addition
+	Delete []*corev1.Pod
+	// Recheck is when a pod that is being deleted becomes overdue and gives its index up; zero if none holds up an
+	// addition.
+	Recheck time.Time
+}
+
+// Decide compares the pods of a PodClique with how many there are to be.
+func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time.Time) Plan {
+	var plan Plan
+	var active []*corev1.Pod
+	held := map[int32]time.Time{}
+	for _, pod := range existing {
+		index, indexed := layout.PodIndexOf(pod)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			if overdue := pod.DeletionTimestamp.Add(OverdueAfter); indexed && now.Before(overdue) {
+				held[index] = overdue
+			}
+		case !indexed || Ended(pod):
+			plan.Delete = append(plan.Delete, pod)
+			held[index] = time.Time{}
+		default:
+			active = append(active, pod)
+		}
+	}
+	wanted := int(podClique.Spec.Replicas)
+	if len(active) > wanted {
+		plan.Delete = append(plan.Delete, surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
+		return plan
+	}
+	plan.add(podClique.UID, podClique.Name, existing, holes(active, wanted-len(active)), held)
+	return plan
+}
+
+// add plans a pod for every hole whose index nobody holds.
+func (p *Plan) add(owner types.UID, podClique string, existing []*corev1.Pod, holes []int32, held map[int32]time.Time) {
+	taken := map[string]bool{}
+	for _, pod := range existing {
+		taken[pod.Name] = true
+	}
+	for _, index := range holes {
+		overdue, isHeld := held[index]
+		if !isHeld {
+			name := freeName(owner, podClique, index, taken)
+			taken[name] = true
+			p.Create = append(p.Create, Addition{Name: name, Index: index})
+			continue
+		}
+		if !overdue.IsZero() && (p.Recheck.IsZero() || overdue.Before(p.Recheck)) {
+			p.Recheck = overdue
+		}
+	}
+}
+
+// holes returns the lowest indexes that no active pod has.
+func holes(active []*corev1.Pod, count int) []int32 {
+	used := map[int32]bool{}
+	for _, pod := range active {
+		if index, ok := layout.PodIndexOf(pod); ok {
+			used[index] = true
+		}
+	}
+	var free []int32
+	for index := int32(0); len(free) < count; index++ {
+		if !used[index] {
+			free = append(free, index)
+		}
+	}
+	return free
+}
+
+// freeName returns the PodClique's name with a suffix of five characters, as the API server would generate it, but always
+// the same one for an index as long as no pod that is known has it.
+func freeName(owner types.UID, podClique string, index int32, taken map[string]bool) string {
+	for attempt := 0; ; attempt++ {
+		hash := fnv.New64a()
+		fmt.Fprintf(hash, "%s/%d/%d", owner, index, attempt)
+		name := podClique + "-" + suffix(hash.Sum(nil))
+		if !taken[name] {
+			return name
+		}
+	}
+}
+
+// suffix spells five characters out of a hash.
+func suffix(hash []byte) string {
+	ascii := slices.Clone(hash[:5])
+	for i := range ascii {
+		ascii[i] &= 0x7f // SafeEncodeString takes one byte a character.
+	}
+	return rand.SafeEncodeString(string(ascii))
+}
+
+// surplus chooses the pods that go first: those on no node, then those not ready, then those of an old template, then the
+// newest.
+func surplus(active []*corev1.Pod, count int, currentHash string) []*corev1.Pod {
+	ordered := slices.Clone(active)
+	slices.SortStableFunc(ordered, func(a, b *corev1.Pod) int {
+		return cmp.Or(
+			trueLast(Scheduled(a), Scheduled(b)),
+			trueLast(Ready(a), Ready(b)),
+			trueLast(ofTemplate(a, currentHash), ofTemplate(b, currentHash)),
+			b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
+			compareIndexes(b, a),
+		)
+	})
+	return ordered[:count]
+}
+
+func trueLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func compareIndexes(a, b *corev1.Pod) int {
+	indexA, _ := layout.PodIndexOf(a)
+	indexB, _ := layout.PodIndexOf(b)
+	return cmp.Compare(indexA, indexB)
+}
+
+func ofTemplate(pod *corev1.Pod, hash string) bool {
+	return pod.Labels[grovev1alpha1.LabelPodTemplateHash] == hash
+}
+
+// Ended tells whether a pod has run to its end and will not be restarted.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// Active tells whether a pod counts: it has not ended and is not being deleted.
+func Active(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && !Ended(pod)
+}
+
+// Scheduled tells whether a pod stands on a node.
+func Scheduled(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != ""
+}
+
+// Ready tells whether a pod says that it is ready.
+func Ready(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

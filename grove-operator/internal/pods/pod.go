@@ -1,0 +1,136 @@
+// Package pods decides which pods a PodClique has: how each is made, which are missing, and which go first.
+package pods
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+)
+
+// podCliqueLabels are the labels that a pod takes over from its PodClique; the others are the user's, from the template.
+var podCliqueLabels = []string{
+	grovev1alpha1.LabelManagedBy,
+	grovev1alpha1.LabelPartOf,
+	grovev1alpha1.LabelPodGang,
+	grovev1alpha1.LabelBasePodGang,
+	grovev1alpha1.LabelPodCliqueSetReplicaIndex,
+	grovev1alpha1.LabelPodCliqueScalingGroup,
+	grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex,
+	grovev1alpha1.LabelPodTemplateHash,
+}
+
+// Maker makes the pods of one PodClique.
+type Maker struct {
+	// Set and Member are the set and the place in it that the PodClique was made from.
+	Set    *grovev1alpha1.PodCliqueSet
+	Member layout.Member
+	// PodClique is the owner of the pods.
+	PodClique *grovev1alpha1.PodClique
+	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
+	DefaultScheduler string
+}
+
+// Make returns the pod with an index, gated until its gang lists it.
+func (m Maker) Make(name string, index int32) *corev1.Pod {
+	pod := &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:         name,
+			GenerateName: m.PodClique.Name + "-",
+			Namespace:    m.PodClique.Namespace,
+			Labels:       m.labels(index),
+			Annotations:  maps.Clone(m.Member.Clique.Annotations),
+		},
+		Spec: *m.PodClique.Spec.PodSpec.DeepCopy(),
+	}
+	if m.PodClique.UID != "" {
+		pod.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(m.PodClique, grovev1alpha1.GroupVersion.WithKind("PodClique")),
+		}
+	}
+	m.complete(&pod.Spec, index)
+	return pod
+}
+
+func (m Maker) labels(index int32) map[string]string {
+	labels := map[string]string{grovev1alpha1.LabelName: m.PodClique.Name}
+	maps.Copy(labels, m.Member.Clique.Labels)
+	for _, label := range podCliqueLabels {
+		if value, ok := m.PodClique.Labels[label]; ok {
+			labels[label] = value
+		}
+	}
+	labels[grovev1alpha1.LabelPodClique] = m.PodClique.Name
+	labels[grovev1alpha1.LabelPodIndex] = strconv.Itoa(int(index))
+	return labels
+}
+
+func (m Maker) complete(spec *corev1.PodSpec, index int32) {
+	spec.Hostname = names.Hostname(m.PodClique.Name, index)
+	spec.Subdomain = names.HeadlessService(m.Set.Name, m.Member.Replica)
+	if spec.SchedulerName == "" {
+		spec.SchedulerName = m.DefaultScheduler
+	}
+	if spec.PriorityClassName == "" {
+		spec.PriorityClassName = m.Set.Spec.Template.PriorityClassName
+	}
+	if !slices.ContainsFunc(spec.SchedulingGates, isOurGate) {
+		spec.SchedulingGates = append(spec.SchedulingGates, corev1.PodSchedulingGate{Name: grovev1alpha1.SchedulingGatePodGangPending})
+	}
+	env := m.environment(index)
+	for i := range spec.InitContainers {
+		spec.InitContainers[i].Env = append(slices.Clone(env), spec.InitContainers[i].Env...)
+	}
+	for i := range spec.Containers {
+		spec.Containers[i].Env = append(slices.Clone(env), spec.Containers[i].Env...)
+	}
+}
+
+func isOurGate(gate corev1.PodSchedulingGate) bool {
+	return gate.Name == grovev1alpha1.SchedulingGatePodGangPending
+}
+
+// Gated tells whether a pod still carries the operator's gate.
+func Gated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.SchedulingGates, isOurGate)
+}
+
+// Ungate removes the operator's gate from a pod and leaves others alone.
+func Ungate(pod *corev1.Pod) {
+	pod.Spec.SchedulingGates = slices.DeleteFunc(pod.Spec.SchedulingGates, isOurGate)
+	if len(pod.Spec.SchedulingGates) == 0 {
+		pod.Spec.SchedulingGates = nil
+	}
+}
+
+func (m Maker) environment(index int32) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: grovev1alpha1.EnvPodCliqueSetName, Value: m.Set.Name},
+		{Name: grovev1alpha1.EnvPodCliqueSetIndex, Value: strconv.Itoa(int(m.Member.Replica))},
+		{Name: grovev1alpha1.EnvPodCliqueName, Value: m.PodClique.Name},
+		{Name: grovev1alpha1.EnvPodIndex, Value: strconv.Itoa(int(index))},
+		{Name: grovev1alpha1.EnvHeadlessService, Value: names.HeadlessServiceHost(m.Set.Name, m.Member.Replica, m.Set.Namespace)},
+	}
+	if m.Member.Group == nil {
+		return env
+	}
+	return append(env,
+		corev1.EnvVar{
+			Name:  grovev1alpha1.EnvPodCliqueScalingGroupName,
+			Value: names.ScalingGroup(m.Set.Name, m.Member.Replica, m.Member.Group.Name),
+		},
+		corev1.EnvVar{Name: grovev1alpha1.EnvPodCliqueScalingGroupIndex, Value: strconv.Itoa(int(m.Member.Copy))},
+		corev1.EnvVar{
+			Name:  grovev1alpha1.EnvPodCliqueScalingGroupTemplatePods,
+			Value: strconv.Itoa(int(layout.PodsPerCopy(m.Set, m.Member.Group))),
+		},
+	)
+}

@@ -1,0 +1,193 @@
+// Package rendering answers offline what a first reconcile on an empty cluster would create, with the functions that the
+// webhooks and controllers call.
+package rendering
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/offline"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/children"
+	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// Decide turns PodCliqueSets and ClusterTopologies into what is created for them, and passes everything else through. The
+// objects of each stand in its place.
+func Decide(
+	documents []manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
+) ([]runtime.Object, []manifests.Finding) {
+	topologies, findings := readTopologies(documents, configuration)
+	var objects []runtime.Object
+	if made := topology.Default(configuration.TopologyAwareScheduling); made != nil && len(made.Spec.Levels) > 0 {
+		objects = append(objects, topology.ForScheduler(made))
+	}
+	for _, document := range documents {
+		switch kindOf(document) {
+		case "ClusterTopology":
+			if clusterTopology, ok := topologies[document.Object.GetName()]; ok && !isDefaultOf(configuration, clusterTopology.Name) {
+				objects = append(objects, topology.ForScheduler(clusterTopology))
+			}
+		case "PodCliqueSet":
+			set, wrong := admit(document, configuration, topologies)
+			findings = append(findings, wrong...)
+			if set != nil {
+				objects = append(objects, expand(set, configuration, topologies)...)
+			}
+		default:
+			objects = append(objects, document.Object)
+		}
+	}
+	return objects, findings
+}
+
+// kindOf returns the kind of a document of our group, in whatever version; empty for foreign ones.
+func kindOf(document manifests.Document) string {
+	kind := document.Object.GroupVersionKind()
+	if kind.Group != grovev1alpha1.GroupName {
+		return ""
+	}
+	return kind.Kind
+}
+
+func isDefaultOf(configuration *groveconfigv1alpha1.OperatorConfiguration, name string) bool {
+	return name == grovev1alpha1.DefaultClusterTopologyName && len(configuration.TopologyAwareScheduling.Levels) > 0
+}
+
+// readTopologies returns the ClusterTopologies of the input by name, and the one that the operator makes from its
+// configuration, which wins.
+func readTopologies(
+	documents []manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
+) (map[string]*grovev1alpha1.ClusterTopology, []manifests.Finding) {
+	topologies := map[string]*grovev1alpha1.ClusterTopology{}
+	var findings []manifests.Finding
+	for _, document := range documents {
+		if kindOf(document) != "ClusterTopology" {
+			continue
+		}
+		clusterTopology := &grovev1alpha1.ClusterTopology{}
+		wrong := offline.Admit(document, clusterTopology, offline.Admission[*grovev1alpha1.ClusterTopology]{
+			Validate: func(clusterTopology *grovev1alpha1.ClusterTopology) ([]string, field.ErrorList) {
+				return nil, admission.ValidateClusterTopology(clusterTopology)
+			},
+		})
+		findings = append(findings, wrong...)
+		if _, twice := topologies[document.Object.GetName()]; twice {
+			findings = append(findings, document.Finding("metadata.name", "the input has this ClusterTopology twice"))
+		}
+		topologies[document.Object.GetName()] = clusterTopology
+	}
+	if made := topology.Default(configuration.TopologyAwareScheduling); made != nil && len(made.Spec.Levels) > 0 {
+		topologies[made.Name] = made
+	}
+	return topologies, findings
+}
+
+// admit returns nil for a set that the webhooks would turn down.
+func admit(
+	document manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*grovev1alpha1.ClusterTopology,
+) (*grovev1alpha1.PodCliqueSet, []manifests.Finding) {
+	set := &grovev1alpha1.PodCliqueSet{}
+	findings := offline.Admit(document, set, offline.Admission[*grovev1alpha1.PodCliqueSet]{
+		Default: admission.SetDefaults,
+		Validate: func(set *grovev1alpha1.PodCliqueSet) ([]string, field.ErrorList) {
+			return admission.ValidateCreate(set, admission.Cluster{
+				TopologyAware: configuration.TopologyAwareScheduling.Enabled,
+				Lookup:        func(name string) *grovev1alpha1.ClusterTopology { return topologies[name] },
+			})
+		},
+	})
+	for _, finding := range findings {
+		if !finding.Warning {
+			return nil, findings
+		}
+	}
+	if set.Namespace == "" {
+		set.Namespace = metav1.NamespaceDefault
+	}
+	return set, findings
+}
+
+func expand(
+	set *grovev1alpha1.PodCliqueSet, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*grovev1alpha1.ClusterTopology,
+) []runtime.Object {
+	objects := []runtime.Object{children.ServiceAccount(set), children.Role(set), children.RoleBinding(set)}
+	resolved := topology.Resolve(set, func(name string) *grovev1alpha1.ClusterTopology { return topologies[name] })
+	for replica := range set.Spec.Replicas {
+		objects = append(objects, expandReplica(set, replica, configuration, resolved)...)
+	}
+	return objects
+}
+
+func expandReplica(
+	set *grovev1alpha1.PodCliqueSet, replica int32, configuration *groveconfigv1alpha1.OperatorConfiguration, resolved topology.Resolution,
+) []runtime.Object {
+	objects := []runtime.Object{children.HeadlessService(set, replica)}
+	for _, autoscaler := range children.Autoscalers(set, replica) {
+		objects = append(objects, autoscaler)
+	}
+	members := layout.Standalone(set, replica)
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		objects = append(objects, children.ScalingGroup(set, replica, &groups[i]))
+		for copy := range layout.GroupReplicas(&groups[i]) {
+			members = append(members, layout.Copy(set, replica, &groups[i], copy)...)
+		}
+	}
+	var madePods []runtime.Object
+	podNames := map[string][]string{}
+	for _, member := range members {
+		podClique := children.PodClique(set, member, nil)
+		objects = append(objects, podClique)
+		for _, pod := range podsOf(set, member, podClique, configuration) {
+			madePods = append(madePods, pod)
+			podNames[member.Name] = append(podNames[member.Name], pod.Name)
+		}
+	}
+	for _, gang := range gangs.Desired(set, replica, resolved, firstReconcile(podNames)) {
+		objects = append(objects, gang)
+	}
+	return append(objects, madePods...)
+}
+
+// podsOf returns the pods as they are once their gang is complete and, of a scaled gang, its base gang scheduled.
+func podsOf(
+	set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique,
+	configuration *groveconfigv1alpha1.OperatorConfiguration,
+) []*corev1.Pod {
+	maker := pods.Maker{Set: set, Member: member, PodClique: podClique, DefaultScheduler: *configuration.DefaultSchedulerName}
+	var made []*corev1.Pod
+	for index := range podClique.Spec.Replicas {
+		pod := maker.Make(names.Hostname(podClique.Name, index), index)
+		pod.GenerateName = ""
+		pods.Ungate(pod)
+		made = append(made, pod)
+	}
+	return made
+}
+
+// firstReconcile is an empty cluster, but for the pods: a gang lists them as soon as they exist.
+func firstReconcile(podNames map[string][]string) gangs.Live {
+	return gangs.Live{
+		Copies:   func(string) (int32, bool) { return 0, false },
+		Replicas: func(string) (int32, bool) { return 0, false },
+		Pods:     func(podClique string) []string { return podNames[podClique] },
+	}
+}
+
+// Fail returns err as a finding about the configuration.
+func Fail(path string, err error) manifests.Finding {
+	return manifests.Finding{Source: path, Kind: "OperatorConfiguration", Reason: fmt.Sprint(err)}
+}

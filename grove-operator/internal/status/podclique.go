@@ -1,0 +1,93 @@
+// Package status computes what PodCliques, PodCliqueScalingGroups and PodCliqueSets tell about themselves.
+package status
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/pods"
+)
+
+// Minimum is how many pods a PodClique needs at the moment. One that was scaled below its minAvailable needs all it has.
+func Minimum(podClique *grovev1alpha1.PodClique) int32 {
+	return min(layout.MinAvailable(&podClique.Spec), podClique.Spec.Replicas)
+}
+
+// OfPodClique is the status of a PodClique with these pods.
+func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod) grovev1alpha1.PodCliqueStatus {
+	status := *podClique.Status.DeepCopy()
+	status.ObservedGeneration = podClique.Generation
+	selector := grovev1alpha1.LabelPodClique + "=" + podClique.Name
+	status.HPAPodSelector = &selector
+	count(&status, existing, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+	if minimum := Minimum(podClique); minimum > 0 && status.ReadyReplicas >= minimum {
+		status.ReachedMinAvailable = true
+	}
+	if status.UpdatedReplicas == podClique.Spec.Replicas && status.Replicas == podClique.Spec.Replicas {
+		template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash], podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
+		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &template, &generation
+	}
+	meta.SetStatusCondition(&status.Conditions, podCliqueScheduled(podClique, status))
+	meta.SetStatusCondition(&status.Conditions, podCliqueBreached(podClique, status))
+	return status
+}
+
+func count(status *grovev1alpha1.PodCliqueStatus, existing []*corev1.Pod, templateHash string) {
+	status.Replicas, status.ReadyReplicas, status.UpdatedReplicas = 0, 0, 0
+	status.ScheduleGatedReplicas, status.ScheduledReplicas = 0, 0
+	for _, pod := range existing {
+		if !pods.Active(pod) {
+			continue
+		}
+		status.Replicas++
+		addIf(&status.ReadyReplicas, pods.Ready(pod))
+		addIf(&status.UpdatedReplicas, pod.Labels[grovev1alpha1.LabelPodTemplateHash] == templateHash)
+		addIf(&status.ScheduleGatedReplicas, len(pod.Spec.SchedulingGates) > 0)
+		addIf(&status.ScheduledReplicas, pods.Scheduled(pod))
+	}
+}
+
+func addIf(counter *int32, condition bool) {
+	if condition {
+		*counter++
+	}
+}
+
+func podCliqueScheduled(podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus) metav1.Condition {
+	minimum := Minimum(podClique)
+	condition := metav1.Condition{
+		Type: grovev1alpha1.ConditionPodCliqueScheduled, ObservedGeneration: podClique.Generation,
+		Status: metav1.ConditionTrue, Reason: grovev1alpha1.ReasonSufficientScheduledPods,
+		Message: fmt.Sprintf("%d pods are scheduled, %d are needed", status.ScheduledReplicas, minimum),
+	}
+	if status.ScheduledReplicas < minimum {
+		condition.Status, condition.Reason = metav1.ConditionFalse, grovev1alpha1.ReasonInsufficientScheduledPods
+	}
+	return condition
+}
+
+func podCliqueBreached(podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus) metav1.Condition {
+	minimum := Minimum(podClique)
+	condition := metav1.Condition{
+		Type: grovev1alpha1.ConditionMinAvailableBreached, ObservedGeneration: podClique.Generation,
+		Status:  metav1.ConditionFalse,
+		Message: fmt.Sprintf("%d pods are ready and %d scheduled, %d are needed", status.ReadyReplicas, status.ScheduledReplicas, minimum),
+	}
+	switch {
+	case status.ReadyReplicas >= minimum:
+		condition.Reason = grovev1alpha1.ReasonSufficientReadyPods
+	case !status.ReachedMinAvailable:
+		condition.Reason = grovev1alpha1.ReasonNeverAvailable
+	case status.ScheduledReplicas < minimum:
+		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonScheduledReplicasBelowMinAvailable
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonInsufficientReadyPods
+	}
+	return condition
+}

@@ -1,0 +1,110 @@
+package status
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+)
+
+// GroupMinimum is how many copies a PodCliqueScalingGroup needs at the moment. One that was scaled below its minAvailable
+// needs all it has.
+func GroupMinimum(group *grovev1alpha1.PodCliqueScalingGroup) int32 {
+	minAvailable := int32(1)
+	if group.Spec.MinAvailable != nil {
+		minAvailable = *group.Spec.MinAvailable
+	}
+	return min(minAvailable, group.Spec.Replicas)
+}
+
+// OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques.
+func OfScalingGroup(
+	group *grovev1alpha1.PodCliqueScalingGroup, existing []*grovev1alpha1.PodClique,
+) grovev1alpha1.PodCliqueScalingGroupStatus {
+	status := *group.Status.DeepCopy()
+	status.ObservedGeneration = group.Generation
+	selector := grovev1alpha1.LabelPodCliqueScalingGroup + "=" + group.Name
+	status.Selector = &selector
+	status.Replicas, status.ScheduledReplicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0, 0
+	generationHash := group.Annotations[grovev1alpha1.AnnotationGenerationHash]
+	for copy, podCliques := range byCopy(existing) {
+		if copy >= group.Spec.Replicas || len(podCliques) < len(group.Spec.CliqueNames) {
+			continue
+		}
+		status.Replicas++
+		addIf(&status.ScheduledReplicas, every(podCliques, Scheduled))
+		addIf(&status.AvailableReplicas, every(podCliques, Available))
+		addIf(&status.UpdatedReplicas, every(podCliques, func(podClique *grovev1alpha1.PodClique) bool {
+			return Updated(podClique, generationHash)
+		}))
+	}
+	if minimum := GroupMinimum(group); minimum > 0 && status.AvailableReplicas >= minimum {
+		status.ReachedMinAvailable = true
+	}
+	if status.UpdatedReplicas == group.Spec.Replicas {
+		status.CurrentPodCliqueSetGenerationHash = &generationHash
+	}
+	meta.SetStatusCondition(&status.Conditions, groupBreached(group, status))
+	return status
+}
+
+func byCopy(existing []*grovev1alpha1.PodClique) map[int32][]*grovev1alpha1.PodClique {
+	copies := map[int32][]*grovev1alpha1.PodClique{}
+	for _, podClique := range existing {
+		if copy, ok := layout.CopyOf(podClique); ok && podClique.DeletionTimestamp == nil {
+			copies[copy] = append(copies[copy], podClique)
+		}
+	}
+	return copies
+}
+
+func every(podCliques []*grovev1alpha1.PodClique, is func(*grovev1alpha1.PodClique) bool) bool {
+	for _, podClique := range podCliques {
+		if !is(podClique) {
+			return false
+		}
+	}
+	return true
+}
+
+// Scheduled tells whether a PodClique has its minimum of pods on nodes.
+func Scheduled(podClique *grovev1alpha1.PodClique) bool {
+	return podClique.Status.ObservedGeneration == podClique.Generation && podClique.Status.ScheduledReplicas >= Minimum(podClique)
+}
+
+// Available tells whether a PodClique has its minimum of ready pods.
+func Available(podClique *grovev1alpha1.PodClique) bool {
+	return podClique.Status.ObservedGeneration == podClique.Generation && podClique.Status.ReadyReplicas >= Minimum(podClique)
+}
+
+// Updated tells whether a PodClique was made from the set's template with that hash and so were all of its pods.
+func Updated(podClique *grovev1alpha1.PodClique, generationHash string) bool {
+	return podClique.Status.ObservedGeneration == podClique.Generation &&
+		podClique.Annotations[grovev1alpha1.AnnotationGenerationHash] == generationHash &&
+		podClique.Status.UpdatedReplicas == podClique.Spec.Replicas && podClique.Status.Replicas == podClique.Spec.Replicas
+}
+
+func groupBreached(group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus) metav1.Condition {
+	minimum := GroupMinimum(group)
+	condition := metav1.Condition{
+		Type: grovev1alpha1.ConditionMinAvailableBreached, ObservedGeneration: group.Generation,
+		Status:  metav1.ConditionFalse,
+		Message: fmt.Sprintf("%d copies are available and %d scheduled, %d are needed", status.AvailableReplicas, status.ScheduledReplicas, minimum),
+	}
+	switch {
+	case status.AvailableReplicas >= minimum:
+		condition.Reason = grovev1alpha1.ReasonSufficientAvailablePodCliqueScalingGroupReplicas
+	case !status.ReachedMinAvailable:
+		condition.Reason = grovev1alpha1.ReasonNeverAvailable
+	case status.ScheduledReplicas < minimum:
+		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonScheduledReplicasBelowMinAvailable
+	default:
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = grovev1alpha1.ReasonInsufficientAvailablePodCliqueScalingGroupReplicas
+	}
+	return condition
+}

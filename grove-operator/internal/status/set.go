@@ -1,0 +1,196 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/templatehash"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// Observed is what exists of a set.
+type Observed struct {
+	// PodCliques are the standalone ones, ScalingGroups the PodCliqueScalingGroups, both by name.
+	PodCliques    map[string]*grovev1alpha1.PodClique
+	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
+	// Gangs are the PodGangs, in any order.
+	Gangs []*schedulerv1alpha1.PodGang
+	// Topology is what the set's constraints refer to.
+	Topology topology.Resolution
+}
+
+// OfSet is the status of a set. Outcome is the error of the pass that has just been made.
+func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) grovev1alpha1.PodCliqueSetStatus {
+	status := *set.Status.DeepCopy()
+	status.ObservedGeneration = set.Generation
+	hash := templatehash.OfSet(set)
+	status.CurrentGenerationHash = &hash
+	selector := fmt.Sprintf("%s=%s,%s=%s", grovev1alpha1.LabelManagedBy, grovev1alpha1.LabelManagedByValue, grovev1alpha1.LabelPartOf, set.Name)
+	status.HPAPodSelector = &selector
+	status.ClusterTopologyName = observed.Topology.Name
+	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0
+	var missing []string
+	for replica := range set.Spec.Replicas {
+		judged := judge(set, replica, observed, hash)
+		missing = append(missing, judged.missing...)
+		addIf(&status.Replicas, len(judged.missing) == 0)
+		addIf(&status.AvailableReplicas, judged.available)
+		addIf(&status.UpdatedReplicas, judged.updated)
+	}
+	status.PodGangStatuses = gangStatuses(observed.Gangs)
+	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
+	meta.SetStatusCondition(&status.Conditions, setReady(set, status, missing, outcome))
+	return status
+}
+
+// replicaJudgement is how one replica of a set is doing.
+type replicaJudgement struct {
+	missing            []string
+	available, updated bool
+}
+
+func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, hash string) replicaJudgement {
+	judged := replicaJudgement{available: true, updated: true}
+	for _, member := range layout.Standalone(set, replica) {
+		podClique := observed.PodCliques[member.Name]
+		if podClique == nil || podClique.DeletionTimestamp != nil {
+			judged.missing = append(judged.missing, "PodClique "+member.Name)
+			continue
+		}
+		judged.available = judged.available && Available(podClique)
+		judged.updated = judged.updated && Updated(podClique, hash)
+	}
+	for i := range set.Spec.Template.PodCliqueScalingGroups {
+		name := names.ScalingGroup(set.Name, replica, set.Spec.Template.PodCliqueScalingGroups[i].Name)
+		group := observed.ScalingGroups[name]
+		if group == nil || group.DeletionTimestamp != nil {
+			judged.missing = append(judged.missing, "PodCliqueScalingGroup "+name)
+			continue
+		}
+		judged.available = judged.available && groupAvailable(group)
+		judged.updated = judged.updated && groupUpdated(group, hash)
+	}
+	judged.available = judged.available && len(judged.missing) == 0
+	judged.updated = judged.updated && len(judged.missing) == 0
+	return judged
+}
+
+func groupAvailable(group *grovev1alpha1.PodCliqueScalingGroup) bool {
+	return group.Status.ObservedGeneration == group.Generation && group.Status.AvailableReplicas >= GroupMinimum(group)
+}
+
+func groupUpdated(group *grovev1alpha1.PodCliqueScalingGroup, hash string) bool {
+	return group.Status.ObservedGeneration == group.Generation &&
+		group.Annotations[grovev1alpha1.AnnotationGenerationHash] == hash &&
+		group.Status.UpdatedReplicas == group.Spec.Replicas && group.Status.Replicas == group.Spec.Replicas
+}
+
+func gangStatuses(gangs []*schedulerv1alpha1.PodGang) []grovev1alpha1.PodGangStatus {
+	var statuses []grovev1alpha1.PodGangStatus
+	for _, gang := range byName(gangs) {
+		statuses = append(statuses, grovev1alpha1.PodGangStatus{
+			Name:       gang.Name,
+			Phase:      phaseOf(gang),
+			Conditions: slices.Clone(gang.Status.Conditions),
+		})
+	}
+	return statuses
+}
+
+func byName(gangs []*schedulerv1alpha1.PodGang) []*schedulerv1alpha1.PodGang {
+	return slices.SortedFunc(slices.Values(gangs), func(a, b *schedulerv1alpha1.PodGang) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+func phaseOf(gang *schedulerv1alpha1.PodGang) grovev1alpha1.PodGangPhase {
+	if gang.Status.Phase == "" {
+		return grovev1alpha1.PodGangPending
+	}
+	return grovev1alpha1.PodGangPhase(gang.Status.Phase)
+}
+
+func setReady(
+	set *grovev1alpha1.PodCliqueSet, status grovev1alpha1.PodCliqueSetStatus, missing []string, outcome error,
+) metav1.Condition {
+	condition := metav1.Condition{
+		Type: grovev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: set.Generation,
+	}
+	waiting := withPhase(status.PodGangStatuses, grovev1alpha1.PodGangPending)
+	starting := withPhase(status.PodGangStatuses, grovev1alpha1.PodGangStarting)
+	available := fmt.Sprintf("%d of %d replicas are available", status.AvailableReplicas, set.Spec.Replicas)
+	switch {
+	case outcome != nil:
+		condition.Reason = grovev1alpha1.ReasonReconcileFailed
+		condition.Message = flatten(outcome)[0].Error()
+	case len(missing) > 0:
+		condition.Reason = grovev1alpha1.ReasonReplicasMissing
+		condition.Message = available + "; not created yet: " + firstAndMore(missing)
+	case len(waiting) > 0:
+		condition.Reason = grovev1alpha1.ReasonGangsWaiting
+		condition.Message = available + "; " + whyWaiting(waiting)
+	case status.AvailableReplicas < set.Spec.Replicas || len(starting) > 0:
+		condition.Reason = grovev1alpha1.ReasonPodsNotReady
+		condition.Message = available + "; " + whyStarting(starting)
+	default:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasAvailable, available
+	}
+	return condition
+}
+
+func withPhase(statuses []grovev1alpha1.PodGangStatus, phase grovev1alpha1.PodGangPhase) []grovev1alpha1.PodGangStatus {
+	return slices.DeleteFunc(slices.Clone(statuses), func(status grovev1alpha1.PodGangStatus) bool { return status.Phase != phase })
+}
+
+// whyWaiting repeats what the scheduler says about the first waiting gang that it has judged, else what the gang lacks
+// before the scheduler can.
+func whyWaiting(waiting []grovev1alpha1.PodGangStatus) string {
+	for _, gang := range waiting {
+		scheduled := meta.FindStatusCondition(gang.Conditions, schedulerv1alpha1.ConditionScheduled)
+		if scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Message != "" {
+			return waitingWords(gang.Name, scheduled.Message, len(waiting)-1)
+		}
+	}
+	first := waiting[0]
+	initialized := meta.FindStatusCondition(first.Conditions, schedulerv1alpha1.ConditionInitialized)
+	if initialized != nil && initialized.Status == metav1.ConditionFalse {
+		return waitingWords(first.Name, "its pods are being created: "+initialized.Message, len(waiting)-1)
+	}
+	return waitingWords(first.Name, "it has not been scheduled yet", len(waiting)-1)
+}
+
+func waitingWords(gang, why string, others int) string {
+	words := fmt.Sprintf("PodGang %s waits: %s", gang, why)
+	if others > 0 {
+		words += fmt.Sprintf(" (and %d more wait)", others)
+	}
+	return words
+}
+
+func whyStarting(starting []grovev1alpha1.PodGangStatus) string {
+	if len(starting) == 0 {
+		return "the status of some PodCliques is not up to date yet"
+	}
+	first := starting[0]
+	why := "its pods are not ready yet"
+	if ready := meta.FindStatusCondition(first.Conditions, schedulerv1alpha1.ConditionReady); ready != nil {
+		why = ready.Message
+	}
+	return fmt.Sprintf("PodGang %s starts: %s", first.Name, why)
+}
+
+func firstAndMore(all []string) string {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
+}

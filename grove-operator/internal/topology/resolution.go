@@ -1,0 +1,168 @@
+// Package topology decides which ClusterTopology serves a PodCliqueSet, translates the domains of its constraints to
+// node label keys, and derives the scheduler's Topology from a ClusterTopology.
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/domains"
+)
+
+// Lookup returns the ClusterTopology of a name; nil if there is none.
+type Lookup func(name string) *grovev1alpha1.ClusterTopology
+
+// Resolution is the answer to: which topology do the constraints of a set refer to, and is every domain there?
+type Resolution struct {
+	// Name is the ClusterTopology that the constraints refer to; empty for a set without constraints.
+	Name string
+	// Found tells whether a ClusterTopology of that name exists.
+	Found bool
+	// Missing are the domains in use that are not levels of it, broadest first.
+	Missing []grovev1alpha1.TopologyDomain
+
+	keys map[grovev1alpha1.TopologyDomain]string
+}
+
+// NameFor returns the ClusterTopology that the constraints of a set refer to: clusterTopologyName, else the topologyName
+// of a constraint, else the default. A set without constraints refers to none, unless it names one.
+func NameFor(set *grovev1alpha1.PodCliqueSet) string {
+	template := &set.Spec.Template
+	if template.ClusterTopologyName != "" {
+		return template.ClusterTopologyName
+	}
+	constraints := Constraints(set)
+	for _, constraint := range constraints {
+		if constraint.TopologyName != "" {
+			return constraint.TopologyName
+		}
+	}
+	if len(constraints) == 0 {
+		return ""
+	}
+	return grovev1alpha1.DefaultClusterTopologyName
+}
+
+// Constraints returns the constraints of a set in the order set, cliques, scaling groups.
+func Constraints(set *grovev1alpha1.PodCliqueSet) []*grovev1alpha1.TopologyConstraint {
+	template := &set.Spec.Template
+	var constraints []*grovev1alpha1.TopologyConstraint
+	add := func(constraint *grovev1alpha1.TopologyConstraint) {
+		if constraint != nil {
+			constraints = append(constraints, constraint)
+		}
+	}
+	add(template.TopologyConstraint)
+	for i := range template.Cliques {
+		add(template.Cliques[i].TopologyConstraint)
+	}
+	for i := range template.PodCliqueScalingGroups {
+		add(template.PodCliqueScalingGroups[i].TopologyConstraint)
+	}
+	return constraints
+}
+
+// DomainsOf returns the domains that a constraint names, required before preferred.
+func DomainsOf(constraint *grovev1alpha1.TopologyConstraint) []grovev1alpha1.TopologyDomain {
+	var named []grovev1alpha1.TopologyDomain
+	for _, domain := range []grovev1alpha1.TopologyDomain{constraint.RequiredDomain(), constraint.PreferredDomain()} {
+		if domain != "" && !slices.Contains(named, domain) {
+			named = append(named, domain)
+		}
+	}
+	return named
+}
+
+// Resolve finds the topology of a set and compares its levels with the domains that the set's constraints name.
+func Resolve(set *grovev1alpha1.PodCliqueSet, lookup Lookup) Resolution {
+	resolution := Resolution{Name: NameFor(set), keys: map[grovev1alpha1.TopologyDomain]string{}}
+	if resolution.Name == "" {
+		return resolution
+	}
+	clusterTopology := lookup(resolution.Name)
+	if clusterTopology == nil {
+		return resolution
+	}
+	resolution.Found = true
+	for _, level := range clusterTopology.Spec.Levels {
+		resolution.keys[level.Domain] = level.Key
+	}
+	for _, constraint := range Constraints(set) {
+		for _, domain := range DomainsOf(constraint) {
+			if _, ok := resolution.keys[domain]; !ok && !slices.Contains(resolution.Missing, domain) {
+				resolution.Missing = append(resolution.Missing, domain)
+			}
+		}
+	}
+	slices.SortFunc(resolution.Missing, func(a, b grovev1alpha1.TopologyDomain) int {
+		return domains.Compare(string(a), string(b))
+	})
+	return resolution
+}
+
+// Has tells whether a domain is a level of the resolved topology.
+func (r Resolution) Has(domain grovev1alpha1.TopologyDomain) bool {
+	_, ok := r.keys[domain]
+	return ok
+}
+
+// Translate turns a constraint in terms of domains into one in terms of node label keys. What the topology has no level
+// for is left out; nil if nothing is left.
+func (r Resolution) Translate(constraint *grovev1alpha1.TopologyConstraint) *schedulerv1alpha1.TopologyConstraint {
+	pack := &schedulerv1alpha1.TopologyPackConstraint{
+		Required:  r.keyOf(constraint.RequiredDomain()),
+		Preferred: r.keyOf(constraint.PreferredDomain()),
+	}
+	if pack.Required == nil && pack.Preferred == nil {
+		return nil
+	}
+	return &schedulerv1alpha1.TopologyConstraint{PackConstraint: pack}
+}
+
+func (r Resolution) keyOf(domain grovev1alpha1.TopologyDomain) *string {
+	key, ok := r.keys[domain]
+	if !ok {
+		return nil
+	}
+	return &key
+}
+
+// Condition is the condition TopologyLevelsUnavailable of a set with this resolution.
+func (r Resolution) Condition(generation int64) metav1.Condition {
+	condition := metav1.Condition{
+		Type:               grovev1alpha1.ConditionTopologyLevelsUnavailable,
+		ObservedGeneration: generation,
+	}
+	switch {
+	case r.Name == "":
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable
+		condition.Message = "no topology constraint is in use"
+	case !r.Found:
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason = grovev1alpha1.ReasonClusterTopologyNotFound
+		condition.Message = fmt.Sprintf("ClusterTopology %q does not exist, so that the topology constraints are not enforced; create it", r.Name)
+	case len(r.Missing) > 0:
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = grovev1alpha1.ReasonClusterTopologyLevelsUnavailable
+		condition.Message = fmt.Sprintf("ClusterTopology %q has no level %s, so that constraints on it are not enforced", r.Name, joined(r.Missing))
+	default:
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable
+		condition.Message = fmt.Sprintf("every domain in use is a level of ClusterTopology %q", r.Name)
+	}
+	return condition
+}
+
+func joined(names []grovev1alpha1.TopologyDomain) string {
+	words := make([]string, 0, len(names))
+	for _, name := range names {
+		words = append(words, string(name))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,99 @@
+// Package webhook serves the admission of PodCliqueSets and ClusterTopologies. The rules are those of package admission;
+// here they meet the cluster.
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/lookup"
+)
+
+// Paths at which the webhooks are served.
+const (
+	// DefaultPodCliqueSetPath sets defaults.
+	DefaultPodCliqueSetPath = "/mutate-grove-io-v1alpha1-podcliqueset"
+	// ValidatePodCliqueSetPath validates.
+	ValidatePodCliqueSetPath = "/validate-grove-io-v1alpha1-podcliqueset"
+	// ValidateClusterTopologyPath validates.
+	ValidateClusterTopologyPath = "/validate-grove-io-v1alpha1-clustertopology"
+)
+
+// Add registers all webhooks.
+func Add(mgr manager.Manager, topologyAware bool) error {
+	sets := &podCliqueSets{reader: mgr.GetClient(), topologyAware: topologyAware}
+	err := ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.PodCliqueSet{}).
+		WithDefaulter(sets).WithDefaulterCustomPath(DefaultPodCliqueSetPath).
+		WithValidator(sets).WithValidatorCustomPath(ValidatePodCliqueSetPath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("adding webhooks of PodCliqueSets: %w", err)
+	}
+	err = ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.ClusterTopology{}).
+		WithValidator(&clusterTopologies{reader: mgr.GetClient()}).WithValidatorCustomPath(ValidateClusterTopologyPath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("adding webhook of ClusterTopologies: %w", err)
+	}
+	return nil
+}
+
+type podCliqueSets struct {
+	reader        client.Reader
+	topologyAware bool
+}
+
+// Default fills in what the schema cannot.
+func (*podCliqueSets) Default(_ context.Context, set *grovev1alpha1.PodCliqueSet) error {
+	admission.SetDefaults(set)
+	return nil
+}
+
+// ValidateCreate judges a new set.
+func (w *podCliqueSets) ValidateCreate(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
+	topologies := lookup.TopologiesIn(ctx, w.reader)
+	warnings, errs := admission.ValidateCreate(set, w.cluster(topologies))
+	return warnings, verdict(set, "PodCliqueSet", errs, topologies.Err())
+}
+
+// ValidateUpdate judges a changed set.
+func (w *podCliqueSets) ValidateUpdate(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
+	scheduled, err := lookup.ScheduledPods(ctx, w.reader, set)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	topologies := lookup.TopologiesIn(ctx, w.reader)
+	warnings, errs := admission.ValidateUpdate(old, set, w.cluster(topologies), scheduled)
+	return warnings, verdict(set, "PodCliqueSet", errs, topologies.Err())
+}
+
+// ValidateDelete lets every set go.
+func (*podCliqueSets) ValidateDelete(context.Context, *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
+	return nil, nil
+}
+
+func (w *podCliqueSets) cluster(topologies *lookup.Topologies) admission.Cluster {
+	return admission.Cluster{TopologyAware: w.topologyAware, Lookup: topologies.Find}
+}
+
+// verdict is the answer to a request. What could not be judged is not admitted.
+func verdict(object client.Object, kind string, errs field.ErrorList, failure error) error {
+	switch {
+	case failure != nil:
+		return apierrors.NewInternalError(failure)
+	case len(errs) > 0:
+		return apierrors.NewInvalid(schema.GroupKind{Group: grovev1alpha1.GroupName, Kind: kind}, object.GetName(), errs)
+	}
+	return nil
+}
