@@ -3,16 +3,9 @@ package main
 import (
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
 	"github.com/spf13/cobra"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
-	kai "packtree.dev/shared/api/kai/v1alpha1"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/render"
 	"packtree.dev/shared/version"
@@ -53,7 +46,7 @@ them to their group. Everything else passes through unchanged.`,
 func program() managerstart.Program {
 	return managerstart.Program{
 		Name:              name,
-		Scheme:            scheme(),
+		Scheme:            controller.Scheme(),
 		Cache:             controller.CacheOptions(),
 		CertifiedWebhooks: []rotator.WebhookInfo{{Name: webhookConfiguration, Type: rotator.Validating}},
 		AddControllers:    controller.Add,
@@ -62,15 +55,4 @@ func program() managerstart.Program {
 			return nil
 		},
 	}
-}
-
-func scheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
-		kai.AddToScheme, scheduling.AddToScheme, grovescheduler.AddToScheme,
-	} {
-		utilruntime.Must(add(scheme))
-	}
-	return scheme
 }

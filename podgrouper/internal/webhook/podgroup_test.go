@@ -1,0 +1,116 @@
+package webhook_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func number(n int32) *int32 { return &n }
+
+func leaf(name, parent string) scheduling.SubGroup {
+	return scheduling.SubGroup{Name: name, Parent: &parent, MinMember: number(1)}
+}
+
+func withLevels(sub scheduling.SubGroup, topology, required, preferred string) scheduling.SubGroup {
+	sub.TopologyConstraint = &scheduling.TopologyConstraint{
+		Topology: topology, RequiredTopologyLevel: required, PreferredTopologyLevel: preferred,
+	}
+	return sub
+}
+
+func podGroupOf(spec scheduling.PodGroupSpec) *scheduling.PodGroup {
+	return &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{GenerateName: "gang-", Namespace: "default"}, Spec: spec}
+}
+
+func subGroups(groups ...scheduling.SubGroup) scheduling.PodGroupSpec {
+	return scheduling.PodGroupSpec{SubGroups: groups}
+}
+
+var _ = Describe("PodGroup admission", Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "network"}}
+		for _, level := range []string{"zone", "block", "rack"} {
+			topology.Spec.Levels = append(topology.Spec.Levels, kai.TopologyLevel{NodeLabel: level})
+		}
+		Expect(api.Create(ctx, topology)).To(Succeed())
+		Eventually(func() ([]string, error) {
+			warnings.messages = nil
+			err := api.Create(ctx, podGroupOf(subGroups(withLevels(leaf("a", ""), "network", "rack", ""))))
+			return warnings.messages, err
+		}).Should(BeEmpty())
+	})
+	BeforeEach(func() { warnings.messages = nil })
+
+	DescribeTable("turns down",
+		func(ctx SpecContext, spec scheduling.PodGroupSpec, reason string) {
+			err := api.Create(ctx, podGroupOf(spec))
+			Expect(err).To(MatchError(apierrors.IsInvalid, "IsInvalid"))
+			Expect(err).To(MatchError(ContainSubstring(reason)))
+		},
+		Entry("a name twice", subGroups(leaf("a", ""), leaf("a", "")), `spec.subGroups[1]: Duplicate value`),
+		Entry("an unknown parent", subGroups(leaf("a", "nobody")), `spec.subGroups[0].parent: Invalid value: "nobody"`),
+		Entry("a cycle", subGroups(scheduling.SubGroup{Name: "a", Parent: new("b")}, scheduling.SubGroup{Name: "b", Parent: new("a")}),
+			`parents make a cycle: a → b → a`),
+		Entry("both minima", subGroups(scheduling.SubGroup{Name: "a", MinMember: number(1), MinSubGroup: number(1)}),
+			`minMember and minSubGroup exclude each other`),
+		Entry("both minima at the root", scheduling.PodGroupSpec{
+			MinMember: number(1), MinSubGroup: number(1), SubGroups: []scheduling.SubGroup{leaf("a", "")},
+		}, `minMember and minSubGroup exclude each other`),
+		Entry("minSubGroup on a leaf", subGroups(scheduling.SubGroup{Name: "a", MinSubGroup: number(1)}), `spec.subGroups[0].minSubGroup`),
+		Entry("a leaf without a minimum", subGroups(scheduling.SubGroup{Name: "a"}), `spec.subGroups[0].minMember: Required value`),
+		Entry("a PodGroup without a minimum", scheduling.PodGroupSpec{}, `spec.minMember: Required value`),
+		Entry("minMember on a parent", subGroups(leaf("p", ""), leaf("a", "p")), `spec.subGroups[0].minMember: Invalid value: 1`),
+		Entry("a negative minimum", scheduling.PodGroupSpec{MinMember: number(-1)}, `spec.minMember`),
+	)
+
+	DescribeTable("takes, with a warning,",
+		func(ctx SpecContext, spec scheduling.PodGroupSpec, warning string) {
+			Expect(api.Create(ctx, podGroupOf(spec))).To(Succeed())
+			Expect(warnings.messages).To(ConsistOf(ContainSubstring(warning)))
+		},
+		Entry("more children needed than there are", scheduling.PodGroupSpec{MinSubGroup: number(2), SubGroups: []scheduling.SubGroup{leaf("a", "")}},
+			`spec.minSubGroup: Invalid value: 2`),
+		Entry("an unknown Topology", subGroups(withLevels(leaf("a", ""), "nowhere", "rack", "")), `no Topology has this name`),
+		Entry("an unknown level", subGroups(withLevels(leaf("a", ""), "network", "rock", "")), `its levels are: zone, block, rack`),
+		Entry("a level without a topology", subGroups(withLevels(leaf("a", ""), "", "rack", "")), `spec.subGroups[0].topologyConstraint.topology: Required value`),
+		Entry("a child broader than its parent", subGroups(
+			withLevels(scheduling.SubGroup{Name: "p"}, "network", "rack", ""), withLevels(leaf("a", "p"), "network", "zone", "")),
+			`is broader than "rack" of group "p" above it`),
+		Entry("preferred broader than required", subGroups(withLevels(leaf("a", ""), "network", "rack", "zone")),
+			`is broader than requiredTopologyLevel "rack"`),
+	)
+
+	It("takes minMember 0 on a parent", func(ctx SpecContext) {
+		parent := leaf("p", "")
+		parent.MinMember = number(0)
+		Expect(api.Create(ctx, podGroupOf(subGroups(parent, leaf("a", "p"))))).To(Succeed())
+		Expect(warnings.messages).To(BeEmpty())
+	})
+
+	It("judges a change of the spec, but lets minMember on a parent come about", func(ctx SpecContext) {
+		podGroup := podGroupOf(subGroups(leaf("a", "")))
+		Expect(api.Create(ctx, podGroup)).To(Succeed())
+		wrong := podGroup.DeepCopy()
+		wrong.Spec.SubGroups[0].Parent = new("nobody")
+		Expect(api.Update(ctx, wrong)).To(MatchError(ContainSubstring("no subGroup has this name")))
+		podGroup.Spec.SubGroups = append(podGroup.Spec.SubGroups, leaf("b", "a"))
+		Expect(api.Update(ctx, podGroup)).To(Succeed())
+		Expect(warnings.messages).To(ConsistOf(ContainSubstring("use minSubGroup")))
+	})
+
+	It("does not judge again a spec that stays as it is", func(ctx SpecContext) {
+		podGroup := podGroupOf(subGroups(withLevels(leaf("a", ""), "nowhere", "rack", "")))
+		Expect(api.Create(ctx, podGroup)).To(Succeed())
+		warnings.messages = nil
+		label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
+		Expect(api.Patch(ctx, podGroup, label)).To(Succeed())
+		Expect(warnings.messages).To(BeEmpty())
+	})
+})

@@ -1,0 +1,101 @@
+package webhook_test
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"packtree.dev/shared/apiservertest"
+
+	"packtree.dev/podgrouper/internal/controller"
+	"packtree.dev/podgrouper/internal/webhook"
+)
+
+func TestWebhook(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(10 * time.Second)
+	RunSpecs(t, "PodGroup webhook")
+}
+
+var (
+	api      client.Client
+	warnings = &collector{}
+)
+
+// collector keeps the warnings that the API server sends along.
+type collector struct{ messages []string }
+
+func (c *collector) HandleWarningHeader(_ int, _, message string) {
+	c.messages = append(c.messages, message)
+}
+
+var _ = BeforeSuite(func() {
+	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{ValidatingWebhooks: []*admissionv1.ValidatingWebhookConfiguration{configuration()}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(cluster.Stop)
+	quoting := rest.CopyConfig(cluster.Config)
+	quoting.WarningHandler = warnings
+	api, err = client.New(quoting, client.Options{Scheme: controller.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+
+	ctrl.SetLogger(GinkgoLogr)
+	serving := cluster.Environment.WebhookInstallOptions
+	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
+		Scheme:  controller.Scheme(),
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: crwebhook.NewServer(crwebhook.Options{
+			Host: serving.LocalServingHost, Port: serving.LocalServingPort, CertDir: serving.LocalServingCertDir,
+		}),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	webhook.Register(mgr)
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error)
+	go func() { stopped <- mgr.Start(ctx) }()
+	DeferCleanup(func() {
+		cancel()
+		Eventually(stopped).Should(Receive(BeNil()))
+	})
+	address := net.JoinHostPort(serving.LocalServingHost, strconv.Itoa(serving.LocalServingPort))
+	Eventually(func() error {
+		connection, err := net.DialTimeout("tcp", address, time.Second)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	}).Should(Succeed())
+})
+
+func configuration() *admissionv1.ValidatingWebhookConfiguration {
+	return &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "podgrouper"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "podgroups.scheduling.run.ai",
+			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
+				Namespace: "default", Name: "podgrouper", Path: new(webhook.PodGroupPath),
+			}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+				Rule: admissionv1.Rule{
+					APIGroups: []string{"scheduling.run.ai"}, APIVersions: []string{"v2alpha2"}, Resources: []string{"podgroups"},
+				},
+			}},
+			AdmissionReviewVersions: []string{"v1"},
+			SideEffects:             new(admissionv1.SideEffectClassNone),
+			FailurePolicy:           new(admissionv1.Fail),
+		}},
+	}
+}
