@@ -15,6 +15,7 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
 	"packtree.dev/podgrouper/internal/podgroups"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
 // podReconciler ties every pod that asks for our scheduler to the PodGroup of its workload.
@@ -40,8 +41,11 @@ func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request
 		return reconcile.Result{}, err
 	}
 	r.dependents.Remember(chain)
-	if !r.conclusive(pod, chain) || podgroups.Skipped(chain) {
+	if !r.conclusive(pod, chain) {
 		return reconcile.Result{}, nil
+	}
+	if podgroups.Skipped(chain) {
+		return reconcile.Result{}, r.leaveAlone(ctx, pod)
 	}
 	return reconcile.Result{}, r.group(ctx, pod, catalog.Choose(pod, chain))
 }
@@ -91,16 +95,33 @@ func (r *podReconciler) labelledPods(ctx context.Context, namespace, podGroup st
 	return pods, nil
 }
 
-// state writes the pod's membership on it. The uid keeps the patch from making a new pod in the place of one that was
-// deleted meanwhile.
+// leaveAlone tells the scheduler, which cannot see the owners of a pod, not to wait until it is grouped.
+func (r *podReconciler) leaveAlone(ctx context.Context, pod *corev1.Pod) error {
+	if pod.Annotations[kai.AnnotationLeftAlone] == "true" {
+		return nil
+	}
+	return r.apply(ctx, pod, map[string]string{kai.AnnotationLeftAlone: "true"}, nil)
+}
+
+// state writes the pod's membership on it.
 func (r *podReconciler) state(ctx context.Context, pod *corev1.Pod, membership podgroups.Membership) error {
+	if err := r.apply(ctx, pod, membership.Annotations(), membership.Labels()); err != nil {
+		return err
+	}
+	log.FromContext(ctx).V(1).Info("grouped pod", "PodGroup", membership.PodGroup, "subGroup", membership.SubGroup)
+	return nil
+}
+
+// apply writes what the pod grouper has to say on a pod. The uid keeps the patch from making a new pod in the place of one
+// that was deleted meanwhile.
+func (r *podReconciler) apply(ctx context.Context, pod *corev1.Pod, annotations, labels map[string]string) error {
 	patch := &unstructured.Unstructured{}
 	patch.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	patch.SetNamespace(pod.Namespace)
 	patch.SetName(pod.Name)
 	patch.SetUID(pod.UID)
-	patch.SetAnnotations(membership.Annotations())
-	patch.SetLabels(membership.Labels())
+	patch.SetAnnotations(annotations)
+	patch.SetLabels(labels)
 	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner(podgroups.FieldOwner), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
@@ -108,6 +129,5 @@ func (r *podReconciler) state(ctx context.Context, pod *corev1.Pod, membership p
 	if err != nil {
 		return fmt.Errorf("annotating pod: %w", err)
 	}
-	log.FromContext(ctx).V(1).Info("grouped pod", "PodGroup", membership.PodGroup, "subGroup", membership.SubGroup)
 	return nil
 }

@@ -177,6 +177,9 @@ var _ = Describe("A pod", func() {
 		job := create(ctx, newJob("train", map[string]string{kai.AnnotationSkipPodGrouper: "true"}))
 		create(ctx, newPod("train-0", job))
 		Consistently(podGroups(ctx), "300ms").Should(BeEmpty())
+		pod := &corev1.Pod{}
+		Expect(api.Get(ctx, named("train-0"), pod)).To(Succeed())
+		Expect(pod.Annotations).To(HaveKeyWithValue(kai.AnnotationLeftAlone, "true"), "the scheduler waits for the pod to be grouped")
 		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/skip-podgrouper":null}}}`)
 		Eventually(podGroupNameOf(ctx, "train-0")).Should(Equal(podGroupOfJob(job)))
 	})

@@ -1,0 +1,73 @@
+package job_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+
+	"packtree.dev/podgrouper/internal/groupers/job"
+	"packtree.dev/podgrouper/internal/grouping"
+)
+
+func TestMinMember(t *testing.T) {
+	four := map[string]any{"spec": map[string]any{"parallelism": int64(4)}}
+	cases := map[string]struct {
+		annotation string
+		content    map[string]any
+		want       int32
+		problem    string
+	}{
+		"one pod without the annotation":       {want: 1, content: four},
+		"as the annotation says":               {annotation: "3", want: 3, content: four},
+		"all of them":                          {annotation: "4", want: 4, content: four},
+		"no number":                            {annotation: "all", want: 1, problem: `Invalid value: "all": must be a whole number above 0; 1 is used instead`},
+		"a fraction":                           {annotation: "1.5", want: 1, problem: `Invalid value: "1.5": must be a whole number above 0; 1 is used instead`},
+		"zero":                                 {annotation: "0", want: 1, problem: `Invalid value: "0": must be a whole number above 0; 1 is used instead`},
+		"negative":                             {annotation: "-2", want: 1, problem: `Invalid value: "-2": must be a whole number above 0; 1 is used instead`},
+		"more than a number holds":             {annotation: "99999999999", want: 1, problem: `Invalid value: "99999999999": must be a whole number above 0; 1 is used instead`},
+		"more than run at a time":              {annotation: "5", content: four, want: 5, problem: `Invalid value: "5": the Job runs at most 4 pods at a time, so that it will never start`},
+		"a Job of which only metadata is read": {annotation: "5", want: 5},
+		"a Job without parallelism runs one pod": {
+			annotation: "2", content: map[string]any{"spec": map[string]any{}}, want: 2,
+			problem: `Invalid value: "2": the Job runs at most 1 pods at a time, so that it will never start`,
+		},
+		"fewer completions than parallelism": {
+			annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(4), "completions": int64(2)}}, want: 3,
+			problem: `Invalid value: "3": the Job runs at most 2 pods at a time, so that it will never start`,
+		},
+		"a halted Job may be scaled up again": {annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(0)}}, want: 3},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			meta := &metav1.ObjectMeta{Name: "train"}
+			if c.annotation != "" {
+				meta.Annotations = map[string]string{kai.AnnotationBatchMinMember: c.annotation}
+			}
+			group := job.Grouper.Group(grouping.Workload{Owner: grouping.Owner{Object: meta, Content: c.content}})
+			if *group.MinMember != c.want {
+				t.Errorf("minMember is %d, want %d", *group.MinMember, c.want)
+			}
+			var problems, want []string
+			for _, problem := range group.Problems {
+				problems = append(problems, problem.Error())
+			}
+			if c.problem != "" {
+				want = []string{"metadata.annotations[kai.scheduler/batch-min-member]: " + c.problem}
+			}
+			if diff := cmp.Diff(want, problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnEmptyAnnotationIsReported(t *testing.T) {
+	meta := &metav1.ObjectMeta{Annotations: map[string]string{kai.AnnotationBatchMinMember: ""}}
+	group := job.Grouper.Group(grouping.Workload{Owner: grouping.Owner{Object: meta}})
+	if len(group.Problems) != 1 {
+		t.Errorf("got %v, want one problem", group.Problems)
+	}
+}

@@ -1,0 +1,79 @@
+package grouping_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
+
+func labelled(queue string) grouping.Owner {
+	labels := map[string]string{"app": "x"}
+	if queue != "" {
+		labels[kai.LabelQueue] = queue
+	}
+	return grouping.Owner{Object: &metav1.ObjectMeta{Labels: labels}, Content: map[string]any{
+		"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+			"labels": map[string]any{kai.LabelQueue: "template", kai.LabelNodePool: "gpu"},
+		}}},
+	}}
+}
+
+func labelledPod(name, queue string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{kai.LabelQueue: queue}}}
+}
+
+func TestCarriedLabels(t *testing.T) {
+	templated := grouping.Grouper{Template: []string{"spec", "template"}}
+	pods := []*corev1.Pod{labelledPod("b", "pod-b"), labelledPod("a", "pod-a"), labelledPod("0", "")}
+	cases := map[string]struct {
+		workload grouping.Workload
+		grouper  grouping.Grouper
+		want     map[string]string
+	}{
+		"the owner comes first, and the template fills in": {
+			workload: grouping.Workload{Owner: labelled("owner"), Above: []grouping.Owner{labelled("above")}, Pods: pods},
+			grouper:  templated,
+			want:     map[string]string{kai.LabelQueue: "owner", kai.LabelNodePool: "gpu"},
+		},
+		"owners above come next": {
+			workload: grouping.Workload{Owner: labelled(""), Above: []grouping.Owner{labelled("above")}, Pods: pods},
+			grouper:  templated,
+			want:     map[string]string{kai.LabelQueue: "above", kai.LabelNodePool: "gpu"},
+		},
+		"then the template": {
+			workload: grouping.Workload{Owner: labelled(""), Pods: pods},
+			grouper:  templated,
+			want:     map[string]string{kai.LabelQueue: "template", kai.LabelNodePool: "gpu"},
+		},
+		"then the pod with the least name that says anything, whichever came first": {
+			workload: grouping.Workload{Owner: labelled(""), Pods: pods},
+			want:     map[string]string{kai.LabelQueue: "pod-a"},
+		},
+		"other labels stay behind": {
+			workload: grouping.Workload{Owner: labelled("")},
+			want:     map[string]string{},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, grouping.CarriedLabels(c.workload, c.grouper)); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParsePreemptibility(t *testing.T) {
+	for value, problems := range map[string]int{"": 0, "preemptible": 0, "non-preemptible": 0, "Preemptible": 1, "maybe": 1} {
+		got, errs := grouping.ParsePreemptibility(map[string]string{kai.LabelPreemptibility: value})
+		if len(errs) != problems || problems == 0 && string(got) != value || problems > 0 && got != "" {
+			t.Errorf("%q: got %q with %v", value, got, errs)
+		}
+	}
+}
