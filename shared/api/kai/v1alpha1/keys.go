@@ -36,6 +36,9 @@ const (
 const (
 	// AnnotationSkipPodGrouper, when "true" on a pod or on any of its owners, makes the pod grouper leave the pod alone.
 	AnnotationSkipPodGrouper = "kai.scheduler/skip-podgrouper"
+	// AnnotationLeftAlone, which the pod grouper sets to "true" on a pod that it leaves alone because an owner says so, lets
+	// the scheduler place the pod by itself instead of waiting until it is grouped.
+	AnnotationLeftAlone = "packtree.dev/left-alone"
 	// AnnotationBatchMinMember, on a Job, is the number of its pods that must start together.
 	AnnotationBatchMinMember = "kai.scheduler/batch-min-member"
 )
