@@ -24,8 +24,10 @@ type DynamoGraphDeployment struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the deployment that is wanted.
+	// Spec is the deployment that is wanted. Under server-side apply it has one owner as a whole: services that are
+	// applied as a map and read back as a list have no fields that ownership could be tracked by.
 	// +required
+	// +structType=atomic
 	Spec DynamoGraphDeploymentSpec `json:"spec"`
 	// Status is what stands of it, as last observed.
 	// +optional

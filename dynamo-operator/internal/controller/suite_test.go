@@ -1,0 +1,156 @@
+package controller_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"packtree.dev/dynamo-operator/internal/controller"
+	"packtree.dev/dynamo-operator/internal/grove"
+	"packtree.dev/dynamo-operator/internal/webhook"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apiservertest"
+)
+
+var (
+	cluster *apiservertest.Cluster
+	k8s     client.Client
+)
+
+func TestDeployments(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "DynamoGraphDeployments on an API server")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	log.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
+	var err error
+	cluster, err = apiservertest.Start(webhookConfigurations())
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	k8s, err = client.New(cluster.Config, client.Options{Scheme: newScheme()})
+	Expect(err).NotTo(HaveOccurred())
+	convertThroughWebhook(ctx)
+	startOperator()
+	Expect(k8s.Create(ctx, topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "block", "rack", "host"))).To(Succeed())
+})
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, grovev1alpha1.AddToScheme,
+	} {
+		Expect(add(scheme)).To(Succeed())
+	}
+	return scheme
+}
+
+func webhookConfigurations() envtest.WebhookInstallOptions {
+	rules := []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{v1beta1.GroupName}, APIVersions: []string{"v1alpha1", "v1beta1"}, Resources: []string{"dynamographdeployments"},
+		},
+	}}
+	none := admissionregistrationv1.SideEffectClassNone
+	at := func(path string) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "x", Path: &path}}
+	}
+	return envtest.WebhookInstallOptions{
+		MutatingWebhooks: []*admissionregistrationv1.MutatingWebhookConfiguration{{
+			ObjectMeta: metav1.ObjectMeta{Name: "dynamo-operator"},
+			Webhooks: []admissionregistrationv1.MutatingWebhook{{
+				Name: "complete.dynamographdeployments.nvidia.com", Rules: rules, SideEffects: &none,
+				AdmissionReviewVersions: []string{"v1"}, ClientConfig: at(webhook.MutatePath),
+			}},
+		}},
+		ValidatingWebhooks: []*admissionregistrationv1.ValidatingWebhookConfiguration{{
+			ObjectMeta: metav1.ObjectMeta{Name: "dynamo-operator"},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name: "validate.dynamographdeployments.nvidia.com", Rules: rules, SideEffects: &none,
+				AdmissionReviewVersions: []string{"v1"}, ClientConfig: at(webhook.ValidatePath),
+			}},
+		}},
+	}
+}
+
+// convertThroughWebhook does what the chart does: it tells the CRD where to convert.
+func convertThroughWebhook(ctx context.Context) {
+	options := cluster.Environment.WebhookInstallOptions
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: "dynamographdeployments.nvidia.com"}, definition)).To(Succeed())
+	url := localURL(options, webhook.ConvertPath)
+	definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: options.LocalServingCAData},
+			ConversionReviewVersions: []string{"v1"},
+		},
+	}
+	Expect(k8s.Update(ctx, definition)).To(Succeed())
+}
+
+func startOperator() {
+	options := cluster.Environment.WebhookInstallOptions
+	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
+		Scheme:  newScheme(),
+		Cache:   controller.CacheOptions(grove.Backend{}.Owned()),
+		Metrics: server.Options{BindAddress: "0"},
+		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
+			Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
+		}),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient()})).To(Succeed())
+	Expect(webhook.AddToManager(mgr, grove.Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() {
+		defer GinkgoRecover()
+		defer close(stopped)
+		Expect(mgr.Start(ctx)).To(Succeed())
+	}()
+	DeferCleanup(func() {
+		stop()
+		<-stopped
+	})
+	listens := mgr.GetWebhookServer().StartedChecker()
+	Eventually(func() error { return listens(nil) }).Should(Succeed(), "the webhook server listens")
+}
+
+func topology(name string, domains ...string) *grovev1alpha1.ClusterTopology {
+	topology := &grovev1alpha1.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, domain := range domains {
+		topology.Spec.Levels = append(topology.Spec.Levels, grovev1alpha1.TopologyLevel{
+			Domain: grovev1alpha1.TopologyDomain(domain), Key: "topology/" + domain,
+		})
+	}
+	return topology
+}
+
+// newNamespace isolates a test.
+func newNamespace(ctx context.Context) string {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "dgd-"}}
+	Expect(k8s.Create(ctx, namespace)).To(Succeed())
+	return namespace.Name
+}
