@@ -40,6 +40,9 @@ func (r Reference) withoutUID() Reference {
 
 // String names the owner for a person.
 func (r Reference) String() string {
+	if r.Namespace == "" {
+		return r.Kind.Kind + " " + r.Name
+	}
 	return fmt.Sprintf("%s %s/%s", r.Kind.Kind, r.Namespace, r.Name)
 }
 

@@ -1,0 +1,61 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"packtree.dev/podgrouper/internal/catalog"
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/owners"
+)
+
+func TestChoose(t *testing.T) {
+	kinds := map[string]schema.GroupVersionKind{}
+	for _, kind := range []schema.GroupVersionKind{
+		{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "batch", Version: "v1", Kind: "CronJob"},
+		{Group: "example.com", Version: "v1", Kind: "Fleet"}, {Group: "example.com", Version: "v1", Kind: "Squadron"},
+		{Version: "v1", Kind: "Node"}, owners.PodGangKind,
+		{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"}, {Group: "nvidia.com", Version: "v1alpha1", Kind: "DynamoGraphDeployment"},
+	} {
+		kinds[kind.Kind] = kind
+	}
+	cases := map[string]struct {
+		chain []string
+		want  string
+		above []string
+	}{
+		"a pod of nobody":                {want: "Pod"},
+		"a static pod":                   {chain: []string{"Node"}, want: "Pod", above: []string{"Node"}},
+		"a Job":                          {chain: []string{"Job"}, want: "Job"},
+		"a Job of a CronJob":             {chain: []string{"Job", "CronJob"}, want: "Job", above: []string{"CronJob"}},
+		"a Job of something unknown":     {chain: []string{"Job", "Fleet"}, want: "Job", above: []string{"Fleet"}},
+		"something unknown, the topmost": {chain: []string{"Squadron", "Fleet"}, want: "Fleet"},
+		"something unknown below kinds that are passed":   {chain: []string{"Fleet", "PodCliqueSet"}, want: "Fleet", above: []string{"PodCliqueSet"}},
+		"a PodGang of a DynamoGraphDeployment":            {chain: []string{"PodGang", "PodCliqueSet", "DynamoGraphDeployment"}, want: "PodGang", above: []string{"PodCliqueSet", "DynamoGraphDeployment"}},
+		"the outermost of two kinds with groupers":        {chain: []string{"Job", "Fleet", "PodGang"}, want: "PodGang"},
+		"only kinds that are passed leave the pod itself": {chain: []string{"PodCliqueSet"}, want: "Pod", above: []string{"PodCliqueSet"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var chain owners.Chain
+			for _, kind := range c.chain {
+				chain.Owners = append(chain.Owners, grouping.Owner{Object: &metav1.ObjectMeta{Name: kind}, Kind: kinds[kind]})
+			}
+			chosen := catalog.Choose(&corev1.Pod{}, chain)
+			if chosen.Owner.Kind.Kind != c.want {
+				t.Errorf("chose %s, want %s", chosen.Owner.Kind.Kind, c.want)
+			}
+			var above []string
+			for _, owner := range chosen.Above {
+				above = append(above, owner.Kind.Kind)
+			}
+			if diff := cmp.Diff(c.above, above); diff != "" {
+				t.Errorf("above (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package offline_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"packtree.dev/shared/manifests"
+
+	"packtree.dev/podgrouper/internal/offline"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
+
+// TestRender compares, for every folder under testdata, what input.yaml becomes with golden.yaml, and what is found wrong
+// with findings.txt. Rejected input has no golden.yaml.
+func TestRender(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*/input.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	for _, path := range inputs {
+		folder := filepath.Dir(path)
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			objects, findings := offline.Render(read(t, path))
+			compare(t, filepath.Join(folder, "golden.yaml"), printed(t, objects))
+			compare(t, filepath.Join(folder, "findings.txt"), written(findings))
+		})
+	}
+}
+
+func TestRenderingAgainChangesNothing(t *testing.T) {
+	for _, name := range []string{"podgang", "job", "respected"} {
+		path := filepath.Join("testdata", name, "golden.yaml")
+		golden, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, findings := offline.Render(read(t, path))
+		if len(findings) > 0 {
+			t.Errorf("%s: %s", name, written(findings))
+		}
+		if diff := cmp.Diff(string(golden), printed(t, objects)); diff != "" {
+			t.Errorf("%s (-golden +rendered again):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheOrderOfTheInputOnlyChangesTheOrderOfTheOutput(t *testing.T) {
+	for _, name := range []string{"podgang", "job"} {
+		documents := read(t, filepath.Join("testdata", name, "input.yaml"))
+		want := sortedDocuments(t, documents)
+		rapid.Check(t, func(rt *rapid.T) {
+			got := sortedDocuments(t, rapid.Permutation(documents).Draw(rt, "order"))
+			if diff := cmp.Diff(want, got); diff != "" {
+				rt.Fatalf("%s (-as written +permuted):\n%s", name, diff)
+			}
+		})
+	}
+}
+
+func sortedDocuments(t *testing.T, documents []manifests.Document) []string {
+	objects, findings := offline.Render(documents)
+	if len(findings) > 0 {
+		t.Fatal(written(findings))
+	}
+	split := strings.Split(printed(t, objects), "---\n")
+	slices.Sort(split)
+	return split
+}
+
+func read(t *testing.T, path string) []manifests.Document {
+	t.Helper()
+	documents, findings := manifests.Read([]string{path}, nil)
+	if len(findings) > 0 {
+		t.Fatal(written(findings))
+	}
+	return documents
+}
+
+func printed(t *testing.T, objects []runtime.Object) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := manifests.Write(&out, manifests.YAML, objects); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func written(findings []manifests.Finding) string {
+	var lines strings.Builder
+	for _, finding := range findings {
+		lines.WriteString(finding.String() + "\n")
+	}
+	return lines.String()
+}
+
+// compare takes a file that does not exist for an empty one.
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if got == "" {
+			return
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}

@@ -1,0 +1,123 @@
+package podgroups_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/podgrouper/internal/podgroups"
+)
+
+func managed(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: operation, FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(fields),
+	}
+}
+
+func live(entries ...metav1.ManagedFieldsEntry) *scheduling.PodGroup {
+	minMember := int32(2)
+	return &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{
+			ManagedFields: entries,
+			Labels:        map[string]string{kai.LabelQueue: "a"},
+		},
+		Spec: scheduling.PodGroupSpec{MinMember: &minMember, Queue: "a"},
+	}
+}
+
+const (
+	queueField  = `{"f:spec":{"f:queue":{}}}`
+	queueAndAll = `{"f:metadata":{"f:labels":{"f:kai.scheduler/queue":{}}},"f:spec":{"f:queue":{},"f:minMember":{}}}`
+)
+
+var (
+	ours      = managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationApply, queueAndAll)
+	theirs    = managed("kubectl-edit", metav1.ManagedFieldsOperationUpdate, queueField)
+	scheduler = metav1.ManagedFieldsEntry{
+		Manager: podgroups.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, Subresource: "status",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`),
+	}
+)
+
+func TestMadeHere(t *testing.T) {
+	for name, c := range map[string]struct {
+		entries []metav1.ManagedFieldsEntry
+		want    bool
+	}{
+		"applied by us":                   {[]metav1.ManagedFieldsEntry{theirs, ours}, true},
+		"made by somebody else":           {[]metav1.ManagedFieldsEntry{theirs}, false},
+		"only its status is ours":         {[]metav1.ManagedFieldsEntry{theirs, scheduler}, false},
+		"updated by one of the same name": {[]metav1.ManagedFieldsEntry{managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate, queueAndAll)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := podgroups.MadeHere(live(c.entries...)); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+func TestYieldTo(t *testing.T) {
+	withoutQueue := managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationApply, `{"f:spec":{"f:minMember":{}}}`)
+	for name, c := range map[string]struct {
+		entries []metav1.ManagedFieldsEntry
+		want    string
+	}{
+		"what is ours stays":                {[]metav1.ManagedFieldsEntry{ours}, "b"},
+		"what both own stays":               {[]metav1.ManagedFieldsEntry{ours, theirs}, "b"},
+		"what an administrator took is his": {[]metav1.ManagedFieldsEntry{withoutQueue, theirs}, ""},
+		"what nobody owns is ours to set":   {[]metav1.ManagedFieldsEntry{withoutQueue}, "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired := live()
+			desired.Spec.Queue = "b"
+			podgroups.YieldTo(live(c.entries...), desired)
+			if desired.Spec.Queue != c.want {
+				t.Errorf("the queue to apply is %q, want %q", desired.Spec.Queue, c.want)
+			}
+		})
+	}
+}
+
+func TestUpToDate(t *testing.T) {
+	number := func(n int32) *int32 { return &n }
+	cases := map[string]struct {
+		change func(live, desired *scheduling.PodGroup)
+		want   bool
+	}{
+		"the same":                 {change: func(_, _ *scheduling.PodGroup) {}, want: true},
+		"another minimum":          {change: func(_, desired *scheduling.PodGroup) { desired.Spec.MinMember = number(3) }},
+		"a queue that was removed": {change: func(_, desired *scheduling.PodGroup) { desired.Spec.Queue = "" }},
+		"a label that was removed": {change: func(_, desired *scheduling.PodGroup) { desired.Labels = nil }},
+		"a queue that is somebody else's": {change: func(live, desired *scheduling.PodGroup) {
+			live.ManagedFields = []metav1.ManagedFieldsEntry{theirs}
+			desired.Spec.Queue = ""
+		}, want: true},
+		"labels that are nobody's business":   {change: func(live, _ *scheduling.PodGroup) { live.Labels["team"] = "x" }, want: true},
+		"a backoff that an administrator set": {change: func(live, _ *scheduling.PodGroup) { live.Spec.SchedulingBackoff = number(-1) }, want: true},
+		"a subgroup too many": {change: func(live, _ *scheduling.PodGroup) {
+			live.Spec.SubGroups = []scheduling.SubGroup{{Name: "a", MinMember: number(1)}}
+		}},
+		"subgroups in another order": {change: func(live, desired *scheduling.PodGroup) {
+			a, b := scheduling.SubGroup{Name: "a", MinMember: number(1)}, scheduling.SubGroup{Name: "b", MinMember: number(1)}
+			live.Spec.SubGroups, desired.Spec.SubGroups = []scheduling.SubGroup{b, a}, []scheduling.SubGroup{a, b}
+		}, want: true},
+		"an owner that is not stated yet": {change: func(_, desired *scheduling.PodGroup) {
+			desired.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "train", UID: "42"}}
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			live, desired := live(ours), live()
+			desired.ManagedFields = nil
+			c.change(live, desired)
+			if got := podgroups.UpToDate(live, desired); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}

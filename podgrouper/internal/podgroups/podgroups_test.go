@@ -1,0 +1,79 @@
+package podgroups_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/owners"
+	"packtree.dev/podgrouper/internal/podgroups"
+)
+
+var jobKind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+func TestNameFor(t *testing.T) {
+	const uid = "0f8fad5b-d9cb-469f-a165-70867728950e"
+	long := strings.Repeat("a", 212) + "." + strings.Repeat("b", 40)
+	cases := map[string]struct {
+		kind schema.GroupVersionKind
+		name string
+		uid  types.UID
+		want string
+	}{
+		"owner and uid":                        {kind: jobKind, name: "train", uid: uid, want: "pg-train-" + uid},
+		"a PodGang's own name":                 {kind: owners.PodGangKind, name: "gang-0", uid: uid, want: "gang-0"},
+		"an owner that never was in a cluster": {kind: jobKind, name: "train", want: "pg-train-job"},
+		"a long name is cut, but not at a dot": {kind: jobKind, name: long, uid: uid, want: "pg-" + strings.Repeat("a", 212) + "-" + uid},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := podgroups.NameFor(grouping.Owner{Kind: c.kind, Object: &metav1.ObjectMeta{Name: c.name, UID: c.uid}})
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 {
+				t.Errorf("%q is no name: %v", got, problems)
+			}
+		})
+	}
+}
+
+func TestDecide(t *testing.T) {
+	owner := &metav1.ObjectMeta{Namespace: "default", Name: "train", UID: "42", Labels: map[string]string{
+		kai.LabelQueue: "team-a", kai.LabelNodePool: "gpu", kai.LabelPriorityClassName: "high", kai.LabelPreemptibility: "non-preemptible",
+	}}
+	decision := podgroups.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: jobKind}}, nil)
+	want := &scheduling.PodGroup{
+		TypeMeta: metav1.TypeMeta{APIVersion: "scheduling.run.ai/v2alpha2", Kind: "PodGroup"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "pg-train-42", Labels: owner.Labels,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "train", UID: "42", Controller: new(true)}},
+		},
+		Spec: scheduling.PodGroupSpec{
+			MinMember: new(int32(1)), Queue: "team-a", PriorityClassName: "high", Preemptibility: scheduling.NonPreemptible,
+		},
+	}
+	if diff := cmp.Diff(want, decision.PodGroup); diff != "" {
+		t.Errorf("PodGroup (-want +got):\n%s", diff)
+	}
+	if problems := append(decision.Problems, decision.Fatal...); len(problems) > 0 {
+		t.Errorf("problems: %v", problems)
+	}
+}
+
+func TestAWrongPreemptibilityIsReportedAndLeftOut(t *testing.T) {
+	owner := &metav1.ObjectMeta{Name: "train", Labels: map[string]string{kai.LabelPreemptibility: "never"}}
+	decision := podgroups.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: jobKind}}, nil)
+	if len(decision.Problems) != 1 || decision.PodGroup.Spec.Preemptibility != "" {
+		t.Errorf("got %v and %q", decision.Problems, decision.PodGroup.Spec.Preemptibility)
+	}
+}
