@@ -1,0 +1,138 @@
+// Package decision answers the one question of this scheduler: can this gang run now, and if so, which pod goes to which
+// node. The plugin and the offline command ask it alike.
+package decision
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/eligibility"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/translation"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	"packtree.dev/shared/packing"
+)
+
+// Question is a gang that can be planned, and the nodes as they are now.
+type Question struct {
+	// Gang has been assembled without a Hold.
+	Gang *gang.Gang
+	// Topologies has, by name, every Topology that the gang names.
+	Topologies map[string]*kai.Topology
+	// Nodes are in a stable order, and what Filters see.
+	Nodes   []fwk.NodeInfo
+	Filters kubeframework.Filters
+	// Reserved are pods that will stand on nodes which do not show them yet.
+	Reserved translation.Reserved
+	// Budget bounds the search in steps; 0 means the engine's own bound.
+	Budget int
+}
+
+// Answer is what becomes of a gang.
+type Answer struct {
+	// Verdict is Placed, Infeasible, Unknown, Incomplete or Invalid.
+	Verdict string
+	// Message is one sentence that says why pods have no node; empty if all have one.
+	Message string
+	// Nodes has the node of each pending pod that gets one, by the pod's name. It is empty unless Placed.
+	Nodes map[string]string
+	// Groups has every group of the tree, the root first, with the pods that stand and those that get a node.
+	Groups []Group
+	// Steps is what the search took of its budget.
+	Steps int
+}
+
+// Group is where one group of a gang stands.
+type Group struct {
+	Name       string
+	Constraint packing.Constraint
+	// Placed counts the pods of the group and of those below it that have a node or get one; Needed is their minimum.
+	Placed, Needed int
+	// Domains has the sorted domains in which they stand, by level of the group's topology. Nil if it names none.
+	Domains map[string][]string
+}
+
+// Decide answers the question. It changes nothing.
+func Decide(ctx context.Context, q Question) (*Answer, error) {
+	shapes := eligibility.New(q.Filters, q.Nodes)
+	return decide(q, func(pod *corev1.Pod) (packing.Shape, error) { return shapes.Of(ctx, pod) })
+}
+
+// Stand tells where the standing pods of a gang are, as an Answer without new assignments. Filters are not needed, and of
+// the nodes only those that the pods stand on.
+func Stand(q Question) (*Answer, error) {
+	standing := *q.Gang
+	standing.Pending = nil
+	q.Gang = &standing
+	return decide(q, nil)
+}
+
+// Held is the answer for a gang that cannot be planned.
+func Held(g *gang.Gang, hold *gang.Hold) *Answer {
+	answer := &Answer{Verdict: hold.Reason, Message: hold.Message}
+	if g.Tree == nil {
+		return answer
+	}
+	for _, group := range g.Tree.Groups() {
+		constraint := group.Constraint
+		answer.Groups = append(answer.Groups, Group{
+			Name: group.Name,
+			Constraint: packing.Constraint{
+				Topology:  constraint.Topology,
+				Required:  constraint.RequiredTopologyLevel,
+				Preferred: constraint.PreferredTopologyLevel,
+			},
+			Needed: group.MinPods(),
+		})
+	}
+	return answer
+}
+
+func decide(q Question, shapeOf translation.ShapeOf) (*Answer, error) {
+	cluster, err := translation.Cluster(q.Gang, q.Topologies, q.Nodes, q.Reserved)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cluster: %w", err)
+	}
+	question, err := translation.Gang(q.Gang, shapeOf)
+	if err != nil {
+		return nil, fmt.Errorf("reading the gang: %w", err)
+	}
+	decided := cluster.Decide(question, packing.Options{Budget: q.Budget})
+	answer := &Answer{
+		Verdict: string(decided.Verdict),
+		Message: decided.Message(),
+		Nodes:   make(map[string]string, len(decided.Assignments)),
+		Steps:   decided.Steps,
+	}
+	for _, assignment := range decided.Assignments {
+		answer.Nodes[assignment.Pod] = assignment.Node
+	}
+	for i := range decided.Groups {
+		answer.Groups = append(answer.Groups, groupOf(&decided.Groups[i], q.Gang))
+	}
+	return answer, nil
+}
+
+func groupOf(placement *packing.GroupPlacement, g *gang.Gang) Group {
+	group := Group{
+		Name:       placement.Name,
+		Constraint: placement.Constraint,
+		Placed:     placement.Running + placement.Placed,
+		Needed:     g.Tree.Group(placement.Name).MinPods(),
+	}
+	for _, level := range placement.Domains {
+		if group.Domains == nil {
+			group.Domains = map[string][]string{}
+		}
+		paths := make([]string, len(level.Paths))
+		for i, path := range level.Paths {
+			paths[i] = path.String()
+		}
+		group.Domains[level.Level] = paths
+	}
+	return group
+}

@@ -1,0 +1,55 @@
+// Package gang tells which pods belong to which PodGroup, which of them count, and whether enough of them exist.
+package gang
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Key names a gang: the namespace and name of its PodGroup.
+type Key = types.NamespacedName
+
+// KeyOf returns the gang that the pod belongs to, and false if it belongs to none.
+func KeyOf(pod *corev1.Pod) (Key, bool) {
+	name := pod.Annotations[scheduling.AnnotationPodGroupName]
+	return Key{Namespace: pod.Namespace, Name: name}, name != ""
+}
+
+// Expected reports whether the pod will become a member of a gang but has not been told of which: Grove labels its pods, and
+// other owners make theirs, before the pod grouper annotates them. Scheduled in between, a pod would be lost to its gang. A
+// pod that nobody owns and that has no wishes of its own loses nothing, and is not held up where there is no pod grouper.
+func Expected(pod *corev1.Pod) bool {
+	if _, member := KeyOf(pod); member {
+		return false
+	}
+	if pod.Annotations[kai.AnnotationSkipPodGrouper] == "true" || pod.Annotations[kai.AnnotationLeftAlone] == "true" {
+		return false
+	}
+	return pod.Labels[grove.LabelPodGang] != "" || metav1.GetControllerOf(pod) != nil || pod.Annotations[kai.AnnotationTopology] != ""
+}
+
+// LeafOf returns the name of the group, in the tree of its PodGroup, that the pod belongs to.
+func LeafOf(pod *corev1.Pod) string {
+	return pod.Labels[kai.LabelSubGroupName]
+}
+
+// Pending reports whether the pod waits for a node and may be given one: it has none, is not on its way out, and nobody
+// holds it back by a scheduling gate.
+func Pending(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && !gone(pod) && len(pod.Spec.SchedulingGates) == 0
+}
+
+// Standing reports whether the pod holds a node for its gang. A pod that is being deleted holds its capacity, but its
+// gang can no longer count on it.
+func Standing(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && !gone(pod)
+}
+
+func gone(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}

@@ -1,0 +1,26 @@
+package gang
+
+import (
+	"cmp"
+	"time"
+)
+
+// Rank is what decides whose turn it is: the higher priority first, then the older, then the name.
+type Rank struct {
+	Priority int32
+	// Since is when the gang was created, or when a pod without a gang was queued.
+	Since time.Time
+	// Gang is the zero value for a pod without a gang.
+	Gang Key
+}
+
+// Compare is negative if r goes before other, and 0 only for members of one gang or for pods without a gang that were
+// queued in one instant.
+func (r Rank) Compare(other Rank) int {
+	return cmp.Or(
+		cmp.Compare(other.Priority, r.Priority),
+		r.Since.Compare(other.Since),
+		cmp.Compare(r.Gang.Namespace, other.Gang.Namespace),
+		cmp.Compare(r.Gang.Name, other.Gang.Name),
+	)
+}

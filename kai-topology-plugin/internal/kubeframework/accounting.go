@@ -1,0 +1,62 @@
+package kubeframework
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"packtree.dev/shared/packing"
+)
+
+// ResourcePods is the resource that every pod takes one of.
+const ResourcePods = string(corev1.ResourcePods)
+
+// Requests returns what a pod takes of a node, as kube-scheduler accounts for it: CPU in millicores, else in units.
+func Requests(pod *corev1.Pod) (packing.Resources, error) {
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		return nil, err
+	}
+	requests := amounts(info.CalculateResource().Resource)
+	requests[ResourcePods] = 1
+	return requests, nil
+}
+
+// Allocatable returns what a node offers.
+func Allocatable(node fwk.NodeInfo) packing.Resources {
+	allocatable := amounts(node.GetAllocatable())
+	allocatable[ResourcePods] = int64(node.GetAllocatable().GetAllowedPodNumber())
+	return allocatable
+}
+
+// Used returns what the pods on a node take, including those that are being bound to it.
+func Used(node fwk.NodeInfo) packing.Resources {
+	used := amounts(node.GetRequested())
+	used[ResourcePods] = int64(len(node.GetPods()))
+	return used
+}
+
+func amounts(resource fwk.Resource) packing.Resources {
+	result := packing.Resources{
+		string(corev1.ResourceCPU):              resource.GetMilliCPU(),
+		string(corev1.ResourceMemory):           resource.GetMemory(),
+		string(corev1.ResourceEphemeralStorage): resource.GetEphemeralStorage(),
+	}
+	for name, amount := range resource.GetScalarResources() {
+		result[string(name)] = amount
+	}
+	return result
+}
+
+// Priority returns the priority of a pod, 0 if it has none.
+func Priority(pod *corev1.Pod) int32 {
+	return corev1helpers.PodPriority(pod)
+}
+
+// BareNode returns a node without the pods on it.
+func BareNode(node *corev1.Node) fwk.NodeInfo {
+	info := framework.NewNodeInfo()
+	info.SetNode(node)
+	return info
+}

@@ -1,0 +1,57 @@
+// Package kubeframework is what we use of kube-scheduler beyond its documented plugin interface: running the filters of a
+// profile for any pod, with or without a cluster, and reading nodes and pods as its own plugins account for them. What
+// changes between Kubernetes minors is mended here.
+package kubeframework
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// Filters runs the PreFilter and Filter plugins of a profile.
+type Filters interface {
+	RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string])
+	RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status
+}
+
+// FiltersOf returns the filters of the profile that a plugin's handle belongs to. The handle's interface hides the
+// PreFilter runner, but what a plugin is given has always been the profile's framework itself.
+func FiltersOf(handle fwk.Handle) (Filters, error) {
+	filters, ok := handle.(Filters)
+	if !ok {
+		return nil, fmt.Errorf("kube-scheduler's handle %T cannot run PreFilter plugins: this Kubernetes minor is not supported", handle)
+	}
+	return filters, nil
+}
+
+// rehearsalKey marks a cycle in which a plugin asks the filters about a pod that is not being scheduled now.
+const rehearsalKey fwk.StateKey = "packtree.dev/rehearsal"
+
+type rehearsal struct{}
+
+// Clone returns the mark itself: it holds nothing.
+func (r rehearsal) Clone() fwk.StateData { return r }
+
+// Rehearsal returns the state of a cycle in which InRehearsal is true.
+func Rehearsal() fwk.CycleState {
+	state := framework.NewCycleState()
+	state.Write(rehearsalKey, rehearsal{})
+	return state
+}
+
+// InRehearsal reports whether our own plugin is being run by itself and must stay out of the way.
+func InRehearsal(state fwk.CycleState) bool {
+	_, err := state.Read(rehearsalKey)
+	return err == nil
+}
+
+// LacksRoom reports whether a filter turned a node down only for what other pods use of it now.
+func LacksRoom(status *fwk.Status) bool {
+	return status.Plugin() == names.NodeResourcesFit
+}

@@ -1,0 +1,100 @@
+// Package place is the offline face of the scheduler: it decides the PodGroups of some manifests as the scheduler would,
+// with the scheduler's own code, and without a cluster.
+package place
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"packtree.dev/shared/render"
+)
+
+// exitNotPlaced is the exit code when the input was understood but some PodGroup is not placed.
+const exitNotPlaced = 3
+
+// notPlaced ends the command with exitNotPlaced. What is wrong has been printed.
+type notPlaced struct{}
+
+// Error is for callers that do not look at the exit code.
+func (notPlaced) Error() string { return "some PodGroups are not placed" }
+
+// ExitCode makes notPlaced a render.Coder.
+func (notPlaced) ExitCode() int { return exitNotPlaced }
+
+// printers are the formats of -o.
+var printers = map[string]func(io.Writer, *input, *result) error{
+	"json": printJSON,
+	"tree": printTree,
+	"yaml": printYAML,
+}
+
+// Command returns the subcommand `place`.
+func Command() *cobra.Command {
+	var files []string
+	var output string
+	var budget int
+	command := &cobra.Command{
+		Use:   "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--search-budget N]",
+		Short: "Decide PodGroups from manifests, without a cluster",
+		Long: `place reads Node, Topology, PodGroup and Pod manifests, ignores other kinds, and decides every PodGroup in the order in
+which the scheduler would: priority, creation time, name; each on what the earlier ones left. A Pod with spec.nodeName is
+running and uses capacity, the others are pending.
+
+It uses kube-scheduler's own filters for node selectors, affinity, taints, cordons, host ports, spread and resources.
+Volumes and device claims need a cluster and are not looked at.
+
+Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected, 2 wrong flags.`,
+		Example: `  kai-topology-plugin place -f cluster.yaml -f gang.yaml -o tree
+  cat *.yaml | kai-topology-plugin place -f -`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			printer, ok := printers[output]
+			if !ok {
+				return usage(command, "-o is json, tree or yaml, not %q", output)
+			}
+			if budget < 0 {
+				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", budget)
+			}
+			return run(command, files, budget, printer)
+		},
+	}
+	render.BindFiles(command, &files)
+	command.Flags().StringVarP(&output, "output", "o", "json", "json, tree (for people) or yaml (the pods that have a node)")
+	command.Flags().IntVar(&budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	return command
+}
+
+// usage is a mistake in a flag's value, treated like one that the flags themselves find.
+func usage(command *cobra.Command, format string, args ...any) error {
+	return command.FlagErrorFunc()(command, fmt.Errorf(format, args...))
+}
+
+func run(command *cobra.Command, files []string, budget int, printer func(io.Writer, *input, *result) error) error {
+	documents, err := render.Input(command, files)
+	if err != nil {
+		return err
+	}
+	read, findings := readInput(documents)
+	if err := render.Reject(command, findings); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(command.Context())
+	defer cancel()
+	start := time.Now()
+	decided, err := decideAll(ctx, read, budget)
+	if err != nil {
+		return fmt.Errorf("deciding: %w", err)
+	}
+	decided.ElapsedMicroseconds = time.Since(start).Microseconds()
+	if err := printer(command.OutOrStdout(), read, decided); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	if !decided.allPlaced() {
+		return notPlaced{}
+	}
+	return nil
+}

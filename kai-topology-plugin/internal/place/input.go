@@ -1,0 +1,132 @@
+package place
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/offline"
+)
+
+// input is what place reads, in the order of the manifests.
+type input struct {
+	nodes      []*corev1.Node
+	topologies map[string]*kai.Topology
+	podGroups  []*scheduling.PodGroup
+	pods       []*corev1.Pod
+	// written are the manifests of pods, to be printed again.
+	written []*unstructured.Unstructured
+}
+
+var (
+	nodeKind     = corev1.SchemeGroupVersion.WithKind("Node").GroupKind()
+	podKind      = corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()
+	topologyKind = kai.GroupVersion.WithKind("Topology").GroupKind()
+	podGroupKind = scheduling.GroupVersion.WithKind("PodGroup").GroupKind()
+)
+
+// readInput takes the kinds that place knows. PodGroups and Topologies are held to their schemas, as by the API server.
+func readInput(documents []manifests.Document) (*input, []manifests.Finding) {
+	read := &input{topologies: map[string]*kai.Topology{}}
+	var findings []manifests.Finding
+	seen := map[schema.GroupKind]map[types.NamespacedName]bool{}
+	for _, document := range documents {
+		kind := document.Object.GroupVersionKind().GroupKind()
+		var wrong []manifests.Finding
+		switch kind {
+		case nodeKind:
+			wrong = read.addNode(document)
+		case podKind:
+			wrong = read.addPod(document)
+		case topologyKind:
+			wrong = read.addTopology(document)
+		case podGroupKind:
+			wrong = read.addPodGroup(document)
+		default:
+			continue
+		}
+		findings = append(findings, wrong...)
+		if seen[kind] == nil {
+			seen[kind] = map[types.NamespacedName]bool{}
+		}
+		name := types.NamespacedName{Namespace: namespaceOf(document.Object), Name: document.Object.GetName()}
+		if seen[kind][name] {
+			findings = append(findings, document.Finding("metadata.name", "the input has this object already"))
+		}
+		seen[kind][name] = true
+	}
+	return read, findings
+}
+
+func (in *input) addNode(document manifests.Document) []manifests.Finding {
+	node := &corev1.Node{}
+	findings := document.DecodeInto(node)
+	setNodeDefaults(node)
+	in.nodes = append(in.nodes, node)
+	return findings
+}
+
+func (in *input) addPod(document manifests.Document) []manifests.Finding {
+	pod := &corev1.Pod{}
+	findings := document.DecodeInto(pod)
+	corev1defaults.SetObjectDefaults_Pod(pod)
+	identify(pod)
+	in.pods = append(in.pods, pod)
+	in.written = append(in.written, document.Object)
+	return findings
+}
+
+func (in *input) addTopology(document manifests.Document) []manifests.Finding {
+	topology := &kai.Topology{}
+	findings := offline.Admit(document, topology, offline.Admission[*kai.Topology]{})
+	in.topologies[topology.Name] = topology
+	return findings
+}
+
+func (in *input) addPodGroup(document manifests.Document) []manifests.Finding {
+	podGroup := &scheduling.PodGroup{}
+	findings := offline.Admit(document, podGroup, offline.Admission[*scheduling.PodGroup]{})
+	identify(podGroup)
+	in.podGroups = append(in.podGroups, podGroup)
+	return findings
+}
+
+// kubeletMaxPods is how many pods a kubelet takes unless it is told otherwise.
+const kubeletMaxPods = 110
+
+// setNodeDefaults fills in what the API server and a kubelet would have: what can be allocated, and a number of pods. A
+// node that is written by hand for a question often names only its GPUs.
+func setNodeDefaults(node *corev1.Node) {
+	corev1defaults.SetObjectDefaults_Node(node)
+	if _, ok := node.Status.Allocatable[corev1.ResourcePods]; ok {
+		return
+	}
+	if node.Status.Allocatable == nil {
+		node.Status.Allocatable = corev1.ResourceList{}
+	}
+	node.Status.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(kubeletMaxPods, resource.DecimalSI)
+}
+
+// identify gives an object what the API server would have: a namespace and a UID.
+func identify(object metav1.Object) {
+	if object.GetNamespace() == "" {
+		object.SetNamespace(metav1.NamespaceDefault)
+	}
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
+	}
+}
+
+func namespaceOf(object *unstructured.Unstructured) string {
+	if namespace := object.GetNamespace(); namespace != "" {
+		return namespace
+	}
+	return metav1.NamespaceDefault
+}

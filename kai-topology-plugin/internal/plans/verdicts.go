@@ -1,0 +1,65 @@
+package plans
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// Verdicts remembers the last answer for each gang that is not placed.
+type Verdicts struct {
+	mu    sync.Mutex
+	gangs map[gang.Key]*verdict
+}
+
+type verdict struct {
+	answer     *decision.Answer
+	generation int64
+	told       sets.Set[types.UID]
+}
+
+// NewVerdicts returns an empty memory.
+func NewVerdicts() *Verdicts {
+	return &Verdicts{gangs: map[gang.Key]*verdict{}}
+}
+
+// Remember records the answer that a pod of a gang was given, for the given generation of its PodGroup.
+func (v *Verdicts) Remember(key gang.Key, generation int64, pod types.UID, answer *decision.Answer) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.gangs[key] = &verdict{answer: answer, generation: generation, told: sets.New(pod)}
+}
+
+// Repeat returns the last answer to a pod that has not been told it yet. All pods of a gang wake up together; the first one
+// asks, and the others share its answer. One that has been told comes back because something happened, and asks anew.
+func (v *Verdicts) Repeat(key gang.Key, generation int64, pod types.UID) *decision.Answer {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.gangs[key]
+	if known == nil || known.generation != generation || known.told.Has(pod) {
+		return nil
+	}
+	known.told.Insert(pod)
+	return known.answer
+}
+
+// Last returns the last answer for a gang, or nil.
+func (v *Verdicts) Last(key gang.Key) *decision.Answer {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known := v.gangs[key]; known != nil {
+		return known.answer
+	}
+	return nil
+}
+
+// Forget drops the answer: the gang was placed, or has changed.
+func (v *Verdicts) Forget(key gang.Key) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.gangs, key)
+}

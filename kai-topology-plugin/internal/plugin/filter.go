@@ -1,0 +1,86 @@
+package plugin
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+)
+
+// reservationsKey is where the cycle of a pod without a gang holds the room that plans reserve.
+const reservationsKey fwk.StateKey = "packtree.dev/reservations"
+
+type reservations map[string][]*corev1.Pod
+
+// Clone returns the reservations themselves: they do not change.
+func (r reservations) Clone() fwk.StateData { return r }
+
+// prepareReservations takes note of what plans reserve. Without any, Filter is skipped.
+func (p *Plugin) prepareReservations(state fwk.CycleState) *fwk.Status {
+	reserved := p.book.Reserved(gang.Key{})
+	if len(reserved) == 0 {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	state.Write(reservationsKey, reservations(reserved))
+	return nil
+}
+
+// Filter keeps a pod of a gang to the node that it was planned for, since kube-scheduler also tries nodes that PreFilter
+// did not name. Others are kept from the room that planned pods will take.
+func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if plan, err := state.Read(plannedKey); err == nil {
+		if plan.(planned).node != node.Node().Name {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node is not the one that the gang's plan has for the pod")
+		}
+		return nil
+	}
+	data, err := state.Read(reservationsKey)
+	if err != nil {
+		return nil
+	}
+	reserved := data.(reservations)[node.Node().Name]
+	if len(reserved) == 0 {
+		return nil
+	}
+	fits, err := kubeframework.FitsBeside(pod, node, reserved)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if !fits {
+		p.turned.add(pod)
+		return fwk.NewStatus(fwk.Unschedulable, "node's free room is reserved for a gang that is being placed")
+	}
+	return nil
+}
+
+// turnedAway are the pods that were kept from reserved room.
+type turnedAway struct {
+	mu   sync.Mutex
+	pods map[types.UID]*corev1.Pod
+}
+
+func (t *turnedAway) add(pod *corev1.Pod) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pods == nil {
+		t.pods = map[types.UID]*corev1.Pod{}
+	}
+	t.pods[pod.UID] = pod
+}
+
+// take returns the pods and forgets them.
+func (t *turnedAway) take() []*corev1.Pod {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := make([]*corev1.Pod, 0, len(t.pods))
+	for _, pod := range t.pods {
+		taken = append(taken, pod)
+	}
+	t.pods = nil
+	return taken
+}

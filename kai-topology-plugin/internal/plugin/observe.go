@@ -1,0 +1,64 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// observe reads a gang for its status: only what the API server shows counts, not what we are about to do.
+func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if err != nil {
+		return podgroupstatus.Observed{}, err
+	}
+	pods, err := p.shownPodsOf(key)
+	if err != nil {
+		return podgroupstatus.Observed{}, err
+	}
+	assembled, held := gang.Assemble(podGroup, pods, p.levels)
+	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.verdicts.Last(key)}
+	if held != nil && held.Reason == scheduling.ReasonInvalid {
+		return observed, nil
+	}
+	observed.Groups, err = p.stand(assembled)
+	return observed, err
+}
+
+func (p *Plugin) stand(assembled *gang.Gang) ([]decision.Group, error) {
+	topologies, err := p.topologiesOf(assembled)
+	if err != nil {
+		return nil, err
+	}
+	nodes := map[string]fwk.NodeInfo{}
+	for _, pod := range assembled.Standing {
+		name := pod.Spec.NodeName
+		node, err := p.nodes.Get(name)
+		switch {
+		case err == nil:
+			nodes[name] = kubeframework.BareNode(node)
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("reading node %s: %w", name, err)
+		}
+	}
+	question := decision.Question{Gang: assembled, Topologies: topologies}
+	for _, node := range nodes {
+		question.Nodes = append(question.Nodes, node)
+	}
+	answer, err := decision.Stand(question)
+	if err != nil {
+		return nil, err
+	}
+	if len(answer.Groups) == 0 {
+		return nil, errors.New("the engine does not say where the pods stand")
+	}
+	return answer.Groups, nil
+}

@@ -1,0 +1,62 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// permitTimeout is how long a pod waits on its node for the rest of its gang. All of the gang is in the queue by then and
+// takes milliseconds a pod, so this is for what nobody foresaw; the plan is then made anew.
+const permitTimeout = 2 * time.Minute
+
+// Permit lets a pod wait until the minima of its gang's tree have nodes, and then lets all pods of the gang go.
+func (p *Plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
+	pod = p.latest(pod)
+	key, member := gang.KeyOf(pod)
+	if !member {
+		return nil, 0
+	}
+	satisfied, err := p.satisfied(key)
+	if err != nil {
+		return fwk.AsStatus(err), 0
+	}
+	if !satisfied {
+		return fwk.NewStatus(fwk.Wait, "waiting for the other pods that the gang needs"), permitTimeout
+	}
+	waited, ok := p.book.LetGo(key, pod.UID)
+	if !ok {
+		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was broken"), 0
+	}
+	for _, uid := range waited {
+		if waiting := p.handle.GetWaitingPod(uid); waiting != nil {
+			waiting.Allow(Name)
+		}
+	}
+	if len(waited) > 0 {
+		klog.FromContext(ctx).Info("Gang let go", "podGroup", key, "pods", len(waited))
+		p.verdicts.Forget(key)
+		p.planClosed(key)
+		p.wake(key)
+	}
+	return nil, 0
+}
+
+// satisfied reports whether the pods that stand, or have been put on a node, are all that the gang needs.
+func (p *Plugin) satisfied(key gang.Key) (bool, error) {
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if err != nil {
+		return false, fmt.Errorf("reading PodGroup %s: %w", key, err)
+	}
+	assembled, held, err := p.assemble(podGroup)
+	if err != nil || held != nil {
+		return false, err
+	}
+	return assembled.Satisfied(gang.NoPending), nil
+}

@@ -1,0 +1,112 @@
+// Package plugin is our part of kube-scheduler: gangs are planned as a whole, their pods are put where the plan says, and
+// none is bound before all that the gang needs have a node.
+//
+// The life of a gang, a file each:
+//
+//	preenqueue.go  pods are held until their PodGroup and enough of them exist
+//	queuesort.go   pods of one gang are taken one after the other
+//	prefilter.go   the first pod plans the whole gang, the others look their node up
+//	filter.go      the room that planned pods will take is kept from others
+//	reserve.go     a pod is put on its node, or taken off it
+//	permit.go      pods wait until the minima of the gang have nodes, and go together
+//	postfilter.go  a pod that cannot go where it was planned breaks the plan
+//	hints.go       which events let a gang that does not fit try again
+//	watch.go       PodGroups, Topologies and pods that change wake their gangs
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/plans"
+	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
+	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
+)
+
+// Name is the plugin's name in a KubeSchedulerConfiguration.
+const Name = "KAITopology"
+
+// Plugin schedules gangs.
+type Plugin struct {
+	handle     fwk.Handle
+	filters    kubeframework.Filters
+	pods       corelisters.PodLister
+	nodes      corelisters.NodeLister
+	members    cache.Indexer
+	podGroups  schedulinglisters.PodGroupLister
+	topologies kailisters.TopologyLister
+	// synced reports whether PodGroups and Topologies have been listed.
+	synced   func() bool
+	book     *plans.Book
+	verdicts *plans.Verdicts
+	held     *heldPods
+	turned   *turnedAway
+	status   *podgroupstatus.Writer
+}
+
+var (
+	_ fwk.PreEnqueuePlugin  = &Plugin{}
+	_ fwk.QueueSortPlugin   = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
+	_ fwk.PreFilterPlugin   = &Plugin{}
+	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.PostFilterPlugin  = &Plugin{}
+	_ fwk.ReservePlugin     = &Plugin{}
+	_ fwk.PermitPlugin      = &Plugin{}
+	_ fwk.SignPlugin        = &Plugin{}
+)
+
+// Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if another one
+// is the leader: up to then it writes nothing. The plugin takes no arguments.
+func Factory(leading <-chan struct{}) frameworkruntime.PluginFactory {
+	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		return newPlugin(ctx, handle, leading)
+	}
+}
+
+func newPlugin(ctx context.Context, handle fwk.Handle, leading <-chan struct{}) (*Plugin, error) {
+	filters, err := kubeframework.FiltersOf(handle)
+	if err != nil {
+		return nil, err
+	}
+	podInformer := handle.SharedInformerFactory().Core().V1().Pods()
+	if err := indexByGang(podInformer.Informer()); err != nil {
+		return nil, fmt.Errorf("indexing pods by gang: %w", err)
+	}
+	plugin := &Plugin{
+		handle:   handle,
+		filters:  filters,
+		pods:     podInformer.Lister(),
+		nodes:    handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
+		members:  podInformer.Informer().GetIndexer(),
+		book:     plans.NewBook(),
+		verdicts: plans.NewVerdicts(),
+		held:     newHeldPods(),
+		turned:   &turnedAway{},
+	}
+	if err := plugin.watch(ctx, leading); err != nil {
+		return nil, fmt.Errorf("watching PodGroups and Topologies: %w", err)
+	}
+	return plugin, nil
+}
+
+// Name returns the name of the plugin.
+func (p *Plugin) Name() string { return Name }
+
+// SignPod lets kube-scheduler reuse a decision for pods that are alike, as it does without us: for pods without a gang we
+// add nothing to what tells them apart, and the pods of a gang are never alike.
+func (p *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if p.inGang(pod) {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "pods of a gang are planned together")
+	}
+	return nil, nil
+}

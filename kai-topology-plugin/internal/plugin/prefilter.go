@@ -1,0 +1,154 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/plans"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// plannedKey is where the cycle of a gang's pod holds the node that it was planned for.
+const plannedKey fwk.StateKey = "packtree.dev/planned"
+
+type planned struct {
+	gang gang.Key
+	node string
+}
+
+// Clone returns the plan itself: it does not change.
+func (p planned) Clone() fwk.StateData { return p }
+
+// PreFilter gives a pod of a gang the one node that it was planned for. The first pod to come plans the whole gang.
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if kubeframework.InRehearsal(state) {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	pod = p.latest(pod)
+	key, member := gang.KeyOf(pod)
+	if !member {
+		return nil, p.prepareReservations(state)
+	}
+	node, status := p.nodeFor(ctx, key, pod, nodes)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	state.Write(plannedKey, planned{gang: key, node: node})
+	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
+}
+
+// PreFilterExtensions returns nil: what Filter compares does not depend on single pods.
+func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+func (p *Plugin) nodeFor(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return "", hold(fmt.Sprintf("waiting for PodGroup %s to be created", key.Name))
+	}
+	if err != nil {
+		return "", fwk.AsStatus(fmt.Errorf("reading PodGroup %s: %w", key, err))
+	}
+	switch node, standing := p.book.Find(key, podGroup.Generation, pod.UID); standing {
+	case plans.Planned:
+		return node, nil
+	case plans.LeftOut:
+		return "", fwk.NewStatus(fwk.Unschedulable, "waiting for the pods that its gang needs to be placed first")
+	}
+	if waiting := p.book.Waiting(key); len(waiting) > 0 {
+		// They wait for a plan that is no more. Planned around, they would tie the gang to nodes that it has not got.
+		p.sendBack(waiting, "the plan of the gang was broken")
+		return "", fwk.NewStatus(fwk.Unschedulable, "waiting for the nodes of a broken plan to be given back")
+	}
+	if answer := p.verdicts.Repeat(key, podGroup.Generation, pod.UID); answer != nil {
+		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
+	}
+	return p.plan(ctx, podGroup, pod, nodes)
+}
+
+// plan decides the whole gang on the nodes as they are, and opens the plan if there is one.
+func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
+	assembled, held, err := p.assemble(podGroup)
+	if err != nil {
+		return "", fwk.AsStatus(err)
+	}
+	if held != nil {
+		return "", hold(held.Message)
+	}
+	answer, err := p.decide(ctx, assembled, nodes)
+	if err != nil {
+		return "", fwk.AsStatus(fmt.Errorf("planning gang %s: %w", klog.KObj(podGroup), err))
+	}
+	key := gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
+	klog.FromContext(ctx).Info("Gang decided", "podGroup", klog.KObj(podGroup), "verdict", answer.Verdict,
+		"pods", len(answer.Nodes), "steps", answer.Steps, "message", answer.Message)
+	defer p.status.Enqueue(key)
+	p.verdicts.Remember(key, podGroup.Generation, pod.UID, answer)
+	if answer.Verdict != scheduling.ReasonPlaced {
+		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
+	}
+	p.book.Open(key, podGroup.Generation, placements(assembled, answer))
+	p.activate(slices.DeleteFunc(slices.Clone(assembled.Pending), func(other *corev1.Pod) bool {
+		return other.UID == pod.UID
+	}))
+	node, ok := answer.Nodes[pod.Name]
+	if !ok {
+		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(answer.Message, "no node has room for a further pod of the gang"))
+	}
+	return node, nil
+}
+
+func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (*decision.Answer, error) {
+	topologies, err := p.topologiesOf(assembled)
+	if err != nil {
+		return nil, err
+	}
+	ordered := slices.SortedFunc(slices.Values(nodes), func(a, b fwk.NodeInfo) int {
+		return cmp.Compare(a.Node().Name, b.Node().Name)
+	})
+	return decision.Decide(ctx, decision.Question{
+		Gang:       assembled,
+		Topologies: topologies,
+		Nodes:      ordered,
+		Filters:    p.filters,
+		Reserved:   p.reservedFor(assembled, ordered),
+	})
+}
+
+func placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement {
+	var result []plans.Placement
+	for _, pod := range assembled.Pending {
+		if node, ok := answer.Nodes[pod.Name]; ok {
+			result = append(result, plans.Placement{Pod: pod, Node: node})
+		}
+	}
+	return result
+}
+
+// reservedFor returns the room that the gang must leave alone: that of other gangs' plans, and that which lower pods have
+// been asked to clear for others of at least the gang's priority.
+func (p *Plugin) reservedFor(assembled *gang.Gang, nodes []fwk.NodeInfo) map[string][]*corev1.Pod {
+	rank := assembled.Rank()
+	reserved := p.book.Reserved(rank.Gang)
+	for _, node := range nodes {
+		name := node.Node().Name
+		for _, nominated := range p.handle.NominatedPodsForNode(name) {
+			pod := nominated.GetPod()
+			if kubeframework.Priority(pod) < rank.Priority || p.inGang(pod) {
+				continue
+			}
+			reserved[name] = append(reserved[name], pod)
+		}
+	}
+	return reserved
+}

@@ -1,0 +1,32 @@
+package plugin
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+)
+
+// Less takes the pods of one gang one after the other. Pods without a gang are ordered among themselves as kube-scheduler
+// orders them: by priority, then by the time at which they were queued.
+func (p *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
+	first, second := a.GetPodInfo().GetPod(), b.GetPodInfo().GetPod()
+	if order := p.rankOf(a, first).Compare(p.rankOf(b, second)); order != 0 {
+		return order < 0
+	}
+	return first.Name < second.Name
+}
+
+func (p *Plugin) rankOf(queued fwk.QueuedPodInfo, pod *corev1.Pod) gang.Rank {
+	rank := gang.Rank{Priority: kubeframework.Priority(pod), Since: queued.GetTimestamp()}
+	key, member := gang.KeyOf(pod)
+	if !member {
+		return rank
+	}
+	rank.Gang, rank.Since = key, pod.CreationTimestamp.Time
+	if podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name); err == nil {
+		rank.Since = podGroup.CreationTimestamp.Time
+	}
+	return rank
+}

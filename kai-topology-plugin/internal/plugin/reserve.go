@@ -1,0 +1,57 @@
+package plugin
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// Reserve records that a pod of a gang has been put on its node.
+func (p *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	key, member := gang.KeyOf(p.latest(pod))
+	if !member {
+		return nil
+	}
+	onNode := pod
+	if pod.Spec.NodeName != node {
+		onNode = pod.DeepCopy()
+		onNode.Spec.NodeName = node
+	}
+	if !p.book.Assume(key, onNode) {
+		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")
+	}
+	return nil
+}
+
+// Unreserve takes a pod off its node again. If its gang still waited for it, the gang's other pods come back as well.
+func (p *Plugin) Unreserve(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+	key, member := gang.KeyOf(p.latest(pod))
+	if !member {
+		return
+	}
+	if waiting := p.book.Unassume(key, pod.UID); len(waiting) > 0 {
+		klog.FromContext(ctx).Info("Gang's plan broken: a pod lost its node", "podGroup", key, "pod", klog.KObj(pod))
+		p.sendBack(waiting, "a pod of the gang lost its node")
+	}
+	p.planClosed(key)
+}
+
+// sendBack takes pods that wait for their gang off their nodes. Each of them then passes through Unreserve.
+func (p *Plugin) sendBack(waiting []types.UID, reason string) {
+	for _, uid := range waiting {
+		if pod := p.handle.GetWaitingPod(uid); pod != nil {
+			pod.Reject(Name, reason)
+		}
+	}
+}
+
+// planClosed lets those try again who were kept from room that was reserved until now.
+func (p *Plugin) planClosed(key gang.Key) {
+	p.activate(p.turned.take())
+	p.status.Enqueue(key)
+}

@@ -1,0 +1,80 @@
+package plugin
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// wake lets all pending pods of a gang try again. PreEnqueue still has its say.
+func (p *Plugin) wake(key gang.Key) {
+	pods, err := p.shownPodsOf(key)
+	if err != nil {
+		klog.Background().Error(err, "Waking a gang", "podGroup", key)
+		return
+	}
+	var pending []*corev1.Pod
+	for _, pod := range pods {
+		if gang.Pending(pod) {
+			pending = append(pending, pod)
+		}
+	}
+	p.activate(pending)
+}
+
+// wakeIfReady lets the pods that PreEnqueue holds try again, if it would not hold them any more.
+func (p *Plugin) wakeIfReady(key gang.Key) {
+	if !p.held.any(key) {
+		return
+	}
+	reason, err := p.reasonToHold(key, nil)
+	if err != nil {
+		klog.Background().Error(err, "Looking whether a gang is complete", "podGroup", key)
+		return
+	}
+	if reason == "" {
+		p.activate(p.held.take(key))
+	}
+}
+
+// activate moves pods from wherever they wait in the queue to where they are taken from next.
+func (p *Plugin) activate(pods []*corev1.Pod) {
+	byName := make(map[string]*corev1.Pod, len(pods))
+	for _, pod := range pods {
+		byName[pod.Namespace+"/"+pod.Name] = pod
+	}
+	if len(byName) > 0 {
+		p.handle.Activate(klog.Background(), byName)
+	}
+}
+
+// gangsIn returns the gangs that name a Topology.
+func (p *Plugin) gangsIn(topology string) []gang.Key {
+	podGroups, err := p.podGroups.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Finding the gangs of a Topology", "topology", topology)
+		return nil
+	}
+	var gangs []gang.Key
+	for _, podGroup := range podGroups {
+		if names(podGroup, topology) {
+			gangs = append(gangs, keyOfPodGroup(podGroup))
+		}
+	}
+	return gangs
+}
+
+func names(podGroup *scheduling.PodGroup, topology string) bool {
+	if constraint := podGroup.Spec.TopologyConstraint; constraint != nil && constraint.Topology == topology {
+		return true
+	}
+	for i := range podGroup.Spec.SubGroups {
+		if constraint := podGroup.Spec.SubGroups[i].TopologyConstraint; constraint != nil && constraint.Topology == topology {
+			return true
+		}
+	}
+	return false
+}

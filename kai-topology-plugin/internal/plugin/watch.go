@@ -1,0 +1,204 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/client/clientset/versioned"
+	"packtree.dev/shared/client/informers/externalversions"
+)
+
+// watch starts the caches of PodGroups and Topologies, wakes gangs when something about them changes, and writes their
+// status once leading is closed.
+//
+// Gangs are not woken through EventsToRegister: kube-scheduler would watch PodGroups a second time, untyped, and ask
+// PreEnqueue before the cache that PreEnqueue reads has seen the change.
+func (p *Plugin) watch(ctx context.Context, leading <-chan struct{}) error {
+	config := rest.CopyConfig(p.handle.KubeConfig())
+	// Custom resources are not served in the protobuf of kube-scheduler's own client.
+	config.ContentType, config.AcceptContentTypes = "", ""
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("creating client: %w", err)
+	}
+	factory := externalversions.NewSharedInformerFactory(client, 0)
+	podGroups := factory.Scheduling().V2alpha2().PodGroups()
+	topologies := factory.Kai().V1alpha1().Topologies()
+	p.podGroups, p.topologies = podGroups.Lister(), topologies.Lister()
+	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe)
+	p.synced = func() bool { return podGroups.Informer().HasSynced() && topologies.Informer().HasSynced() }
+
+	pods := p.handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	if _, err := pods.AddEventHandler(p.podHandler()); err != nil {
+		return fmt.Errorf("handling pods: %w", err)
+	}
+	if _, err := podGroups.Informer().AddEventHandler(p.podGroupHandler()); err != nil {
+		return fmt.Errorf("handling PodGroups: %w", err)
+	}
+	if _, err := topologies.Informer().AddEventHandler(p.topologyHandler()); err != nil {
+		return fmt.Errorf("handling Topologies: %w", err)
+	}
+	factory.Start(ctx.Done())
+	go p.begin(ctx, leading)
+	return nil
+}
+
+// begin wakes the gangs that were looked at before everything was listed, and writes statuses once this process leads.
+func (p *Plugin) begin(ctx context.Context, leading <-chan struct{}) {
+	if !cache.WaitForCacheSync(ctx.Done(), p.synced) {
+		return
+	}
+	for _, key := range p.held.gangs() {
+		p.wakeIfReady(key)
+	}
+	select {
+	case <-leading:
+		p.status.Run(ctx)
+	case <-ctx.Done():
+	}
+}
+
+func (p *Plugin) podHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { p.podAppeared(object.(*corev1.Pod)) },
+		UpdateFunc: func(before, after any) {
+			old, pod := before.(*corev1.Pod), after.(*corev1.Pod)
+			if sameMember(old, pod) {
+				return
+			}
+			if oldKey, _ := gang.KeyOf(old); oldKey != keyOf(pod) || old.UID != pod.UID {
+				p.podLeft(old)
+			}
+			p.podAppeared(pod)
+			if gang.Expected(old) && !gang.Expected(pod) && gang.Pending(pod) {
+				// The pod grouper leaves it alone: PreEnqueue has no reason to hold it any more.
+				p.activate([]*corev1.Pod{pod})
+			}
+		},
+		DeleteFunc: func(object any) {
+			if pod, ok := objectOf[*corev1.Pod](object); ok {
+				p.podLeft(pod)
+			}
+		},
+	}
+}
+
+func keyOf(pod *corev1.Pod) gang.Key {
+	key, _ := gang.KeyOf(pod)
+	return key
+}
+
+// sameMember reports whether an update changes nothing that a gang could notice. The scheduler's own notes in the status of
+// a pod are the most frequent updates, and must not wake the gang that they are about.
+func sameMember(old, pod *corev1.Pod) bool {
+	return old.UID == pod.UID && keyOf(old) == keyOf(pod) && gang.LeafOf(old) == gang.LeafOf(pod) &&
+		gang.Expected(old) == gang.Expected(pod) && gang.Pending(old) == gang.Pending(pod) && gang.Standing(old) == gang.Standing(pod)
+}
+
+// podAppeared is for a pod that is new to its gang, or new in its state.
+func (p *Plugin) podAppeared(pod *corev1.Pod) {
+	key, member := gang.KeyOf(pod)
+	if !member {
+		return
+	}
+	awaited := false
+	if !gang.Pending(pod) {
+		p.held.remove(key, pod.UID)
+		awaited = p.book.Settled(key, pod.UID)
+	}
+	if awaited {
+		p.breakPlan(key, "a pod of the gang was taken out of its plan")
+	}
+	p.verdicts.Forget(key)
+	p.status.Enqueue(key)
+	if gang.Pending(pod) {
+		// The queue may have looked at the pod before it was told its gang.
+		p.activate([]*corev1.Pod{pod})
+		p.wakeIfReady(key)
+	}
+}
+
+// podLeft is for a pod that is no member of its gang any more. What was planned around it does not hold.
+func (p *Plugin) podLeft(pod *corev1.Pod) {
+	key, member := gang.KeyOf(pod)
+	if !member {
+		return
+	}
+	p.held.remove(key, pod.UID)
+	p.book.Settled(key, pod.UID)
+	p.gangChanged(key)
+}
+
+func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { p.gangChanged(keyOfPodGroup(object.(*scheduling.PodGroup))) },
+		UpdateFunc: func(before, after any) {
+			old, podGroup := before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)
+			if old.UID == podGroup.UID && old.Generation == podGroup.Generation {
+				p.status.Enqueue(keyOfPodGroup(podGroup))
+				return
+			}
+			p.gangChanged(keyOfPodGroup(podGroup))
+		},
+		DeleteFunc: func(object any) {
+			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
+				p.gangChanged(keyOfPodGroup(podGroup))
+			}
+		},
+	}
+}
+
+func keyOfPodGroup(podGroup *scheduling.PodGroup) gang.Key {
+	return gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
+}
+
+// gangChanged has a gang planned anew, whatever it waited for.
+func (p *Plugin) gangChanged(key gang.Key) {
+	p.breakPlan(key, "the gang was changed")
+	p.verdicts.Forget(key)
+	p.status.Enqueue(key)
+	p.held.take(key)
+	p.wake(key)
+}
+
+func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
+	changed := func(object any) {
+		topology, ok := objectOf[*kai.Topology](object)
+		if !ok {
+			return
+		}
+		for _, key := range p.gangsIn(topology.Name) {
+			p.gangChanged(key)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: changed,
+		UpdateFunc: func(before, after any) {
+			if before.(*kai.Topology).Generation != after.(*kai.Topology).Generation {
+				changed(after)
+			}
+		},
+		DeleteFunc: changed,
+	}
+}
+
+// objectOf also finds the object in the note that a cache leaves of a deletion it missed.
+func objectOf[T any](object any) (T, bool) {
+	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = missed.Obj
+	}
+	typed, ok := object.(T)
+	if !ok {
+		klog.Background().Error(nil, "A cache told of an object of another kind", "object", fmt.Sprintf("%T", object))
+	}
+	return typed, ok
+}

@@ -1,0 +1,95 @@
+// Package podgroupstatus tells in the status of PodGroups where their gangs stand, and why they wait.
+package podgroupstatus
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Observed is what is known of a gang.
+type Observed struct {
+	// Gang has the pods as the API server shows them.
+	Gang *gang.Gang
+	// Hold says why the gang cannot be planned; nil if it can.
+	Hold *gang.Hold
+	// Groups tell where the standing pods are; nil if the PodGroup is invalid.
+	Groups []decision.Group
+	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
+	Last *decision.Answer
+}
+
+// Desired is the part of a PodGroup's status that the scheduler owns.
+type Desired struct {
+	Condition metav1.Condition
+	SubGroups []scheduling.SubGroupStatus
+}
+
+// Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated now.
+func Of(observed Observed, now metav1.Time) Desired {
+	podGroup := observed.Gang.PodGroup
+	condition := conditionOf(observed)
+	condition.Type = scheduling.ConditionScheduled
+	condition.ObservedGeneration = podGroup.Generation
+	condition.LastTransitionTime = now
+	if present := meta.FindStatusCondition(podGroup.Status.Conditions, condition.Type); present != nil && present.Status == condition.Status {
+		condition.LastTransitionTime = present.LastTransitionTime
+	}
+	desired := Desired{Condition: condition}
+	for _, group := range observed.Groups {
+		status := scheduling.SubGroupStatus{Name: group.Name, Scheduled: int32(group.Placed), MinMember: int32(group.Needed)}
+		for level, domains := range group.Domains {
+			if len(domains) == 0 {
+				continue
+			}
+			if status.Domains == nil {
+				status.Domains = map[string]scheduling.Domains{}
+			}
+			status.Domains[level] = domains
+		}
+		desired.SubGroups = append(desired.SubGroups, status)
+	}
+	return desired
+}
+
+// conditionOf decides what to say: what is wrong with the PodGroup before all else, then what holds, then what is missing.
+func conditionOf(observed Observed) metav1.Condition {
+	switch {
+	case observed.Hold != nil && observed.Hold.Reason == scheduling.ReasonInvalid:
+		return waits(observed.Hold.Reason, observed.Hold.Message)
+	case observed.Gang.Satisfied(gang.NoPending):
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: furtherPods(observed)}
+	case observed.Hold != nil:
+		return waits(observed.Hold.Reason, observed.Hold.Message)
+	case observed.Last != nil && observed.Last.Verdict != scheduling.ReasonPlaced:
+		return waits(observed.Last.Verdict, observed.Last.Message)
+	default:
+		return waits(scheduling.ReasonWaiting, fmt.Sprintf("pods that have a node: %d, pods that wait: %d",
+			len(observed.Gang.Standing), len(observed.Gang.Pending)))
+	}
+}
+
+func waits(reason, message string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+// furtherPods says why pods above the minimum have no node.
+func furtherPods(observed Observed) string {
+	if len(observed.Gang.Pending) == 0 || observed.Last == nil {
+		return ""
+	}
+	return observed.Last.Message
+}
+
+// Differs reports whether the PodGroup's status says something else than it should.
+func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
+	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
+	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
+		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups)
+}

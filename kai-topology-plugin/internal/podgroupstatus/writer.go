@@ -1,0 +1,103 @@
+package podgroupstatus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	schedulingclient "packtree.dev/shared/client/clientset/versioned/typed/scheduling/v2alpha2"
+)
+
+// fieldOwner is under which name the scheduler applies its part of the status.
+const fieldOwner = "kai-topology-plugin"
+
+// settling is how long changes of one gang are gathered before its status is looked at: the pods of a gang are bound within
+// moments of each other, and each of them is a change.
+const settling = 100 * time.Millisecond
+
+// Observe reads a gang. It returns a NotFound error for a PodGroup that does not exist.
+type Observe func(key gang.Key) (Observed, error)
+
+// Writer keeps the status of PodGroups.
+type Writer struct {
+	client  schedulingclient.PodGroupsGetter
+	observe Observe
+	queue   workqueue.TypedRateLimitingInterface[gang.Key]
+}
+
+// NewWriter returns a writer that writes nothing until Run.
+func NewWriter(client schedulingclient.PodGroupsGetter, observe Observe) *Writer {
+	return &Writer{
+		client:  client,
+		observe: observe,
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](settling, time.Minute)),
+	}
+}
+
+// Enqueue has the status of a gang looked at soon.
+func (w *Writer) Enqueue(key gang.Key) {
+	w.queue.AddAfter(key, settling)
+}
+
+// Run writes until ctx is done.
+func (w *Writer) Run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, w.queue.ShutDown)
+	defer stop()
+	for {
+		key, shutdown := w.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := w.write(ctx, key); err != nil {
+			klog.FromContext(ctx).Error(err, "Writing the status of a PodGroup", "podGroup", key)
+			w.queue.AddRateLimited(key)
+		} else {
+			w.queue.Forget(key)
+		}
+		w.queue.Done(key)
+	}
+}
+
+func (w *Writer) write(ctx context.Context, key gang.Key) error {
+	observed, err := w.observe(key)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("observing gang: %w", err)
+	}
+	podGroup := observed.Gang.PodGroup
+	desired := Of(observed, metav1.Now().Rfc3339Copy())
+	if !desired.Differs(&podGroup.Status) {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": scheduling.GroupVersion.String(),
+		"kind":       "PodGroup",
+		"metadata":   map[string]any{"namespace": key.Namespace, "name": key.Name, "uid": podGroup.UID},
+		"status":     map[string]any{"conditions": []metav1.Condition{desired.Condition}, "subGroups": desired.SubGroups},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding status: %w", err)
+	}
+	force := true
+	_, err = w.client.PodGroups(key.Namespace).Patch(ctx, key.Name, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: fieldOwner, Force: &force}, "status")
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // Deleted, or made anew: then its creation has put it into the queue again.
+	}
+	if err != nil {
+		return fmt.Errorf("applying status: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package schedulerserver_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+var _ = Describe("a gang", func() {
+	var namespace string
+
+	BeforeEach(func() {
+		namespace = givenNamespace()
+		givenTopology()
+		startScheduler()
+	})
+
+	It("stands in the domains that its groups require, at every depth", func() {
+		for _, zone := range []string{"z1", "z2"} {
+			givenRack(zone, "r1", 2, 4)
+			givenRack(zone, "r2", 2, 4)
+		}
+		givenPodGroup(namespace, "sample", scheduling.PodGroupSpec{
+			TopologyConstraint: required(zoneLevel),
+			SubGroups: []scheduling.SubGroup{
+				leaf("api", 1, nil),
+				{Name: "workers"},
+				in("workers", leaf("prefill", 2, required(rackLevel))),
+				in("workers", leaf("decode", 3, required(rackLevel))),
+			},
+		})
+		givenPods(namespace, "sample", "api", 1, 1)
+		givenPods(namespace, "sample", "prefill", 2, 3)
+		givenPods(namespace, "sample", "decode", 3, 2)
+
+		all := eventuallyBound(namespace, gangOf("sample"), 6)
+		Expect(all.domains(zoneLevel)).To(HaveLen(1), "zones of the gang")
+		Expect(placementOf(namespace, leafOf("sample", "prefill")).domains(zoneLevel, rackLevel)).To(HaveLen(1))
+		Expect(placementOf(namespace, leafOf("sample", "decode")).domains(zoneLevel, rackLevel)).To(HaveLen(1))
+
+		Eventually(scheduled(namespace, "sample")).Should(And(withReason(scheduling.ReasonPlaced), HaveField("Status", metav1.ConditionTrue)))
+		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, "sample", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(podGroup.Status.SubGroups).To(HaveLen(5))
+		Expect(podGroup.Status.SubGroups[0]).To(And(HaveField("Scheduled", int32(6)), HaveField("MinMember", int32(6))))
+		Expect(podGroup.Status.SubGroups[0].Domains[zoneLevel]).To(HaveLen(1))
+	})
+
+	It("stands as close together as it can where it only prefers to", func() {
+		givenRack("z1", "r1", 1, 2)
+		givenRack("z1", "r2", 2, 2)
+		givenRack("z1", "r3", 1, 2)
+		givenPodGroup(namespace, "close", scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
+		givenPods(namespace, "close", "", 4, 1)
+		Expect(eventuallyBound(namespace, gangOf("close"), 4).domains(rackLevel)).To(Equal([]string{"/r2"}))
+
+		givenPodGroup(namespace, "spread", scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
+		givenPods(namespace, "spread", "", 4, 1)
+		Expect(eventuallyBound(namespace, gangOf("spread"), 4).domains(rackLevel)).To(Equal([]string{"/r1", "/r3"}))
+	})
+
+	It("waits as a whole while it cannot fit, says why, and goes once it can", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z1", "r2", 2, 2)
+		givenPodGroup(namespace, "wide", scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPods(namespace, "wide", "", 6, 1)
+
+		Eventually(scheduled(namespace, "wide")).Should(And(withReason(scheduling.ReasonInfeasible), HaveField("Message", Not(BeEmpty()))))
+		Expect(placementOf(namespace, gangOf("wide"))).To(BeEmpty())
+
+		givenRack("z1", "r3", 3, 2)
+		Expect(eventuallyBound(namespace, gangOf("wide"), 6).domains(rackLevel)).To(Equal([]string{"/r3"}))
+		Eventually(scheduled(namespace, "wide")).Should(withReason(scheduling.ReasonPlaced))
+	})
+
+	It("never shares a rack that is too small for two with another, and follows when the other leaves", func() {
+		givenRack("z1", "r1", 2, 2)
+		for _, name := range []string{"one", "two"} {
+			givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(rackLevel)})
+		}
+		for i := range 4 {
+			for _, name := range []string{"one", "two"} {
+				create(pod(namespace, name, "", fmt.Sprintf("%s-%d", name, i), 1))
+			}
+		}
+		eventuallyBound(namespace, "", 4)
+		first, second := "one", "two"
+		if len(placementOf(namespace, gangOf("one"))) == 0 {
+			first, second = second, first
+		}
+		Expect(placementOf(namespace, gangOf(first))).To(HaveLen(4))
+		Eventually(scheduled(namespace, second)).Should(withReason(scheduling.ReasonInfeasible))
+		Expect(placementOf(namespace, gangOf(second))).To(BeEmpty())
+
+		deletePods(namespace, gangOf(first))
+		eventuallyBound(namespace, gangOf(second), 4)
+	})
+
+	It("is one of as many as fit, when many compete", func() {
+		const gangs, racks = 8, 3
+		for rack := range racks {
+			givenRack("z1", fmt.Sprintf("r%d", rack), 2, 2)
+		}
+		for i := range gangs {
+			name := fmt.Sprintf("g%d", i)
+			givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+			givenPods(namespace, name, "", 3, 1)
+		}
+		eventuallyBound(namespace, "", racks*3)
+		for i := range gangs {
+			name := fmt.Sprintf("g%d", i)
+			Eventually(scheduled(namespace, name)).Should(Or(withReason(scheduling.ReasonPlaced), withReason(scheduling.ReasonInfeasible)))
+			Expect(placementOf(namespace, gangOf(name))).To(Or(BeEmpty(), HaveLen(3)), "all or nothing of %s", name)
+		}
+	})
+
+	It("is held, and says so, until enough of its pods exist", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenPodGroup(namespace, "late", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
+		givenPods(namespace, "late", "", 1, 1)
+		Eventually(scheduled(namespace, "late")).Should(And(withReason(scheduling.ReasonIncomplete),
+			HaveField("Message", "waiting for pods to be created: the PodGroup has 1 of 2")))
+		Expect(placementOf(namespace, gangOf("late"))).To(BeEmpty())
+		create(pod(namespace, "late", "", "late-more", 1))
+		eventuallyBound(namespace, gangOf("late"), 2)
+	})
+
+	It("is held until its PodGroup exists", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenPods(namespace, "orphan", "", 2, 1)
+		Consistently(func() placement { return placementOf(namespace, gangOf("orphan")) }, "1s").Should(BeEmpty())
+		givenPodGroup(namespace, "orphan", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
+		eventuallyBound(namespace, gangOf("orphan"), 2)
+	})
+
+	It("gets the nodes that are left to pods above the minimum, and those wait without holding it up", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenPodGroup(namespace, "elastic", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+		givenPods(namespace, "elastic", "", 6, 1)
+		eventuallyBound(namespace, gangOf("elastic"), 4)
+		Eventually(scheduled(namespace, "elastic")).Should(And(withReason(scheduling.ReasonPlaced), HaveField("Message", Not(BeEmpty()))))
+	})
+
+	It("replaces a lost pod in the domain where it stands", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z1", "r2", 2, 2)
+		givenPodGroup(namespace, "steady", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+		givenPods(namespace, "steady", "", 2, 2)
+		rack := eventuallyBound(namespace, gangOf("steady"), 2).domains(rackLevel)
+		Expect(rack).To(HaveLen(1))
+		Expect(kube.CoreV1().Pods(namespace).Delete(ctx, "steady-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+		create(pod(namespace, "steady", "", "steady-again", 2))
+		eventuallyBound(namespace, gangOf("steady"), 2)
+		Expect(placementOf(namespace, gangOf("steady")).domains(rackLevel)).To(Equal(rack))
+	})
+
+	It("uses only nodes that the filters of kube-scheduler accept", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z1", "r2", 2, 2)
+		node, err := kube.CoreV1().Nodes().Get(ctx, "z1-r1-0", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		node.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoSchedule}}
+		_, err = kube.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		givenPodGroup(namespace, "picky", scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPods(namespace, "picky", "", 3, 1)
+		Expect(eventuallyBound(namespace, gangOf("picky"), 3).domains(rackLevel)).To(Equal([]string{"/r2"}))
+	})
+
+	It("names what is wrong with its PodGroup, and goes once that is mended", func() {
+		givenRack("z1", "r1", 2, 2)
+		constraint := required(rackLevel)
+		constraint.Topology = "another"
+		givenPodGroup(namespace, "wrong", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: constraint})
+		givenPods(namespace, "wrong", "", 2, 1)
+		Eventually(scheduled(namespace, "wrong")).Should(And(withReason(scheduling.ReasonInvalid),
+			HaveField("Message", ContainSubstring("spec.topologyConstraint.topology"))))
+		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, "wrong", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		podGroup.Spec.TopologyConstraint.Topology = topologyName
+		_, err = packtree.SchedulingV2alpha2().PodGroups(namespace).Update(ctx, podGroup, metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		eventuallyBound(namespace, gangOf("wrong"), 2)
+	})
+
+	It("leaves pods without a gang to kube-scheduler", func() {
+		givenRack("z1", "r1", 2, 2)
+		for i := range 5 {
+			create(pod(namespace, "", "", fmt.Sprintf("plain-%d", i), 1))
+		}
+		eventuallyBound(namespace, "", 4)
+	})
+})

@@ -1,0 +1,115 @@
+package schedulerserver_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"packtree.dev/kai-topology-plugin/internal/schedulerserver"
+	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/client/clientset/versioned"
+	"packtree.dev/shared/render"
+)
+
+// asScheduler makes this test binary run the program instead of tests: the scheduler under test is a process of its own,
+// which can be killed.
+const asScheduler = "RUN_AS_KAI_TOPOLOGY_PLUGIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asScheduler) != "" {
+		os.Exit(render.Execute(schedulerserver.Command()))
+	}
+	os.Exit(m.Run())
+}
+
+func TestScheduler(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "Scheduler against a real API server")
+}
+
+var (
+	ctx        context.Context
+	kube       kubernetes.Interface
+	packtree   versioned.Interface
+	kubeconfig string
+	config     string
+)
+
+var _ = BeforeSuite(func() {
+	var cancel context.CancelFunc
+	ctx, cancel = context.WithCancel(context.Background())
+	DeferCleanup(cancel)
+	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(cluster.Stop)
+	kube, packtree = kubernetes.NewForConfigOrDie(cluster.Config), versioned.NewForConfigOrDie(cluster.Config)
+
+	user, err := cluster.Environment.AddUser(envtest.User{Name: "scheduler", Groups: []string{"system:masters"}}, nil)
+	Expect(err).NotTo(HaveOccurred())
+	access, err := user.KubeConfig()
+	Expect(err).NotTo(HaveOccurred())
+	directory := GinkgoT().TempDir()
+	kubeconfig, config = filepath.Join(directory, "kubeconfig"), filepath.Join(directory, "config.yaml")
+	Expect(os.WriteFile(kubeconfig, access, 0o600)).To(Succeed())
+	Expect(os.WriteFile(config, []byte(configuration), 0o600)).To(Succeed())
+})
+
+// configuration is what the chart installs, for a single process. The path is wrong on purpose: --kubeconfig has to win.
+const configuration = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection:
+  kubeconfig: /does/not/exist
+  qps: 500
+  burst: 1000
+leaderElection:
+  leaderElect: false
+profiles:
+  - schedulerName: kai-scheduler
+    plugins:
+      multiPoint:
+        enabled:
+          - name: KAITopology
+      queueSort:
+        disabled:
+          - name: "*"
+        enabled:
+          - name: KAITopology
+      postFilter:
+        enabled:
+          - name: KAITopology
+`
+
+// startScheduler starts the program and ends it with the spec.
+func startScheduler() *exec.Cmd {
+	GinkgoHelper()
+	command := exec.Command(os.Args[0], "--config", config, "--kubeconfig", kubeconfig, "--secure-port", "0", "--v", "2")
+	command.Env = append(os.Environ(), asScheduler+"=1")
+	command.Stdout, command.Stderr = GinkgoWriter, GinkgoWriter
+	Expect(command.Start()).To(Succeed())
+	DeferCleanup(func() {
+		if command.ProcessState == nil {
+			Expect(command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+			Expect(command.Wait()).To(Succeed(), "the scheduler ends in order when told to")
+		}
+	})
+	return command
+}
+
+// kill ends the program as a crash would.
+func kill(scheduler *exec.Cmd) {
+	GinkgoHelper()
+	Expect(scheduler.Process.Kill()).To(Succeed())
+	Expect(scheduler.Wait()).NotTo(Succeed())
+}

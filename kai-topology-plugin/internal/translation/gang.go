@@ -1,0 +1,78 @@
+package translation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// ShapeOf tells what a pod asks of a node.
+type ShapeOf func(pod *corev1.Pod) (packing.Shape, error)
+
+// Gang returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the nodes of
+// the standing ones. Pods go by their names.
+func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
+	leaves := map[string]*leaf{}
+	for _, pod := range g.Pending {
+		shape, err := shapeOf(pod)
+		if err != nil {
+			return nil, err
+		}
+		leafOf(leaves, pod).addPending(shape, pod.Name)
+	}
+	for _, pod := range g.Standing {
+		leaf := leafOf(leaves, pod)
+		leaf.running = append(leaf.running, pod.Spec.NodeName)
+	}
+	return &packing.Gang{Root: group(g.Tree.Root, leaves)}, nil
+}
+
+// leaf collects the pods of one leaf.
+type leaf struct {
+	pending []packing.Pods
+	running []string
+}
+
+func leafOf(leaves map[string]*leaf, pod *corev1.Pod) *leaf {
+	name := gang.LeafOf(pod)
+	if leaves[name] == nil {
+		leaves[name] = &leaf{}
+	}
+	return leaves[name]
+}
+
+func (l *leaf) addPending(shape packing.Shape, name string) {
+	for i := range l.pending {
+		if l.pending[i].Shape.Key == shape.Key {
+			l.pending[i].Names = append(l.pending[i].Names, name)
+			return
+		}
+	}
+	l.pending = append(l.pending, packing.Pods{Shape: shape, Names: []string{name}})
+}
+
+func group(from *podgrouptree.Group, leaves map[string]*leaf) packing.Group {
+	to := packing.Group{
+		Name: from.Name,
+		Constraint: packing.Constraint{
+			Topology:  from.Constraint.Topology,
+			Required:  from.Constraint.RequiredTopologyLevel,
+			Preferred: from.Constraint.PreferredTopologyLevel,
+		},
+	}
+	if from.Leaf() {
+		to.MinMember = int(from.MinMember)
+		if pods := leaves[from.Name]; pods != nil {
+			to.Pending, to.Running = pods.pending, pods.running
+		}
+		return to
+	}
+	needed := int(from.MinSubGroup)
+	to.MinSubGroups = &needed
+	for _, child := range from.Children {
+		to.Children = append(to.Children, group(child, leaves))
+	}
+	return to
+}
