@@ -24,6 +24,7 @@ func ToHub(from *v1alpha1.DynamoGraphDeployment, hub *v1beta1.DynamoGraphDeploym
 	kept := takeKept[v1beta1.ComponentSpec](&hub.ObjectMeta, v1beta1.AnnotationV1Beta1, componentName)
 	spec, status := from.Spec.DeepCopy(), from.Status.DeepCopy()
 	hub.Spec = v1beta1.DynamoGraphDeploymentSpec{
+		Components:         []v1beta1.ComponentSpec{},
 		Env:                spec.Envs,
 		PVCs:               pvcsToHub(spec.PVCs),
 		BackendFramework:   v1beta1.BackendFramework(spec.BackendFramework),
@@ -37,8 +38,9 @@ func ToHub(from *v1alpha1.DynamoGraphDeployment, hub *v1beta1.DynamoGraphDeploym
 	var onlyHere []v1alpha1.ServiceSpec
 	for i := range spec.Services {
 		service := &spec.Services[i]
-		hub.Spec.Components = append(hub.Spec.Components, restoredComponent(service, kept[service.Name]))
-		if !equality.Semantic.DeepEqual(*service, asService(asComponent(service))) {
+		component := restoredComponent(service, kept[service.Name])
+		hub.Spec.Components = append(hub.Spec.Components, component)
+		if !equality.Semantic.DeepEqual(*service, asService(component)) {
 			onlyHere = append(onlyHere, *service)
 		}
 	}
@@ -65,8 +67,8 @@ func FromHub(hub *v1beta1.DynamoGraphDeployment, to *v1alpha1.DynamoGraphDeploym
 	var onlyThere []v1beta1.ComponentSpec
 	for i := range spec.Components {
 		component := &spec.Components[i]
-		to.Spec.Services = append(to.Spec.Services, restoredService(component, kept[component.Name]))
-		service := asService(*component)
+		service := restoredService(component, kept[component.Name])
+		to.Spec.Services = append(to.Spec.Services, service)
 		if !equality.Semantic.DeepEqual(*component, asComponent(&service)) {
 			onlyThere = append(onlyThere, *component)
 		}
@@ -83,8 +85,10 @@ func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpe
 	}
 	kept.Type, kept.Replicas, kept.MinAvailable = component.Type, component.Replicas, component.MinAvailable
 	kept.Multinode, kept.TopologyConstraint = component.Multinode, component.TopologyConstraint
-	if equality.Semantic.DeepEqual(asService(*kept), asService(component)) {
-		return *kept
+	for _, words := range []v1alpha1.ServiceSpec{*service, asService(component)} {
+		if equality.Semantic.DeepEqual(asService(*kept), words) {
+			return *kept
+		}
 	}
 	return component
 }

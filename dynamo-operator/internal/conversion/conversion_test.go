@@ -1,0 +1,197 @@
+package conversion_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"packtree.dev/dynamo-operator/internal/conversion"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+func TestV1Alpha1SurvivesTheWayThereAndBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := throughJSON(t, drawAlpha(t))
+		hub, after := &v1beta1.DynamoGraphDeployment{}, &v1alpha1.DynamoGraphDeployment{}
+		mustConvert(t, conversion.ToHub(before, hub))
+		mustConvert(t, conversion.FromHub(throughJSON(t, hub), after))
+		if diff := cmp.Diff(asJSON(t, before), asJSON(t, after)); diff != "" {
+			t.Fatalf("lost on the way (-before +after):\n%s", diff)
+		}
+	})
+}
+
+func TestV1Beta1SurvivesTheWayThereAndBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := throughJSON(t, drawBeta(t))
+		spoke, after := &v1alpha1.DynamoGraphDeployment{}, &v1beta1.DynamoGraphDeployment{}
+		mustConvert(t, conversion.FromHub(before, spoke))
+		mustConvert(t, conversion.ToHub(throughJSON(t, spoke), after))
+		if diff := cmp.Diff(asJSON(t, before), asJSON(t, after)); diff != "" {
+			t.Fatalf("lost on the way (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// What is stored holds words of v1alpha1; a reader of v1beta1 who writes them back must not lose them either.
+func TestWordsOfV1Alpha1SurviveAReaderOfV1Beta1(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := throughJSON(t, drawAlpha(t))
+		hub, spoke, again := &v1beta1.DynamoGraphDeployment{}, &v1alpha1.DynamoGraphDeployment{}, &v1beta1.DynamoGraphDeployment{}
+		mustConvert(t, conversion.ToHub(before, hub))
+		mustConvert(t, conversion.FromHub(hub, spoke))
+		mustConvert(t, conversion.ToHub(spoke, again))
+		if diff := cmp.Diff(asJSON(t, hub), asJSON(t, again)); diff != "" {
+			t.Fatalf("not stable (-first +second):\n%s", diff)
+		}
+	})
+}
+
+func TestAnEditInTheOtherVersionHolds(t *testing.T) {
+	written := &v1alpha1.DynamoGraphDeployment{Spec: v1alpha1.DynamoGraphDeploymentSpec{Services: v1alpha1.Services{{
+		Name: "Worker", Replicas: new(int32(1)), DynamoNamespace: new("old"),
+		Resources: &v1alpha1.Resources{Limits: &v1alpha1.ResourceItem{GPU: "8"}},
+		Envs:      []corev1.EnvVar{{Name: "A", Value: "1"}},
+	}}}}
+	hub := &v1beta1.DynamoGraphDeployment{}
+	mustConvert(t, conversion.ToHub(written, hub))
+
+	t.Run("of the replicas, in the same words", func(t *testing.T) {
+		edited := hub.DeepCopy()
+		edited.Spec.Components[0].Replicas = new(int32(5))
+		got := &v1alpha1.DynamoGraphDeployment{}
+		mustConvert(t, conversion.FromHub(edited, got))
+		want := written.DeepCopy()
+		want.Spec.Services[0].Replicas = new(int32(5))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+	t.Run("of the container, with what v1beta1 cannot say kept", func(t *testing.T) {
+		edited := hub.DeepCopy()
+		edited.Spec.Components[0].PodTemplate.Spec.Containers[0].Env[0].Value = "2"
+		got := &v1alpha1.DynamoGraphDeployment{}
+		mustConvert(t, conversion.FromHub(edited, got))
+		service := got.Spec.Services[0]
+		if service.ExtraPodSpec.MainContainer.Env[0].Value != "2" || len(service.Envs) > 0 {
+			t.Errorf("the edit is lost: %v", asJSON(t, service))
+		}
+		if service.DynamoNamespace == nil || *service.DynamoNamespace != "old" {
+			t.Errorf("dynamoNamespace is lost: %v", asJSON(t, service))
+		}
+		gpus := service.ExtraPodSpec.MainContainer.Resources.Limits["nvidia.com/gpu"]
+		if gpus.String() != "8" {
+			t.Errorf("got %s GPUs, want 8", gpus.String())
+		}
+	})
+}
+
+func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
+	written := &v1alpha1.DynamoGraphDeployment{Spec: v1alpha1.DynamoGraphDeploymentSpec{Services: v1alpha1.Services{{
+		Name: "Prefill", ComponentType: "worker", SubComponentType: "prefill", EnvFromSecret: new("token"),
+		Labels: map[string]string{"a": "service", "b": "service"},
+		Resources: &v1alpha1.Resources{
+			Requests: &v1alpha1.ResourceItem{CPU: "4", Custom: map[string]string{"rdma/ib": "2"}},
+			Limits:   &v1alpha1.ResourceItem{CPU: "8", GPU: "2", GPUType: "amd.com/gpu"},
+		},
+		Envs:             []corev1.EnvVar{{Name: "A", Value: "service"}, {Name: "B", Value: "service"}},
+		VolumeMounts:     []v1alpha1.VolumeMount{{Name: "cache", MountPoint: "/cache"}},
+		SharedMemory:     &v1alpha1.SharedMemory{Disabled: true},
+		ExtraPodMetadata: &v1alpha1.ExtraPodMetadata{Labels: map[string]string{"a": "pod"}},
+		ExtraPodSpec: &v1alpha1.ExtraPodSpec{
+			PodSpec: &corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar"}}, NodeSelector: map[string]string{"gpu": "h100"}},
+			MainContainer: &corev1.Container{
+				Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "container"}},
+				Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("16")}},
+			},
+		},
+	}}}}
+	hub := &v1beta1.DynamoGraphDeployment{}
+	mustConvert(t, conversion.ToHub(written, hub))
+	zero := resource.MustParse("0")
+	want := v1beta1.ComponentSpec{
+		Name: "Prefill", Type: "worker", SharedMemorySize: &zero,
+		PodTemplate: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "pod", "b": "service", v1beta1.LabelSubComponentType: "prefill"}},
+			Spec: corev1.PodSpec{
+				NodeSelector: map[string]string{"gpu": "h100"},
+				Volumes: []corev1.Volume{{Name: "cache", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "cache"},
+				}}},
+				Containers: []corev1.Container{
+					{
+						Name: "main", Image: "image",
+						Env:          []corev1.EnvVar{{Name: "B", Value: "service"}, {Name: "A", Value: "container"}},
+						EnvFrom:      []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}}}},
+						VolumeMounts: []corev1.VolumeMount{{Name: "cache", MountPath: "/cache"}},
+						Resources: corev1.ResourceRequirements{
+							Requests: corev1.ResourceList{"cpu": resource.MustParse("4"), "rdma/ib": resource.MustParse("2")},
+							Limits:   corev1.ResourceList{"cpu": resource.MustParse("16"), "amd.com/gpu": resource.MustParse("2")},
+						},
+					},
+					{Name: "sidecar"},
+				},
+			},
+		},
+	}
+	if diff := cmp.Diff(asJSON(t, want), asJSON(t, hub.Spec.Components[0])); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUnreadableKeptWordsAreForgotten(t *testing.T) {
+	hub := &v1beta1.DynamoGraphDeployment{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1beta1.AnnotationV1Alpha1: "{"}},
+		Spec:       v1beta1.DynamoGraphDeploymentSpec{Components: []v1beta1.ComponentSpec{{Name: "A"}}},
+	}
+	got := &v1alpha1.DynamoGraphDeployment{}
+	mustConvert(t, conversion.FromHub(hub, got))
+	if got.Spec.Services[0].Name != "A" || got.Annotations[v1beta1.AnnotationV1Alpha1] != "" {
+		t.Errorf("got %v", asJSON(t, got))
+	}
+}
+
+type fatal interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+func mustConvert(t fatal, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("converting: %v", err)
+	}
+}
+
+// throughJSON is what an API server makes of an object: empty and unset are the same.
+func throughJSON[T any](t fatal, object *T) *T {
+	t.Helper()
+	written, err := json.Marshal(object)
+	if err != nil {
+		t.Fatalf("writing: %v", err)
+	}
+	read := new(T)
+	if err := json.Unmarshal(written, read); err != nil {
+		t.Fatalf("reading: %v", err)
+	}
+	return read
+}
+
+func asJSON(t fatal, object any) any {
+	t.Helper()
+	written, err := json.Marshal(object)
+	if err != nil {
+		t.Fatalf("writing: %v", err)
+	}
+	var fields any
+	if err := json.Unmarshal(written, &fields); err != nil {
+		t.Fatalf("reading: %v", err)
+	}
+	return fields
+}
