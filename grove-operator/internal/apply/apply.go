@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"packtree.dev/shared/manifests"
 )
@@ -109,7 +108,7 @@ func checkOwner(wanted, found client.Object) error {
 	if want == nil || (has != nil && has.UID == want.UID) {
 		return nil
 	}
-	holder := "nobody"
+	holder := "no controller"
 	if has != nil {
 		holder = fmt.Sprintf("%s %s", has.Kind, has.Name)
 	}
@@ -208,24 +207,25 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// Release removes a finalizer from an object that is being deleted.
-func (w Writer) Release(ctx context.Context, object client.Object, finalizer string) error {
-	changed := object.DeepCopyObject().(client.Object)
-	if !controllerutil.RemoveFinalizer(changed, finalizer) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})
-	if err := IgnoreTransient(w.Client.Patch(ctx, changed, patch, FieldOwner)); err != nil {
-		return fmt.Errorf("releasing %T %s: %w", object, object.GetName(), err)
-	}
-	return nil
-}
-
-// PatchStatus writes what of an object's status differs from before.
-func (w Writer) PatchStatus(ctx context.Context, changed, before client.Object) error {
-	err := w.Client.Status().Patch(ctx, changed, client.MergeFrom(before), FieldOwner)
-	if err = IgnoreTransient(err); err != nil {
+// ApplyStatus writes an object's status, of which the operator owns what it sets: a pointer to the kind's status type. An
+// object that is gone, or another of its name, is left alone.
+func (w Writer) ApplyStatus(ctx context.Context, object client.Object, status any) error {
+	kind, err := w.Client.GroupVersionKindFor(object)
+	if err != nil {
 		return fmt.Errorf("writing status: %w", err)
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return fmt.Errorf("converting status: %w", err)
+	}
+	wanted := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
+	wanted.SetGroupVersionKind(kind)
+	wanted.SetNamespace(object.GetNamespace())
+	wanted.SetName(object.GetName())
+	wanted.SetUID(object.GetUID())
+	err = w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), FieldOwner, client.ForceOwnership)
+	if err = IgnoreTransient(err); err != nil {
+		return fmt.Errorf("writing status of %s %s: %w", kind.Kind, object.GetName(), err)
 	}
 	return nil
 }

@@ -49,11 +49,11 @@ func Cache() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:                             ours,
-			&corev1.Service{}:                         ours,
-			&corev1.ServiceAccount{}:                  ours,
-			&rbacv1.Role{}:                            ours,
-			&rbacv1.RoleBinding{}:                     ours,
+			&corev1.Pod{}:                            ours,
+			&corev1.Service{}:                        ours,
+			&corev1.ServiceAccount{}:                 ours,
+			&rbacv1.Role{}:                           ours,
+			&rbacv1.RoleBinding{}:                    ours,
 			&autoscalingv2.HorizontalPodAutoscaler{}: ours,
 		},
 	}

@@ -38,23 +38,24 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	status.HPAPodSelector = &selector
 	status.ClusterTopologyName = observed.Topology.Name
 	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0
-	var missing []string
+	var missing, behind []string
 	for replica := range set.Spec.Replicas {
 		judged := judge(set, replica, observed, hash)
-		missing = append(missing, judged.missing...)
+		missing, behind = append(missing, judged.missing...), append(behind, judged.behind...)
 		addIf(&status.Replicas, len(judged.missing) == 0)
 		addIf(&status.AvailableReplicas, judged.available)
 		addIf(&status.UpdatedReplicas, judged.updated)
 	}
 	status.PodGangStatuses = gangStatuses(observed.Gangs)
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
-	meta.SetStatusCondition(&status.Conditions, setReady(set, status, missing, outcome))
+	meta.SetStatusCondition(&status.Conditions, setReady(set, status, append(missing, behind...), outcome))
 	return status
 }
 
 // replicaJudgement is how one replica of a set is doing.
 type replicaJudgement struct {
-	missing            []string
+	// missing are children that do not exist, behind those that have not got as far as their own spec.
+	missing, behind    []string
 	available, updated bool
 }
 
@@ -75,6 +76,9 @@ func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, ha
 		if group == nil || group.DeletionTimestamp != nil {
 			judged.missing = append(judged.missing, "PodCliqueScalingGroup "+name)
 			continue
+		}
+		if group.Status.ObservedGeneration != group.Generation || group.Status.Replicas < group.Spec.Replicas {
+			judged.behind = append(judged.behind, "copies of PodCliqueScalingGroup "+name)
 		}
 		judged.available = judged.available && groupAvailable(group)
 		judged.updated = judged.updated && groupUpdated(group, hash)

@@ -80,7 +80,7 @@ func (r *Reconciler) reconcile(ctx context.Context, scope *scope) error {
 		return r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
 	}
 	if !controllerutil.ContainsFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology) {
-		return r.hold(ctx, clusterTopology)
+		return r.Writer.Hold(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
 	}
 	if !r.Configuration.Enabled {
 		return r.writeStatus(ctx, scope, schedulerTopology{why: "topology awareness is off in the operator's configuration"})
@@ -89,24 +89,12 @@ func (r *Reconciler) reconcile(ctx context.Context, scope *scope) error {
 	return errors.Join(err, r.writeStatus(ctx, scope, synced))
 }
 
-// hold adds the finalizer. The change brings the topology back at once.
-func (r *Reconciler) hold(ctx context.Context, clusterTopology *grovev1alpha1.ClusterTopology) error {
-	changed := clusterTopology.DeepCopy()
-	controllerutil.AddFinalizer(changed, grovev1alpha1.FinalizerClusterTopology)
-	patch := client.MergeFromWithOptions(clusterTopology, client.MergeFromWithOptimisticLock{})
-	if err := apply.IgnoreTransient(r.Client.Patch(ctx, changed, patch, apply.FieldOwner)); err != nil {
-		return fmt.Errorf("adding the finalizer: %w", err)
-	}
-	return nil
-}
-
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced schedulerTopology) error {
-	changed := scope.clusterTopology.DeepCopy()
-	changed.Status = statusOf(scope.clusterTopology, scope.users, synced)
-	if apiequality.Semantic.DeepEqual(scope.clusterTopology.Status, changed.Status) {
+	judged := statusOf(scope.clusterTopology, scope.users, synced)
+	if apiequality.Semantic.DeepEqual(scope.clusterTopology.Status, judged) {
 		return nil
 	}
-	return r.Writer.PatchStatus(ctx, changed, scope.clusterTopology)
+	return r.Writer.ApplyStatus(ctx, scope.clusterTopology, &judged)
 }
 
 // syncDefault makes the default topology what the configuration says, whoever changed it; and removes it where topology

@@ -111,11 +111,10 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
-	changed := scope.podClique.DeepCopy()
-	changed.Status = status.OfPodClique(scope.podClique, scope.pods)
-	changed.Status.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
-	if apiequality.Semantic.DeepEqual(scope.podClique.Status, changed.Status) {
+	judged := status.OfPodClique(scope.podClique, scope.pods)
+	judged.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
+	if apiequality.Semantic.DeepEqual(scope.podClique.Status, judged) {
 		return nil
 	}
-	return r.Writer.PatchStatus(ctx, changed, scope.podClique)
+	return r.Writer.ApplyStatus(ctx, scope.podClique, &judged)
 }

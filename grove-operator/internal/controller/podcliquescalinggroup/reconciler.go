@@ -165,11 +165,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	for _, podClique := range scope.podCliques {
 		podCliques = append(podCliques, podClique)
 	}
-	changed := scope.group.DeepCopy()
-	changed.Status = status.OfScalingGroup(scope.group, podCliques)
-	changed.Status.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
-	if apiequality.Semantic.DeepEqual(scope.group.Status, changed.Status) {
+	judged := status.OfScalingGroup(scope.group, podCliques)
+	judged.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
+	if apiequality.Semantic.DeepEqual(scope.group.Status, judged) {
 		return nil
 	}
-	return r.Writer.PatchStatus(ctx, changed, scope.group)
+	return r.Writer.ApplyStatus(ctx, scope.group, &judged)
 }

@@ -36,7 +36,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if set.DeletionTimestamp == nil && !controllerutil.ContainsFinalizer(set, grovev1alpha1.FinalizerPodCliqueSet) {
-		return reconcile.Result{}, r.hold(ctx, set)
+		// Before anything is created. The change brings the set back at once.
+		return reconcile.Result{}, r.Writer.Hold(ctx, set, grovev1alpha1.FinalizerPodCliqueSet)
 	}
 	scope, err := r.observe(ctx, set)
 	if err != nil {
@@ -49,24 +50,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, scope, err))
 }
 
-// hold adds the finalizer before anything is created. The change brings the set back at once.
-func (r *Reconciler) hold(ctx context.Context, set *grovev1alpha1.PodCliqueSet) error {
-	changed := set.DeepCopy()
-	controllerutil.AddFinalizer(changed, grovev1alpha1.FinalizerPodCliqueSet)
-	patch := client.MergeFromWithOptions(set, client.MergeFromWithOptimisticLock{})
-	if err := apply.IgnoreTransient(r.Client.Patch(ctx, changed, patch, apply.FieldOwner)); err != nil {
-		return fmt.Errorf("adding the finalizer: %w", err)
-	}
-	return nil
-}
-
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
 	set := scope.set
-	changed := set.DeepCopy()
-	changed.Status = status.OfSet(set, scope.observed(), outcome)
-	changed.Status.LastErrors = status.LastErrors(set.Status.LastErrors, outcome, r.Clock.Now())
-	if apiequality.Semantic.DeepEqual(set.Status, changed.Status) {
+	judged := status.OfSet(set, scope.observed(), outcome)
+	judged.LastErrors = status.LastErrors(set.Status.LastErrors, outcome, r.Clock.Now())
+	if apiequality.Semantic.DeepEqual(set.Status, judged) {
 		return nil
 	}
-	return r.Writer.PatchStatus(ctx, changed, set)
+	return r.Writer.ApplyStatus(ctx, set, &judged)
 }

@@ -2,17 +2,12 @@ package podgang
 
 import (
 	"context"
-	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
@@ -39,28 +34,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, liv
 	if apiequality.Semantic.DeepEqual(live.Status, changed.Status) {
 		return nil
 	}
-	patch, err := statusPatch(live, status)
-	if err != nil {
-		return err
-	}
-	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), apply.FieldOwner, client.ForceOwnership)
-	if err = apply.IgnoreTransient(err); err != nil {
-		return fmt.Errorf("writing status of PodGang %s: %w", live.Name, err)
-	}
-	return nil
-}
-
-func statusPatch(live *schedulerv1alpha1.PodGang, status schedulerv1alpha1.PodGangStatus) (*unstructured.Unstructured, error) {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		return nil, fmt.Errorf("converting status: %w", err)
-	}
-	patch := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
-	patch.SetGroupVersionKind(schedulerv1alpha1.GroupVersion.WithKind("PodGang"))
-	patch.SetNamespace(live.Namespace)
-	patch.SetName(live.Name)
-	patch.SetUID(live.UID)
-	return patch, nil
+	return r.Writer.ApplyStatus(ctx, live, &status)
 }
 
 // counts tells how far the pods of a group have got.
