@@ -21,21 +21,21 @@ func (s *Shapes) excluded(ctx context.Context, pod *corev1.Pod) (map[string]stri
 			return nil, status.AsError()
 		}
 		for _, node := range s.nodes {
-			reasons[node.Node().Name] = status.Message()
+			reasons[node.Node().Name] = kubeframework.Objection(status, pod, node.Node())
 		}
 		return reasons, nil
 	}
 	for _, node := range s.nodes {
 		name := node.Node().Name
 		if !narrowed.AllNodes() && !narrowed.NodeNames.Has(name) {
-			reasons[name] = "node(s) didn't match Pod's node affinity/selector"
+			reasons[name] = kubeframework.NotSelected
 			continue
 		}
 		status := s.filters.RunFilterPlugins(ctx, state, pod, node)
 		switch {
 		case status.IsSuccess() || kubeframework.LacksRoom(status):
 		case status.IsRejected():
-			reasons[name] = status.Message()
+			reasons[name] = kubeframework.Objection(status, pod, node.Node())
 		default:
 			return nil, fmt.Errorf("on node %s: %w", name, status.AsError())
 		}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
 // Filters runs the PreFilter and Filter plugins of a profile.
@@ -49,9 +48,4 @@ func Rehearsal() fwk.CycleState {
 func InRehearsal(state fwk.CycleState) bool {
 	_, err := state.Read(rehearsalKey)
 	return err == nil
-}
-
-// LacksRoom reports whether a filter turned a node down only for what other pods use of it now.
-func LacksRoom(status *fwk.Status) bool {
-	return status.Plugin() == names.NodeResourcesFit
 }

@@ -35,12 +35,13 @@ func (v *Verdicts) Remember(key gang.Key, generation int64, pod types.UID, answe
 }
 
 // Repeat returns the last answer to a pod that has not been told it yet. All pods of a gang wake up together; the first one
-// asks, and the others share its answer. One that has been told comes back because something happened, and asks anew.
+// asks, and the others share its answer. One that has been told comes back because something happened, and asks anew; and
+// an answer with nodes was made into a plan, which has its own memory.
 func (v *Verdicts) Repeat(key gang.Key, generation int64, pod types.UID) *decision.Answer {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known := v.gangs[key]
-	if known == nil || known.generation != generation || known.told.Has(pod) {
+	if known == nil || known.generation != generation || known.told.Has(pod) || len(known.answer.Nodes) > 0 {
 		return nil
 	}
 	known.told.Insert(pod)

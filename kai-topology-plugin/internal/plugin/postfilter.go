@@ -2,28 +2,38 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // PostFilter ends the attempt of a gang's pod: nothing is preempted for it, since room for one pod of a gang helps nobody.
 // If the pod had a node in the plan, the plan has been overtaken by events, and the gang is planned anew.
-func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	key, member := gang.KeyOf(p.latest(pod))
-	if !member {
+func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if !p.inGang(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if _, err := state.Read(plannedKey); err == nil {
-		klog.FromContext(ctx).Info("Gang's plan broken: the planned node does not take the pod", "podGroup", key, "pod", klog.KObj(pod))
-		p.breakPlan(key, "the planned node of a pod of the gang does not take it any more")
-		p.wake(key)
+	if data, err := state.Read(plannedKey); err == nil {
+		p.refused(ctx, data.(planned), pod, statuses)
 	}
 	// This code keeps the plugins after us, kube-scheduler's own preemption among them, from being asked.
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+}
+
+// refused breaks the plan that has a node for the pod which does not take it. The pod asks again after its backoff, and the
+// others of the gang wait for it: were they to ask at once, a node that always refuses would keep the scheduler busy.
+func (p *Plugin) refused(ctx context.Context, plan planned, pod *corev1.Pod, statuses fwk.NodeToStatusReader) {
+	reason := fmt.Sprintf("planned anew soon, since node %s did not take pod %s: %s", plan.node, pod.Name, statuses.Get(plan.node).Message())
+	klog.FromContext(ctx).Info("Gang's plan broken", "podGroup", plan.gang, "pod", klog.KObj(pod), "node", plan.node, "reason", reason)
+	p.breakPlan(plan.gang, reason)
+	p.verdicts.Remember(plan.gang, plan.generation, pod.UID, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: reason})
+	p.activate([]*corev1.Pod{pod})
 }
 
 // breakPlan drops a gang's plan and sends back the pods that wait for it.

@@ -23,8 +23,9 @@ import (
 const plannedKey fwk.StateKey = "packtree.dev/planned"
 
 type planned struct {
-	gang gang.Key
-	node string
+	gang       gang.Key
+	generation int64
+	node       string
 }
 
 // Clone returns the plan itself: it does not change.
@@ -40,25 +41,26 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev
 	if !member {
 		return nil, p.prepareReservations(state)
 	}
-	node, status := p.nodeFor(ctx, key, pod, nodes)
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, hold(fmt.Sprintf("waiting for PodGroup %s to be created", key.Name))
+	}
+	if err != nil {
+		return nil, fwk.AsStatus(fmt.Errorf("reading PodGroup %s: %w", key, err))
+	}
+	node, status := p.nodeFor(ctx, podGroup, pod, nodes)
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	state.Write(plannedKey, planned{gang: key, node: node})
+	state.Write(plannedKey, planned{gang: key, generation: podGroup.Generation, node: node})
 	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 }
 
 // PreFilterExtensions returns nil: what Filter compares does not depend on single pods.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-func (p *Plugin) nodeFor(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
-	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return "", hold(fmt.Sprintf("waiting for PodGroup %s to be created", key.Name))
-	}
-	if err != nil {
-		return "", fwk.AsStatus(fmt.Errorf("reading PodGroup %s: %w", key, err))
-	}
+func (p *Plugin) nodeFor(ctx context.Context, podGroup *scheduling.PodGroup, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
+	key := keyOfPodGroup(podGroup)
 	switch node, standing := p.book.Find(key, podGroup.Generation, pod.UID); standing {
 	case plans.Planned:
 		return node, nil
@@ -89,7 +91,7 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	if err != nil {
 		return "", fwk.AsStatus(fmt.Errorf("planning gang %s: %w", klog.KObj(podGroup), err))
 	}
-	key := gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
+	key := keyOfPodGroup(podGroup)
 	klog.FromContext(ctx).Info("Gang decided", "podGroup", klog.KObj(podGroup), "verdict", answer.Verdict,
 		"pods", len(answer.Nodes), "steps", answer.Steps, "message", answer.Message)
 	defer p.status.Enqueue(key)
@@ -97,10 +99,9 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	if answer.Verdict != scheduling.ReasonPlaced {
 		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
 	}
-	p.book.Open(key, podGroup.Generation, placements(assembled, answer))
-	p.activate(slices.DeleteFunc(slices.Clone(assembled.Pending), func(other *corev1.Pod) bool {
-		return other.UID == pod.UID
-	}))
+	if len(answer.Nodes) > 0 {
+		p.open(podGroup, assembled, answer, pod)
+	}
 	node, ok := answer.Nodes[pod.Name]
 	if !ok {
 		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(answer.Message, "no node has room for a further pod of the gang"))
@@ -125,6 +126,20 @@ func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 	})
 }
 
+// open makes an answer the plan of its gang and calls the pods of the gang, but for the one that is here already.
+func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answer *decision.Answer, here *corev1.Pod) {
+	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, placements(assembled, answer))
+	var called []*corev1.Pod
+	for _, pod := range assembled.Pending {
+		// What an earlier plan wanted would count against this one.
+		p.handle.DeleteNominatedPodIfExists(pod)
+		if pod.UID != here.UID {
+			called = append(called, pod)
+		}
+	}
+	p.activate(called)
+}
+
 func placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement {
 	var result []plans.Placement
 	for _, pod := range assembled.Pending {
@@ -144,10 +159,14 @@ func (p *Plugin) reservedFor(assembled *gang.Gang, nodes []fwk.NodeInfo) map[str
 		name := node.Node().Name
 		for _, nominated := range p.handle.NominatedPodsForNode(name) {
 			pod := nominated.GetPod()
-			if kubeframework.Priority(pod) < rank.Priority || p.inGang(pod) {
-				continue
+			switch {
+			case p.inGang(pod):
+				// Left from a plan that did not come true. Gangs have no claim but their plan, and kube-scheduler's filters
+				// would honour this one.
+				p.handle.DeleteNominatedPodIfExists(pod)
+			case kubeframework.Priority(pod) >= rank.Priority:
+				reserved[name] = append(reserved[name], pod)
 			}
-			reserved[name] = append(reserved[name], pod)
 		}
 	}
 	return reserved

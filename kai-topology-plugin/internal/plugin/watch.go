@@ -118,9 +118,9 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	if awaited {
 		p.breakPlan(key, "a pod of the gang was taken out of its plan")
 	}
-	p.verdicts.Forget(key)
 	p.status.Enqueue(key)
 	if gang.Pending(pod) {
+		p.verdicts.Forget(key)
 		// The queue may have looked at the pod before it was told its gang.
 		p.activate([]*corev1.Pod{pod})
 		p.wakeIfReady(key)

@@ -81,11 +81,15 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	if !desired.Differs(&podGroup.Status) {
 		return nil
 	}
+	status := map[string]any{"conditions": []metav1.Condition{desired.Condition}}
+	if len(desired.SubGroups) > 0 {
+		status["subGroups"] = desired.SubGroups
+	}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": scheduling.GroupVersion.String(),
 		"kind":       "PodGroup",
 		"metadata":   map[string]any{"namespace": key.Namespace, "name": key.Name, "uid": podGroup.UID},
-		"status":     map[string]any{"conditions": []metav1.Condition{desired.Condition}, "subGroups": desired.SubGroups},
+		"status":     status,
 	})
 	if err != nil {
 		return fmt.Errorf("encoding status: %w", err)
