@@ -7,12 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"packtree.dev/dynamo-operator/internal/backend"
@@ -44,9 +42,9 @@ func AddToManager(mgr manager.Manager, backend backend.Backend) error {
 	}
 	controller := ctrl.NewControllerManagedBy(mgr).
 		Named("dynamographdeployment").
-		For(&v1beta1.DynamoGraphDeployment{}, builder.WithPredicates(predicate.Or[client.Object](
-			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{},
-		)))
+		// Changes of the status count too: a pass that worked on a status before the last one gives up at the conflict, and
+		// this is what brings the next pass.
+		For(&v1beta1.DynamoGraphDeployment{})
 	for _, object := range backend.Owned() {
 		controller = controller.Owns(object)
 	}
