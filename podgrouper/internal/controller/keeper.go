@@ -41,6 +41,8 @@ type keeper struct {
 	live     client.Reader
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
+	// turns lets one worker at a time keep a PodGroup, so that of the first pods of a workload only one writes it.
+	turns turns
 }
 
 // kept is what became of a workload's PodGroup.
@@ -63,7 +65,9 @@ func (k *keeper) keep(ctx context.Context, w grouping.Workload) (kept, error) {
 		k.warn(w.Owner, eventInvalid, sentence(wrong))
 		return kept{wrong: wrong}, nil
 	}
-	live, err := k.find(ctx, client.ObjectKeyFromObject(decision.PodGroup))
+	key := client.ObjectKeyFromObject(decision.PodGroup)
+	defer k.turns.take(key)()
+	live, err := k.find(ctx, key)
 	if err != nil {
 		return kept{}, err
 	}

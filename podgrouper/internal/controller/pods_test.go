@@ -48,7 +48,7 @@ var _ = Describe("A pod of a Job", func() {
 			Eventually(podGroupNameOf(ctx, fmt.Sprintf("train-%d", i))).Should(Equal(podGroupOfJob(job)))
 		}
 		Expect(podGroups(ctx)()).To(ConsistOf(podGroupOfJob(job)))
-		Expect(podGroup(ctx, podGroupOfJob(job))()).To(HaveField("Generation", BeEquivalentTo(1)))
+		Expect(writes.of(podGroupOfJob(job))).To(Equal(1))
 	})
 
 	It("is written once, as is its PodGroup, however often something happens", func(ctx SpecContext) {
@@ -63,6 +63,8 @@ var _ = Describe("A pod of a Job", func() {
 		seen := &corev1.Pod{}
 		Expect(api.Get(ctx, named("train-0"), seen)).To(Succeed())
 		Expect(seen.ResourceVersion).To(Equal(pod.ResourceVersion))
+		Expect(writes.of("train-0")).To(Equal(1))
+		Expect(writes.of(group.Name)).To(Equal(1))
 	})
 
 	It("follows the Job's annotations and labels", func(ctx SpecContext) {
