@@ -19,6 +19,12 @@ func (p *problem) holds(s *selection, group int, r region) bool {
 	return p.copiesHere(s, group, r.place) > 0
 }
 
+// holdsGang reports whether the cluster may have room for a selection. False is
+// a proof that it has not.
+func (p *problem) holdsGang(s *selection) bool {
+	return p.total(s.want, 0) == 0 || p.copies(s, 0, wholeCluster.place, 1) > 0
+}
+
 // copiesHere bounds how many copies of a group fit into a domain as if nothing
 // else were placed: by the pods of each shape, and by how many copies of each
 // kind of children do.
@@ -38,26 +44,41 @@ func (p *problem) copiesHere(s *selection, group int, in place) int64 {
 		}
 		alike = i - alike
 		if p.groups[child].confines && p.total(s.want, child) > 0 {
-			copies = min(copies, p.copies(s, child, in)/int64(alike))
+			enough := timesSaturating(copies, int64(alike))
+			copies = min(copies, p.copies(s, child, in, enough)/int64(alike))
 		}
 	}
 	return copies
 }
 
+// holdsAnywhere reports whether any domain of a group's required level may have
+// room for it, were it alone in the cluster.
+func (p *problem) holdsAnywhere(s *selection, group int) bool {
+	g := &p.groups[group]
+	return !p.cluster.topologies[g.slot].domainsAt(whole, g.required, func(at int32) bool {
+		return p.copiesHere(s, group, place{g.slot, at}) == 0
+	})
+}
+
 // copies bounds how many copies of a group fit into a domain, each within one
-// domain of its own required level.
-func (p *problem) copies(s *selection, group int, in place) int64 {
+// domain of its own required level. It may stop counting at enough.
+func (p *problem) copies(s *selection, group int, in place, enough int64) int64 {
 	g := &p.groups[group]
 	if g.blocked != "" {
 		return 0
+	}
+	if in.at == whole && g.slot != none {
+		// The whole cluster is the root domain of every topology.
+		in.slot = g.slot
 	}
 	t := p.cluster.topologies[in.slot]
 	if g.slot != in.slot || g.required <= t.domains[in.at].level {
 		return p.copiesHere(s, group, in)
 	}
 	sum := int64(0)
-	t.domainsAt(in.at, g.required, func(at int32) {
-		sum = min(sum+p.copiesHere(s, group, place{in.slot, at}), maxFit)
+	t.domainsAt(in.at, g.required, func(at int32) bool {
+		sum += p.copiesHere(s, group, place{in.slot, at})
+		return sum < enough
 	})
 	return sum
 }

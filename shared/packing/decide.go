@@ -20,8 +20,10 @@ type decision struct {
 	optimal bool
 	// least is the first selection of the minima, for explanations.
 	least *selection
-	// largest selects all that could be placed.
+	// largest selects all that could be placed; roomy says that no bound rules
+	// that out.
 	largest *selection
+	roomy   bool
 }
 
 // Decide answers whether and where a gang can run on the cluster as it is. It
@@ -53,7 +55,8 @@ func (d *decision) decide() {
 		}
 		return
 	}
-	if d.greedily(d.largest) {
+	d.roomy = d.p.holdsGang(d.largest)
+	if d.roomy && d.greedily(d.largest) {
 		d.verdict = Placed
 	} else {
 		d.verdict = d.feasible()
@@ -79,9 +82,6 @@ func (p *problem) blockedMinimum() bool {
 
 // greedily tries a selection by the greedy search, and keeps what it finds.
 func (d *decision) greedily(s *selection) bool {
-	if !d.p.holds(s, 0, wholeCluster) {
-		return false
-	}
 	g := newGreedy(d.trial, s)
 	if !g.attempt() {
 		return false
@@ -98,13 +98,23 @@ func (d *decision) keep(s *selection, found []placement) {
 // feasible looks for a placement of the minima: by the greedy search first, then
 // exactly.
 func (d *decision) feasible() Verdict {
-	least, all := d.p.selections(true)
+	least, all := []*selection{d.largest}, true
+	if !d.p.rigid() {
+		least, all = d.p.selections(true)
+	}
 	if len(least) > 0 {
 		d.least = least[0]
 	}
 	var open []*selection
 	for _, s := range least {
-		if !d.p.holds(s, 0, wholeCluster) {
+		if slices.Equal(s.want, d.largest.want) {
+			// Tried greedily before.
+			if d.roomy {
+				open = append(open, s)
+			}
+			continue
+		}
+		if !d.p.holdsGang(s) {
 			continue
 		}
 		if d.greedily(s) {
@@ -170,7 +180,7 @@ func (d *decision) extend() {
 			if d.p.total(s.want, 0) <= d.p.total(d.chosen.want, 0) || d.exhausted() {
 				return
 			}
-			if !d.p.holds(s, 0, wholeCluster) {
+			if !d.p.holdsGang(s) {
 				continue
 			}
 			if d.greedily(s) || d.exactly(s) {

@@ -8,7 +8,7 @@ import (
 
 // nearestTried is how many domains are filled to find the nearest one; they are
 // picked by a bound first.
-const nearestTried = 4
+const nearestTried = 2
 
 // explain says why pods have no node.
 func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
@@ -65,8 +65,13 @@ func (d *decision) explainMisfit() Explanation {
 	if s == nil {
 		s = d.largest
 	}
+	asked := map[int]bool{}
 	for i := len(d.p.groups) - 1; i > 0; i-- {
-		if d.p.groups[i].required == none || d.p.total(s.want, i) == 0 {
+		if d.p.groups[i].required == none || d.p.total(s.want, i) == 0 || asked[s.kind[i]] {
+			continue
+		}
+		asked[s.kind[i]] = true
+		if len(d.lineageFixed(i)) == 0 && d.p.holdsAnywhere(s, i) {
 			continue
 		}
 		regions := d.candidates(i)
@@ -93,6 +98,15 @@ func (d *decision) candidates(i int) []region {
 		return []region{r}
 	}
 	return d.p.domainsIn(r, g.slot, g.required)
+}
+
+// lineageFixed lists the domains fixed for a group or its ancestors.
+func (d *decision) lineageFixed(i int) []place {
+	var fixed []place
+	for _, up := range d.lineage(i) {
+		fixed = append(fixed, d.p.groups[up].fixed...)
+	}
+	return fixed
 }
 
 // lineage lists a group and its ancestors, outermost first.

@@ -103,10 +103,11 @@ func (g *greedy) scan(i int, r region) (region, bool) {
 	if r.slot == grp.slot {
 		start = r.at
 	}
-	g.p.cluster.topologies[grp.slot].domainsAt(start, grp.required, func(at int32) {
+	g.p.cluster.topologies[grp.slot].domainsAt(start, grp.required, func(at int32) bool {
 		if room := g.room(i, place{grp.slot, at}); room > 0 && room < least {
 			best, least = at, room
 		}
+		return true
 	})
 	return region{place: place{grp.slot, best}}, best != none
 }
@@ -174,16 +175,22 @@ func (g *greedy) inside(i int, r region) bool {
 	}
 	children := g.s.children(g.p, i)
 	for from := 0; from < len(children); {
-		to := from + 1
-		for to < len(children) && g.s.kind[children[to]] == g.s.kind[children[from]] {
-			to++
-		}
-		if !g.alike(children[from:to], r) {
+		to := g.run(children, from)
+		if g.alike(children[from:to], r) < to-from {
 			return false
 		}
 		from = to
 	}
 	return true
+}
+
+// run gives the end of the run of one kind that begins at from.
+func (g *greedy) run(children []int, from int) int {
+	to := from + 1
+	for to < len(children) && g.s.kind[children[to]] == g.s.kind[children[from]] {
+		to++
+	}
+	return to
 }
 
 func (g *greedy) pods(leaf int, r region) bool {
@@ -196,29 +203,30 @@ func (g *greedy) pods(leaf int, r region) bool {
 	return true
 }
 
-// alike places siblings of one kind. A domain that had no room for one has none
-// for the next, so the candidates are passed only once.
-func (g *greedy) alike(siblings []int, r region) bool {
+// alike places siblings of one kind, the first as many as it can, and returns
+// their number. A domain that had no room for one has none for the next, so the
+// candidates are passed only once.
+func (g *greedy) alike(siblings []int, r region) int {
 	first := &g.p.groups[siblings[0]]
 	if len(siblings) == 1 || len(first.fixed) > 0 || first.blocked != "" ||
 		g.p.implied(r, first.slot, first.required) || g.p.total(g.s.want, siblings[0]) == 0 {
-		for _, sibling := range siblings {
-			if !g.group(sibling, r) {
-				return false
+		for k, sibling := range siblings {
+			if !g.whole(sibling, r) {
+				return k
 			}
 		}
-		return true
+		return len(siblings)
 	}
 	candidates := g.p.domainsIn(r, first.slot, first.required)
 	g.sortByTightness(siblings[0], candidates)
 	next := 0
-	for _, sibling := range siblings {
+	for k, sibling := range siblings {
 		for next < len(candidates) && !g.into(sibling, candidates[next]) {
 			next++
 		}
 		if next == len(candidates) {
-			return false
+			return k
 		}
 	}
-	return true
+	return len(siblings)
 }

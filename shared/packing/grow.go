@@ -28,7 +28,7 @@ func (d *decision) growLeaf(i int) {
 			if high != most {
 				try = (low + high + 1) / 2
 			}
-			if d.greedily(d.with(i, s, try)) {
+			if more := d.with(i, s, try); d.p.holdsGang(more) && d.greedily(more) {
 				low = try + 1
 			} else {
 				high = try - 1

@@ -98,18 +98,38 @@ func (g *greedy) part(i int, r region, rest []int32) {
 		}
 		return
 	}
-	for _, child := range g.s.children(g.p, i) {
-		if g.p.total(rest, child) == 0 {
-			continue
+	children := g.s.children(g.p, i)
+	for from := 0; from < len(children); {
+		to := g.run(children, from)
+		for _, child := range g.untouched(children[from:to], rest, r) {
+			if !g.p.groups[child].confines {
+				g.part(child, r, rest)
+			}
 		}
-		before := slices.Clone(g.p.wants(rest, child))
-		if slices.Equal(before, g.p.wants(g.s.want, child)) && g.p.holds(g.s, child, r) && g.whole(child, r) {
-			clear(g.p.wants(rest, child))
-		} else if !g.p.groups[child].confines {
-			g.part(child, r, rest)
-		}
-		for s, n := range g.p.wants(rest, child) {
-			left[s] -= before[s] - n
+		from = to
+	}
+	g.p.sumRow(rest, i)
+}
+
+// untouched places whole siblings of one kind in a region while that works, and
+// returns those of which something is still to be placed.
+func (g *greedy) untouched(siblings []int, rest []int32, r region) []int {
+	var fresh, left []int
+	for _, child := range siblings {
+		switch {
+		case g.p.total(rest, child) == 0:
+		case slices.Equal(g.p.wants(rest, child), g.p.wants(g.s.want, child)):
+			fresh = append(fresh, child)
+		default:
+			left = append(left, child)
 		}
 	}
+	placed := 0
+	if len(fresh) > 0 && g.p.holds(g.s, fresh[0], r) {
+		placed = g.alike(fresh, r)
+	}
+	for _, child := range fresh[:placed] {
+		clear(g.p.wants(rest, child))
+	}
+	return append(left, fresh[placed:]...)
 }

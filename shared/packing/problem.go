@@ -237,6 +237,17 @@ func (p *problem) sumUp(table []int32) {
 	}
 }
 
+// sumRow makes one parent's row of a table the sum of its children's.
+func (p *problem) sumRow(table []int32, parent int) {
+	row := p.wants(table, parent)
+	clear(row)
+	for child := range p.children(parent) {
+		for s, n := range p.wants(table, child) {
+			row[s] += n
+		}
+	}
+}
+
 func (p *problem) shape(shape *Shape) int {
 	if s, ok := p.shapeIndex[shape.Key]; ok {
 		return s

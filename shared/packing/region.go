@@ -79,17 +79,18 @@ func (t *topology) nodesOf(at int32, visit func(node int32) bool) bool {
 	return true
 }
 
-// domainsAt calls visit for each domain of a level inside a domain, by path.
-func (t *topology) domainsAt(at int32, level int, visit func(at int32)) {
+// domainsAt calls visit for each domain of a level inside a domain, by path,
+// until visit returns false.
+func (t *topology) domainsAt(at int32, level int, visit func(at int32) bool) bool {
 	if t.domains[at].level >= level {
-		if t.domains[at].level == level {
-			visit(at)
-		}
-		return
+		return t.domains[at].level > level || visit(at)
 	}
 	for _, child := range t.domains[at].children {
-		t.domainsAt(child, level, visit)
+		if !t.domainsAt(child, level, visit) {
+			return false
+		}
 	}
+	return true
 }
 
 // nodes calls visit for each node of a region.
@@ -146,10 +147,11 @@ func (p *problem) implied(r region, slot, level int) bool {
 func (p *problem) domainsIn(r region, slot, level int) []region {
 	t := p.cluster.topologies[slot]
 	var found []region
-	add := func(at int32) {
+	add := func(at int32) bool {
 		if cut, ok := p.narrow(r, place{slot, at}); ok {
 			found = append(found, cut)
 		}
+		return true
 	}
 	if r.slot == slot {
 		t.domainsAt(r.at, level, add)

@@ -42,6 +42,17 @@ func (p *problem) largest() *selection {
 	return p.newSelection(want)
 }
 
+// rigid reports whether only all pending pods together satisfy the gang.
+func (p *problem) rigid() bool {
+	for i := range p.groups {
+		g := &p.groups[i]
+		if g.leaf() && p.total(p.pending, i) != g.need || !g.leaf() && g.minChildren != len(g.source.Children) {
+			return false
+		}
+	}
+	return true
+}
+
 // chooser enumerates the wants of a group's leaves that satisfy the group.
 type chooser struct {
 	p *problem
