@@ -62,7 +62,7 @@ func failed(findings []manifests.Finding) bool {
 // admit puts a document through what the webhooks do with a creation.
 func admit(document manifests.Document, all []manifests.Document) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
 	document.Object = document.Object.DeepCopy()
-	if document.Object.GetNamespace() == "" {
+	if _, written, _ := unstructured.NestedFieldNoCopy(document.Object.Object, "metadata", "namespace"); !written {
 		document.Object.SetNamespace(corev1.NamespaceDefault)
 	}
 	version := document.Object.GroupVersionKind().Version
@@ -81,15 +81,32 @@ func admit(document manifests.Document, all []manifests.Document) (*v1beta1.Dyna
 	})
 }
 
+// withContainers makes empty lists of those that are missing. A pod spec in Go has none as null, which would be said to
+// be of the wrong type; that there is no main container is better said once.
+func withContainers(written runtime.Object) {
+	deployment, ok := written.(*v1beta1.DynamoGraphDeployment)
+	if !ok {
+		return
+	}
+	for i := range deployment.Spec.Components {
+		if pod := &deployment.Spec.Components[i].PodTemplate.Spec; pod.Containers == nil {
+			pod.Containers = []corev1.Container{}
+		}
+	}
+}
+
 func admitAs[T runtime.Object](document manifests.Document, all []manifests.Document, written T, read func(T) (admission.Candidate, error)) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
 	var candidate admission.Candidate
-	findings := offline.Admit(document, written, offline.Admission[T]{Validate: func(written T) ([]string, field.ErrorList) {
-		var err error
-		if candidate, err = read(written); err != nil {
-			return nil, field.ErrorList{field.InternalError(nil, err)}
-		}
-		return candidate.Warnings(), candidate.ValidateCreate(topologyAmong(all, grove.TopologyName(candidate.Hub)))
-	}})
+	findings := offline.Admit(document, written, offline.Admission[T]{
+		Default: func(written T) { withContainers(written) },
+		Validate: func(written T) ([]string, field.ErrorList) {
+			var err error
+			if candidate, err = read(written); err != nil {
+				return nil, field.ErrorList{field.InternalError(nil, err)}
+			}
+			return candidate.Warnings(), candidate.ValidateCreate(topologyAmong(all, grove.TopologyName(candidate.Hub)))
+		},
+	})
 	return candidate.Hub, findings
 }
 

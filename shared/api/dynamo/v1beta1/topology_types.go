@@ -37,12 +37,13 @@ type SpecTopologyConstraint struct {
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
 }
 
-// TopologyConstraint says how close together the pods of one replica of a component have to be.
+// TopologyConstraint says how close together the pods of a component have to be: of a multinode one those of each replica, of
+// any other one all its replicas.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:XValidation:rule="has(self.packDomain) || has(self.preferredDomain)",message="one of packDomain and preferredDomain is required",fieldPath=".packDomain",reason=FieldValueRequired
 type TopologyConstraint struct {
-	// PackDomain is the domain that holds all pods of a replica. Pods that do not fit into one such domain wait. It
+	// PackDomain is the domain that holds all these pods. Pods that do not fit into one such domain wait. It
 	// may not be broader than the deployment's packDomain. Unset means no hard constraint.
 	// +optional
 	PackDomain TopologyDomain `json:"packDomain,omitempty"`

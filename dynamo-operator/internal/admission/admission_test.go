@@ -1,0 +1,402 @@
+package admission_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/dynamo-operator/internal/admission"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+var levels = admission.Topology{Name: "grove-topology", Domains: []string{"zone", "block", "rack", "host"}}
+
+func TestCreation(t *testing.T) {
+	for name, c := range map[string]struct {
+		services string
+		spec     string
+		want     []string
+	}{
+		"a service may have a constraint without one on the deployment": {
+			services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
+		},
+		"equal domains are fine": {
+			spec: "topologyConstraint: {packDomain: rack}", services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
+		},
+		"a narrower service is fine": {
+			spec: "topologyConstraint: {packDomain: zone}", services: "[{name: A, topologyConstraint: {packDomain: host}}, {name: B}]",
+		},
+		"a broader service is not": {
+			spec:     "topologyConstraint: {packDomain: rack}",
+			services: "[{name: A}, {name: B}, {name: C, topologyConstraint: {packDomain: zone}}]",
+			want: []string{
+				`spec.services[2].topologyConstraint.packDomain: Invalid value: "zone": broader than the deployment's packDomain "rack": choose rack, host or numa`,
+			},
+		},
+		"a preference may not be broader than the deployment's requirement": {
+			spec:     "topologyConstraint: {packDomain: host}",
+			services: "[{name: A, topologyConstraint: {preferredDomain: rack}}]",
+			want: []string{
+				`spec.services[0].topologyConstraint.preferredDomain: Invalid value: "rack": broader than the deployment's packDomain "host": choose host or numa`,
+			},
+		},
+		"a preference may not be broader than the requirement beside it": {
+			services: "[{name: A, topologyConstraint: {packDomain: rack, preferredDomain: zone}}]",
+			want: []string{
+				`spec.services[0].topologyConstraint.preferredDomain: Invalid value: "zone": broader than packDomain "rack", which holds all pods together already: choose one inside it`,
+			},
+		},
+		"a preference alone is a constraint": {
+			spec: "topologyConstraint: {preferredDomain: rack}", services: "[{name: A}]",
+		},
+		"an unknown domain silences the hierarchy": {
+			spec:     "topologyConstraint: {packDomain: shelf}",
+			services: "[{name: A, topologyConstraint: {packDomain: zone}}]",
+			want: []string{
+				`spec.topologyConstraint.packDomain: Unsupported value: "shelf": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`,
+			},
+		},
+		"a domain that the cluster's topology lacks": {
+			spec:     "topologyConstraint: {packDomain: region}",
+			services: "[{name: A, topologyConstraint: {packDomain: datacenter, preferredDomain: rack}}]",
+			want: []string{
+				`spec.topologyConstraint.packDomain: Invalid value: "region": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
+				`spec.services[0].topologyConstraint.packDomain: Invalid value: "datacenter": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
+			},
+		},
+		"an empty constraint of a service": {
+			services: "[{name: A, topologyConstraint: {}}]",
+			want:     []string{`spec.services[0].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain`},
+		},
+		"a topology without a constraint": {
+			spec: "topologyConstraint: {topologyProfile: aws}", services: "[{name: A}]",
+			want: []string{`spec.topologyConstraint.topologyProfile: Forbidden: no constraint refers to it: set packDomain here or on a service, or leave it out`},
+		},
+		"a topology for a service's constraint": {
+			spec: "topologyConstraint: {topologyProfile: aws}", services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
+		},
+		"names that differ in case only": {
+			services: "[{name: Worker}, {name: worker}]",
+			want: []string{
+				`spec.services[1].name: Invalid value: "worker": differs from "Worker" only in case, and what is made for them has names in lower case: rename one`,
+			},
+		},
+		"the same name twice": {
+			services: "[{name: A}, {name: A}]",
+			want:     []string{`spec.services[1].name: Duplicate value: "A"`},
+		},
+		"a name that is no DNS label": {
+			services: "[{name: my_worker}]",
+			want:     []string{`spec.services[0].name: Invalid value: "my_worker": in lower case: a lowercase RFC 1123 label must…`},
+		},
+		"a multinode name that leaves no room": {
+			services: "[{name: AVeryLongWorkerNameIndeed, multinode: {nodeCount: 2}}]",
+			want: []string{
+				`spec.services[0].name: Invalid value: "AVeryLongWorkerNameIndeed": too long: pods are named after the deployment and the service, with 45 characters together; this name takes 54 (25 for the multinode group and 29 for its pods) and leaves 0 for the deployment; use at most 16 characters`,
+			},
+		},
+		"no service": {
+			services: "[]",
+			want:     []string{"spec.services: Required value: a deployment has at least one service"},
+		},
+		"one node is not multinode": {
+			services: "[{name: A, multinode: {nodeCount: 1}}]",
+			want:     []string{"spec.services[0].multinode.nodeCount: Invalid value: 1: must be 2 or more; leave multinode out for one pod a replica"},
+		},
+		"numbers below their bounds": {
+			services: "[{name: A, replicas: -1, minAvailable: 0}]",
+			want: []string{
+				"spec.services[0].replicas: Invalid value: -1: must be 0 or more",
+				"spec.services[0].minAvailable: Invalid value: 0: must be 1 or more",
+			},
+		},
+		"fewer replicas than must be available": {
+			services: "[{name: A, replicas: 1, minAvailable: 2}]",
+			want:     []string{"spec.services[0].replicas: Invalid value: 1: must be 0 or at least minAvailable, which is 2"},
+		},
+		"no replicas at all is a service that is switched off": {
+			services: "[{name: A, replicas: 0, minAvailable: 2}]",
+		},
+		"no image": {
+			services: "[{name: A, extraPodSpec: {mainContainer: {args: [x]}}}]",
+			want:     []string{"spec.services[0].extraPodSpec.mainContainer.image: Required value: service A needs a container image"},
+		},
+		"a second main container": {
+			services: "[{name: A, extraPodSpec: {containers: [{name: main}]}}]",
+			want:     []string{`spec.services[0].extraPodSpec.containers: Duplicate value: "main"`},
+		},
+		"a main container of another name": {
+			services: "[{name: A, extraPodSpec: {mainContainer: {name: worker, image: i}}}]",
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.name: Unsupported value: "worker": supported values: "main"`},
+		},
+		"amounts that are none": {
+			services: "[{name: A, resources: {requests: {cpu: many}, limits: {gpu: eight, custom: {rdma/ib: '-1'}}}}]",
+			want: []string{
+				`spec.services[0].resources.requests.cpu: Invalid value: "many": must be an amount such as 4, 500m or 16Gi`,
+				`spec.services[0].resources.limits.gpu: Invalid value: "eight": must be a whole number of GPUs, such as "8"`,
+				`spec.services[0].resources.limits.custom[rdma/ib]: Invalid value: "-1": must be an amount such as 4, 500m or 16Gi`,
+			},
+		},
+		"half a GPU": {
+			services: "[{name: A, resources: {limits: {gpu: '0.5'}}}]",
+			want:     []string{`spec.services[0].resources.limits.gpu: Invalid value: "0.5": must be a whole number of GPUs, such as "8"`},
+		},
+		"a variable twice": {
+			services: "[{name: A, envs: [{name: X}, {name: X}]}]",
+			want:     []string{`spec.services[0].envs[1].name: Duplicate value: "X"`},
+		},
+		"a mount of nothing": {
+			spec:     "pvcs: [{name: models}]",
+			services: "[{name: A, volumeMounts: [{name: model, mountPoint: models}]}]",
+			want: []string{
+				`spec.services[0].volumeMounts[0].name: Invalid value: "model": neither in spec.pvcs nor a volume of extraPodSpec; known: models`,
+				`spec.services[0].volumeMounts[0].mountPoint: Invalid value: "models": must be an absolute path`,
+			},
+		},
+		"a claim to create without a size": {
+			spec: "pvcs: [{name: models, create: true}]", services: "[{name: A}]",
+			want: []string{"spec.pvcs[0].size: Required value: a claim that is to be created has a size above 0, such as 100Gi"},
+		},
+		"an unknown framework": {
+			spec: "backendFramework: torch", services: "[{name: A}]",
+			want: []string{`spec.backendFramework: Unsupported value: "torch": supported values: "vllm", "sglang", "trtllm"`},
+		},
+		"a restart order that is not all services once": {
+			spec: "restart: {id: '1', strategy: {order: [A, C, A]}}", services: "[{name: A}, {name: B}]",
+			want: []string{
+				"spec.restart.strategy.order: Required value: names every service once; missing: B",
+				`spec.restart.strategy.order[1]: Not found: "C"`,
+				`spec.restart.strategy.order[2]: Duplicate value: "A"`,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			candidate := alpha(t, c.spec, c.services)
+			compare(t, c.want, candidate.ValidateCreate(levels).ToAggregate())
+		})
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	for name, c := range map[string]struct {
+		oldSpec, oldServices, spec, services string
+		want                                 []string
+	}{
+		"replicas may change": {
+			oldServices: "[{name: A, replicas: 1}]", services: "[{name: A, replicas: 5}]",
+		},
+		"a constraint that the topology lost is not judged again": {
+			oldSpec: "topologyConstraint: {packDomain: region}", oldServices: "[{name: A}]",
+			spec: "topologyConstraint: {packDomain: region}", services: "[{name: A, replicas: 2}]",
+		},
+		"the deployment's constraint cannot be added": {
+			oldServices: "[{name: A}]", spec: "topologyConstraint: {packDomain: rack}", services: "[{name: A}]",
+			want: []string{"spec.topologyConstraint: Forbidden: cannot be added: immutable: delete the deployment and create it again"},
+		},
+		"the deployment's constraint cannot be removed": {
+			oldSpec: "topologyConstraint: {packDomain: rack}", oldServices: "[{name: A}]", services: "[{name: A}]",
+			want: []string{"spec.topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again"},
+		},
+		"nor can anything in it change": {
+			oldSpec: "topologyConstraint: {packDomain: rack}", oldServices: "[{name: A}]",
+			spec: "topologyConstraint: {packDomain: zone, topologyProfile: aws, preferredDomain: host}", services: "[{name: A}]",
+			want: []string{
+				`spec.topologyConstraint.topologyProfile: Invalid value: "aws": was ""; immutable: delete the deployment and create it again`,
+				`spec.topologyConstraint.packDomain: Invalid value: "zone": was "rack"; immutable: delete the deployment and create it again`,
+				`spec.topologyConstraint.preferredDomain: Invalid value: "host": was ""; immutable: delete the deployment and create it again`,
+			},
+		},
+		"a service's constraint is as fixed, wherever the service stands in the list": {
+			oldServices: "[{name: A, topologyConstraint: {packDomain: rack}}, {name: B}]",
+			services:    "[{name: B, topologyConstraint: {packDomain: rack}}, {name: A}]",
+			want: []string{
+				"spec.services[0].topologyConstraint: Forbidden: cannot be added: immutable: delete the deployment and create it again",
+				"spec.services[1].topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again",
+			},
+		},
+		"the set of services is fixed": {
+			oldServices: "[{name: A}]", services: "[{name: B}]",
+			want: []string{
+				`spec.services[0].name: Forbidden: service "B" cannot be added: the set of services is immutable: delete the deployment and create it again`,
+				`spec.services: Forbidden: service "A" cannot be removed: the set of services is immutable: delete the deployment and create it again; replicas: 0 stops it`,
+			},
+		},
+		"single node stays single node": {
+			oldServices: "[{name: A}]", services: "[{name: A, multinode: {nodeCount: 2}}]",
+			want: []string{"spec.services[0].multinode: Forbidden: cannot be added: immutable: delete the deployment and create it again"},
+		},
+		"nodes of a replica, minimum and framework stay": {
+			oldSpec: "backendFramework: vllm", oldServices: "[{name: A, replicas: 4, multinode: {nodeCount: 2}}]",
+			spec: "backendFramework: sglang", services: "[{name: A, replicas: 4, minAvailable: 2, multinode: {nodeCount: 4}}]",
+			want: []string{
+				`spec.backendFramework: Invalid value: "sglang": was "vllm"; immutable: delete the deployment and create it again`,
+				`spec.services[0].multinode.nodeCount: Invalid value: 4: was "2"; immutable: delete the deployment and create it again`,
+				`spec.services[0].minAvailable: Invalid value: 2: was "1"; immutable: delete the deployment and create it again`,
+			},
+		},
+		"writing out a default is no change": {
+			oldServices: "[{name: A}]", services: "[{name: A, minAvailable: 1}]",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errs := alpha(t, c.spec, c.services).ValidateUpdate(alpha(t, c.oldSpec, c.oldServices))
+			compare(t, c.want, errs.ToAggregate())
+		})
+	}
+}
+
+func TestV1Beta1NamesItsOwnFields(t *testing.T) {
+	written := &v1beta1.DynamoGraphDeployment{}
+	read(t, `
+metadata: {name: d}
+spec:
+  topologyConstraint: {clusterTopologyName: aws, packDomain: rack}
+  components:
+    - name: A
+      topologyConstraint: {packDomain: zone}
+      podTemplate: {spec: {containers: [{name: side}, {name: main, env: [{name: X}, {name: X}]}]}}
+    - name: B
+      type: no label
+      podTemplate: {spec: {containers: [{name: worker, image: i}]}}
+`, written)
+	compare(t, []string{
+		"spec.components[0].podTemplate.spec.containers[1].image: Required value: component A needs a container image",
+		`spec.components[0].podTemplate.spec.containers[1].env[1].name: Duplicate value: "X"`,
+		`spec.components[1].type: Invalid value: "no label": a valid label must be an empty string or consist of…`,
+		"spec.components[1].podTemplate.spec.containers: Required value: one container is named main and does the work of component B",
+		`spec.components[0].topologyConstraint.packDomain: Invalid value: "zone": broader than the deployment's packDomain "rack": choose rack, host or numa`,
+	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())
+}
+
+func TestAMissingTopologyIsNamedWhereItIsChosen(t *testing.T) {
+	gone := admission.Topology{Name: "aws", Problem: `ClusterTopology "aws" does not exist; existing ones: gcp`}
+	compare(t, []string{`spec.topologyConstraint.topologyProfile: Invalid value: "aws": ClusterTopology "aws" does not exist; existing ones: gcp`},
+		alpha(t, "topologyConstraint: {topologyProfile: aws, packDomain: rack}", "[{name: A}]").ValidateCreate(gone).ToAggregate())
+	compare(t, []string{`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "aws" does not exist; existing ones: gcp`},
+		alpha(t, "", "[{name: A, topologyConstraint: {packDomain: rack}}]").ValidateCreate(gone).ToAggregate())
+	compare(t, nil, alpha(t, "", "[{name: A}]").ValidateCreate(gone).ToAggregate())
+}
+
+func TestWarnings(t *testing.T) {
+	candidate := alpha(t, "", `[
+    {name: A, autoscaling: {enabled: true}, ingress: {}, dynamoNamespace: x},
+    {name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}},
+    {name: C, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [python3], args: [-m, dynamo.vllm]}}}]`)
+	want := []string{
+		"spec.services[0].autoscaling: has no effect; point a HorizontalPodAutoscaler at the object in status.services",
+		"spec.services[0].ingress: has no effect; write an Ingress for the service's Service",
+		"spec.services[0].dynamoNamespace: has no effect; it is always <namespace>-<name> of the deployment",
+		"spec.services[1].extraPodSpec.mainContainer.args: starts no framework that is known, so its 2 nodes get no flags to find one another; set spec.backendFramework",
+	}
+	if diff := cmp.Diff(want, candidate.Warnings()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	named := alpha(t, "backendFramework: vllm", `[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}}]`)
+	want = []string{"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one another; start it with python3 -m dynamo.vllm"}
+	if diff := cmp.Diff(want, named.Warnings()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUnknownFields(t *testing.T) {
+	for name, c := range map[string]struct {
+		manifest string
+		want     []string
+	}{
+		"in a service of a map, by its place in the list": {
+			manifest: "spec: {services: {B: {replcas: 1}, A: {}}}",
+			want:     []string{`spec.services[1].replcas: unknown field, did you mean "replicas"?`},
+		},
+		"deep in a pod": {
+			manifest: "spec: {services: [{name: A, extraPodSpec: {mainContainer: {imagee: x}}}]}",
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.imagee: unknown field, did you mean "image"?`},
+		},
+		"on the deployment": {
+			manifest: "spec: {services: [], topologyConstrain: {packDomain: rack}}",
+			want:     []string{`spec.topologyConstrain: unknown field, did you mean "topologyConstraint"?`},
+		},
+		"a value of the wrong type": {
+			manifest: "spec: {services: [{name: A, replicas: two}]}",
+			want:     []string{"spec.services[0].replicas: must be int32, not string"},
+		},
+		"a service that is none": {
+			manifest: "spec: {services: {A: 3}}",
+			want:     []string{"spec.services[A]: must be an object"},
+		},
+		"a service of two names": {
+			manifest: "spec: {services: {A: {name: B}}}",
+			want:     []string{`spec.services[A].name: Invalid value: "B": the key says "A"; leave the name out`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var fields map[string]any
+			read(t, c.manifest, &fields)
+			problems := admission.Complete("v1alpha1", fields)
+			if len(problems) == 0 {
+				problems = admission.Unknown("v1alpha1", fields)
+			}
+			var got []string
+			for _, problem := range problems {
+				got = append(got, problem.Path+": "+problem.Reason)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// alpha is a deployment of that spec and those services, with an image where the services say nothing of their pods.
+func alpha(t *testing.T, spec, services string) admission.Candidate {
+	t.Helper()
+	written := &v1alpha1.DynamoGraphDeployment{}
+	read(t, "metadata: {name: d}\nspec:\n  services: "+services+"\n  "+spec, written)
+	for i := range written.Spec.Services {
+		service := &written.Spec.Services[i]
+		if service.ExtraPodSpec == nil {
+			service.ExtraPodSpec = &v1alpha1.ExtraPodSpec{}
+		}
+		if service.ExtraPodSpec.MainContainer == nil {
+			read(t, "image: i", &service.ExtraPodSpec.MainContainer)
+		}
+	}
+	candidate, err := admission.FromV1Alpha1(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return candidate
+}
+
+func read(t *testing.T, manifest string, into any) {
+	t.Helper()
+	asJSON, err := yaml.YAMLToJSON([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(asJSON, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compare wants exactly these errors; what Kubernetes writes itself may be cut short with an ellipsis.
+func compare(t *testing.T, want []string, got interface{ Errors() []error }) {
+	t.Helper()
+	var lines []string
+	if got != nil {
+		for _, err := range got.Errors() {
+			lines = append(lines, err.Error())
+		}
+	}
+	for i := range min(len(want), len(lines)) {
+		if start, cut := strings.CutSuffix(want[i], "…"); cut && strings.HasPrefix(lines[i], start) {
+			lines[i] = want[i]
+		}
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,136 @@
+package offline_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/dynamo-operator/internal/offline"
+	"packtree.dev/shared/manifests"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Each folder of testdata holds the input and what is printed for it, to be read by people.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*/input.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	for _, input := range inputs {
+		directory := filepath.Dir(input)
+		t.Run(filepath.Base(directory), func(t *testing.T) {
+			content, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, filepath.Join(directory, "output.yaml"), rendered(t, string(content)))
+		})
+	}
+}
+
+func TestTheSameInputGivesTheSameBytes(t *testing.T) {
+	content, err := os.ReadFile("testdata/vllm-disaggregated-multinode/input.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := rendered(t, string(content))
+	for range 20 {
+		if again := rendered(t, string(content)); again != first {
+			t.Fatalf("differs:\n%s", cmp.Diff(first, again))
+		}
+	}
+}
+
+func TestWhatIsTurnedDown(t *testing.T) {
+	const good = "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n"
+	for name, c := range map[string]struct{ input, want string }{
+		"a field that does not exist": {
+			good + "spec: {services: [{name: A, replcas: 1}]}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.services[0].replcas: unknown field, did you mean "replicas"?`,
+		},
+		"a field of the deployment that does not exist": {
+			good + "spec: {services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}], topologyConstrain: {}}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstrain: unknown field, did you mean "topologyConstraint"?`,
+		},
+		"a topology that is not in the input": {
+			good + "spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "grove-topology" is not in the input; add its manifest`,
+		},
+		"a domain that is none, once": {
+			good + "spec: {topologyConstraint: {packDomain: rak}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Unsupported value: "rak": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`,
+		},
+		"no services at all": {
+			good + "spec: {}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.services: Required value`,
+		},
+		"a version that does not exist": {
+			"apiVersion: nvidia.com/v1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: {}",
+			`in[1]: DynamoGraphDeployment ns/d: apiVersion: dynamographdeployments.nvidia.com has no version v1`,
+		},
+		"a namespace that YAML takes for a boolean": {
+			"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: n}\nspec: {services: []}",
+			`in[1]: DynamoGraphDeployment d: metadata.namespace: must be string, not bool`,
+		},
+		"a component without a pod": {
+			"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: {components: [{name: A}]}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.components[0].podTemplate.spec.containers: Required value: one container is named main and does the work of component A`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			documents, findings := manifests.Parse("in", []byte(c.input))
+			if len(findings) > 0 {
+				t.Fatal(findings)
+			}
+			_, findings = offline.Render(documents)
+			var lines []string
+			for _, finding := range findings {
+				lines = append(lines, finding.String())
+			}
+			if len(lines) != 1 || !strings.HasPrefix(lines[0], c.want) {
+				t.Errorf("got\n%s\nwant one line:\n%s", strings.Join(lines, "\n"), c.want)
+			}
+		})
+	}
+}
+
+func rendered(t *testing.T, input string) string {
+	t.Helper()
+	documents, findings := manifests.Parse("input.yaml", []byte(input))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	objects, findings := offline.Render(documents)
+	for _, finding := range findings {
+		if !finding.Warning {
+			t.Fatal(finding)
+		}
+	}
+	var printed bytes.Buffer
+	if err := manifests.Write(&printed, manifests.YAML, objects); err != nil {
+		t.Fatal(err)
+	}
+	return printed.String()
+}
+
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got), go test -update writes it anew:\n%s", golden, diff)
+	}
+}
