@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,8 +22,8 @@ import (
 	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
-// Namespace is where the components are installed.
-const Namespace = "packtree-system"
+// namespace is where the components are installed.
+const namespace = "packtree-system"
 
 const helm = "helm"
 
@@ -52,8 +51,8 @@ func (c *controlPlane) installComponents(ctx context.Context) error {
 
 // prepareNamespace has the serving certificates there before the charts, as whoever manages them by hand would.
 func (c *controlPlane) prepareNamespace(ctx context.Context) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
-	if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+	packtree := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := c.client.CoreV1().Namespaces().Create(ctx, packtree, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating namespace: %w", err)
 	}
 	for _, component := range c.components {
@@ -69,7 +68,7 @@ func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 			Type:       corev1.SecretTypeTLS,
 			Data:       map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key},
 		}
-		if _, err := c.client.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		if _, err := c.client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating certificate of %s: %w", component, err)
 		}
 	}
@@ -84,17 +83,20 @@ func (c *controlPlane) helmInstall(ctx context.Context) error {
 	if err := c.write("values.yaml", content); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, c.tool(helm), "install", "packtree", c.chart("packtree"),
-		"--kubeconfig", c.dir.Path(kubeconfigFile), "--namespace", Namespace, "--values", c.dir.Path("values.yaml"))
+	install := processes.Spec{
+		Name:    helm,
+		Program: c.tool(helm),
+		Args: []string{
+			"install", "packtree", c.chart("packtree"), "--namespace", namespace,
+			"--kubeconfig", c.dir.Path(kubeconfigFile), "--values", c.dir.Path("values.yaml"),
+		},
+	}
 	// Its cache and configuration are not to end up in the user's home.
 	for _, kind := range []string{"CACHE", "CONFIG", "DATA"} {
-		command.Env = append(command.Environ(), "HELM_"+kind+"_HOME="+c.dir.Path(helm, strings.ToLower(kind)))
+		install.Env = append(install.Env, "HELM_"+kind+"_HOME="+c.dir.Path(helm, strings.ToLower(kind)))
 	}
-	if output, err := command.CombinedOutput(); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("installing the charts: %w\n%s", err, output)
+	if err := c.finish(ctx, install); err != nil {
+		return fmt.Errorf("installing the charts: %w", err)
 	}
 	return nil
 }
@@ -132,7 +134,7 @@ func established(definition apiextensionsv1.CustomResourceDefinition) bool {
 
 // runComponent starts what the component's Deployment would run, and waits until its readiness probe succeeds.
 func (c *controlPlane) runComponent(ctx context.Context, name string) error {
-	deployment, err := c.client.AppsV1().Deployments(Namespace).Get(ctx, name, metav1.GetOptions{})
+	deployment, err := c.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading what the chart installed: %w", err)
 	}
@@ -149,7 +151,7 @@ func (c *controlPlane) runComponent(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	process, err := c.start(
+	process, err := c.keep(
 		processes.Spec{
 			Program: c.component(name),
 			Args:    append(translated.Args, "--kubeconfig="+kubeconfig),
@@ -172,7 +174,7 @@ func (c *controlPlane) fill(ctx context.Context, mount deployments.Mount) error 
 	content := map[string][]byte{}
 	switch {
 	case mount.ConfigMap != "":
-		source, err := c.client.CoreV1().ConfigMaps(Namespace).Get(ctx, mount.ConfigMap, metav1.GetOptions{})
+		source, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, mount.ConfigMap, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -183,7 +185,7 @@ func (c *controlPlane) fill(ctx context.Context, mount deployments.Mount) error 
 			content[key] = value
 		}
 	case mount.Secret != "":
-		source, err := c.client.CoreV1().Secrets(Namespace).Get(ctx, mount.Secret, metav1.GetOptions{})
+		source, err := c.client.CoreV1().Secrets(namespace).Get(ctx, mount.Secret, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -205,12 +207,12 @@ func (c *controlPlane) identity(ctx context.Context, component, serviceAccount s
 	// Longer than any dev cluster lives, for nothing here renews it as a kubelet would.
 	seconds := int64(365 * 24 * 60 * 60)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	token, err := c.client.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("requesting a token of service account %s: %w", serviceAccount, err)
 	}
 	content, err := credentials.Kubeconfig(credentials.Access{
-		Server: c.layout.Server(), Authority: c.authorityPEM, Token: token.Status.Token, Namespace: Namespace,
+		Server: c.layout.Server(), Authority: c.authorityPEM, Token: token.Status.Token, Namespace: namespace,
 	})
 	if err != nil {
 		return "", err

@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/keyutil"
 
 	"packtree.dev/e2e/devcluster/internal/credentials"
 	"packtree.dev/e2e/devcluster/internal/ports"
@@ -26,9 +23,9 @@ const (
 	adminGroup     = "system:masters"
 )
 
-// controlPlane is a launch that has ports and credentials.
+// controlPlane is a start that has ports and credentials.
 type controlPlane struct {
-	*launch
+	*start
 	layout    programs.Layout
 	authority *credentials.Authority
 	// authorityPEM is the certificate that everybody trusts.
@@ -38,12 +35,12 @@ type controlPlane struct {
 	probe        *probe
 }
 
-func (l *launch) newControlPlane() (*controlPlane, error) {
-	chosen, err := ports.Free(l.portNames(), l.basePort)
+func (s *start) newControlPlane() (*controlPlane, error) {
+	chosen, err := ports.Free(s.portNames(), s.basePort)
 	if err != nil {
 		return nil, err
 	}
-	c := &controlPlane{launch: l, layout: programs.Layout{Dir: l.dir.Path(), Ports: chosen}}
+	c := &controlPlane{start: s, layout: programs.Layout{Dir: s.dir.Path(), Ports: chosen}}
 	if c.authority, err = credentials.NewAuthority("packtree-devcluster"); err != nil {
 		return nil, err
 	}
@@ -72,80 +69,12 @@ func (c *controlPlane) connect(kubeconfig []byte) (err error) {
 	return err
 }
 
-func (l *launch) portNames() []string {
+func (s *start) portNames() []string {
 	names := []string{programs.APIServer, programs.Etcd, programs.EtcdPeer, programs.ControllerManager, programs.KWOK}
-	for _, component := range l.components {
+	for _, component := range s.components {
 		names = append(names, componentPorts(component)...)
 	}
 	return names
-}
-
-func (c *controlPlane) writeKeys() error {
-	serving, err := c.authority.Serving(ports.Host, "localhost", "kubernetes", "kubernetes.default",
-		"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", programs.APIServerService)
-	if err != nil {
-		return err
-	}
-	serviceAccounts, err := keyutil.MakeEllipticPrivateKeyPEM()
-	if err != nil {
-		return err
-	}
-	proxyAuthority, proxy, err := frontProxy()
-	if err != nil {
-		return err
-	}
-	for name, content := range map[string][]byte{
-		programs.AuthorityFile:      c.authorityPEM,
-		programs.ProxyAuthorityFile: proxyAuthority,
-		programs.ProxyCertificate:   proxy.Certificate,
-		programs.ProxyKey:           proxy.Key,
-		programs.ServingCertificate: serving.Certificate,
-		programs.ServingKey:         serving.Key,
-		programs.ServiceAccountKey:  serviceAccounts,
-		programs.StagesFile:         programs.Stages,
-	} {
-		if err := c.write(name, content); err != nil {
-			return err
-		}
-	}
-	for file, user := range map[string]string{
-		programs.ControllerManagerFile: programs.ControllerManagerUser,
-		programs.KWOKFile:              programs.KWOKUser,
-	} {
-		if _, err := c.kubeconfig(file, user); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// frontProxy has an authority of its own: the API server believes the bearer of its certificate whatever name it gives.
-func frontProxy() ([]byte, credentials.Pair, error) {
-	authority, err := credentials.NewAuthority("packtree-devcluster-front-proxy")
-	if err != nil {
-		return nil, credentials.Pair{}, err
-	}
-	certificate, err := authority.PEM()
-	if err != nil {
-		return nil, credentials.Pair{}, err
-	}
-	pair, err := authority.Client(programs.ProxyUser)
-	return certificate, pair, err
-}
-
-// kubeconfig makes a client certificate and writes a kubeconfig with it.
-func (c *controlPlane) kubeconfig(file, user string, groups ...string) ([]byte, error) {
-	pair, err := c.authority.Client(user, groups...)
-	if err != nil {
-		return nil, err
-	}
-	content, err := credentials.Kubeconfig(credentials.Access{
-		Server: c.layout.Server(), Authority: c.authorityPEM, Client: pair,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return content, c.write(file, content)
 }
 
 // serve starts etcd and the API server, which waits for it.
@@ -203,73 +132,8 @@ func (c *controlPlane) simulate(ctx context.Context) error {
 }
 
 func (c *controlPlane) startTool(name string, args []string) (*processes.Process, error) {
-	return c.start(
+	return c.keep(
 		processes.Spec{Program: c.tool(name), Args: args},
 		statedir.Process{Name: name, Health: c.layout.Health(name)},
 	)
-}
-
-func (c *controlPlane) createNodes(ctx context.Context) error {
-	for _, node := range c.nodes {
-		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating node %s: %w", node.Name, err)
-		}
-	}
-	return nil
-}
-
-// awaitNodes waits until pods can be put on every node: the kubelet has reported, and the controller that keeps pods
-// away from nodes that have not, knows it.
-func (c *controlPlane) awaitNodes(ctx context.Context) error {
-	err := poll(ctx, func() error {
-		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		if ready := countReady(nodes.Items); ready < len(c.nodes) {
-			return fmt.Errorf("%d of %d nodes are ready", ready, len(c.nodes))
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for nodes: %w", err)
-	}
-	c.say("%d nodes are ready", len(c.nodes))
-	return nil
-}
-
-func countReady(nodes []corev1.Node) int {
-	count := 0
-	for _, node := range nodes {
-		if ready(node) {
-			count++
-		}
-	}
-	return count
-}
-
-func ready(node corev1.Node) bool {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == corev1.TaintNodeNotReady {
-			return false
-		}
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// awaitServiceAccount waits for what a controller makes and every pod without a service account of its own needs.
-func (c *controlPlane) awaitServiceAccount(ctx context.Context) error {
-	err := poll(ctx, func() error {
-		_, err := c.client.CoreV1().ServiceAccounts(corev1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("waiting for kube-controller-manager to make service accounts: %w", err)
-	}
-	return err
 }

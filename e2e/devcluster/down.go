@@ -84,7 +84,16 @@ func componentsOf(directory string, records []processes.Record) []processes.Reco
 	return components
 }
 
-// Watch reports every process that ends, and returns when the context ends, with nil, or when no process is left.
+// takenDown says whether somebody has called Down, or is about to be done with it.
+func (c *Cluster) takenDown() bool {
+	dir, err := statedir.Existing(c.Dir)
+	if err == nil {
+		dir.Release()
+	}
+	return err != nil
+}
+
+// Watch reports every process that ends by itself, and returns when the context ends, with nil, or when no process is left.
 func (c *Cluster) Watch(ctx context.Context, report func(error)) error {
 	ended := make(chan *processes.Process)
 	for _, process := range c.running {
@@ -101,7 +110,7 @@ func (c *Cluster) Watch(ctx context.Context, report func(error)) error {
 		case <-ctx.Done():
 			return nil
 		case process := <-ended:
-			if _, err := os.Stat(c.Dir); err == nil {
+			if !c.takenDown() {
 				report(process.Failure())
 			}
 		}

@@ -94,7 +94,7 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(status.Processes) != 4 || status.Starting || status.Nodes != 2 || status.ReadyNodes != 2 || status.Kubernetes != "v1.36.3" {
+		if len(status.Processes) != 4 || status.Phase != devcluster.Started || status.Nodes != 2 || status.ReadyNodes != 2 || status.Kubernetes != "v1.36.3" {
 			t.Errorf("status %+v", status)
 		}
 		for _, process := range status.Processes {

@@ -13,6 +13,7 @@ import (
 
 	"packtree.dev/e2e/devcluster/internal/fakenodes"
 	"packtree.dev/e2e/devcluster/internal/programs"
+	"packtree.dev/shared/manifests"
 )
 
 // Components are Packtree's own programs, in the order in which a workload passes through them.
@@ -27,7 +28,7 @@ type Options struct {
 	// Root is a clone of the repository with `make build tools` done. If empty, it is looked for from the working
 	// directory and from the program's own directory upwards.
 	Root string
-	// NodesFile has the nodes; docs/examples/nodes.yaml if empty.
+	// NodesFile has the nodes, "-" is standard input; docs/examples/nodes.yaml if empty.
 	NodesFile string
 	// Components are those to install and run; nil means all, and an empty list a bare control plane.
 	Components []string
@@ -81,10 +82,18 @@ func (o Options) plan() (plan, error) {
 	}
 	nodes, findings := fakenodes.Read(nodesFile)
 	if len(findings) > 0 {
-		return plan{}, fmt.Errorf("reading nodes: %s", findings[0])
+		return plan{}, fmt.Errorf("reading nodes: %w", all(findings))
 	}
 	p.nodes = nodes
 	return p, p.checkPrograms()
+}
+
+func all(findings []manifests.Finding) error {
+	var errs []error
+	for _, finding := range findings {
+		errs = append(errs, errors.New(finding.String()))
+	}
+	return errors.Join(errs...)
 }
 
 // findRoot looks for the folder that holds the workspace and the charts.

@@ -24,14 +24,37 @@ type Status struct {
 	Dir, Kubeconfig string
 	// Started is when the cluster began to come up.
 	Started time.Time
-	// Starting says that it has not finished to.
-	Starting bool
+	// Phase is how far it is.
+	Phase Phase
 	// Kubernetes is the version that the API server reports, empty when it does not answer.
 	Kubernetes string
 	// Nodes and ReadyNodes count nodes.
 	Nodes, ReadyNodes int
 	// Processes are in the order in which they were started.
 	Processes []ProcessStatus
+}
+
+// Phase is how far a cluster is.
+type Phase string
+
+const (
+	// Starting is a cluster that somebody is bringing up.
+	Starting Phase = "starting"
+	// Started is a cluster whose start has come to its end.
+	Started Phase = "up"
+	// BrokenOff is what is left of a start that nobody is going to finish.
+	BrokenOff Phase = "broken off"
+)
+
+func phaseOf(state statedir.State) Phase {
+	switch {
+	case state.Ready:
+		return Started
+	case state.Owner.Alive():
+		return Starting
+	default:
+		return BrokenOff
+	}
 }
 
 // ProcessStatus is how a process is.
@@ -67,7 +90,7 @@ func ReadStatus(ctx context.Context, directory string) (Status, error) {
 	}
 	status := Status{
 		Dir: dir, Kubeconfig: filepath.Join(dir, kubeconfigFile), Started: state.Started,
-		Starting: !state.Ready && state.Owner.Alive(),
+		Phase: phaseOf(state),
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
 	if err != nil {

@@ -35,13 +35,19 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{plan: plan, dir: dir, begin: time.Now()}
-	l.state = statedir.State{Started: l.begin, Owner: processes.Self("up")}
-	if err := l.run(ctx); err != nil {
-		return nil, errors.Join(err, l.undo())
+	s := &start{plan: plan, dir: dir, begin: time.Now()}
+	s.state = statedir.State{Started: s.begin, Owner: processes.Self("up")}
+	if err := s.run(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if left := s.undo(); left != nil {
+			return nil, fmt.Errorf("%v; and cleaning up: %w", err, left)
+		}
+		return nil, err
 	}
 	dir.Release()
-	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(kubeconfigFile), running: l.running}, nil
+	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(kubeconfigFile), running: s.running}, nil
 }
 
 // claim takes the state directory, and cleans up after a cluster whose processes are gone.
@@ -67,8 +73,8 @@ func claim(plan plan) (*statedir.Dir, error) {
 	return dir, nil
 }
 
-// launch is a start under way.
-type launch struct {
+// start is a cluster that is coming up.
+type start struct {
 	plan
 	dir   *statedir.Dir
 	begin time.Time
@@ -79,16 +85,16 @@ type launch struct {
 }
 
 // run has the order of things: who needs whom.
-func (l *launch) run(ctx context.Context) error {
-	if err := l.dir.Save(l.state); err != nil {
+func (s *start) run(ctx context.Context) error {
+	if err := s.dir.Save(s.state); err != nil {
 		return err
 	}
 	for _, name := range []string{"processes", "logs", "pki", "tmp"} {
-		if err := os.Mkdir(l.dir.Path(name), 0o700); err != nil {
+		if err := os.Mkdir(s.dir.Path(name), 0o700); err != nil {
 			return err
 		}
 	}
-	control, err := l.newControlPlane()
+	control, err := s.newControlPlane()
 	if err != nil {
 		return err
 	}
@@ -107,46 +113,69 @@ func (l *launch) run(ctx context.Context) error {
 	if err := together(ctx, control.awaitNodes, control.awaitServiceAccount); err != nil {
 		return err
 	}
-	l.state.Ready = true
-	return l.dir.Save(l.state)
+	s.state.Ready = true
+	return s.dir.Save(s.state)
 }
 
-// start runs a program and returns at once.
-func (l *launch) start(spec processes.Spec, about statedir.Process) (*processes.Process, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	spec.Name, spec.Log = about.Name, l.dir.Path("logs", about.Name+".log")
-	spec.Env = append(spec.Env, "TMPDIR="+l.dir.Path("tmp"))
+// keep runs a program that stays, and returns at once.
+func (s *start) keep(spec processes.Spec, about statedir.Process) (*processes.Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec.Name = about.Name
 	about.Version = versionOf(spec.Program)
-	l.state.Processes = append(l.state.Processes, about)
-	if err := l.dir.Save(l.state); err != nil {
+	s.state.Processes = append(s.state.Processes, about)
+	if err := s.dir.Save(s.state); err != nil {
 		return nil, err
 	}
-	process, err := processes.Start(spec, l.dir.Processes(), l.dir.Lock())
+	process, err := s.launch(spec)
 	if err != nil {
 		return nil, err
 	}
-	l.running = append(l.running, process)
+	s.running = append(s.running, process)
 	return process, nil
 }
 
-// undo ends what was started, recorded or not, and removes the directory.
-func (l *launch) undo() error {
-	for _, process := range l.running {
-		process.Kill()
+// finish runs a program that ends by itself. It is recorded like the others, for a crash may come while it runs.
+func (s *start) finish(ctx context.Context, spec processes.Spec) error {
+	process, err := s.launch(spec)
+	if err != nil {
+		return err
 	}
-	return l.dir.Remove()
+	select {
+	case <-process.Ended():
+	case <-ctx.Done():
+		process.Kill()
+		return context.Cause(ctx)
+	}
+	if !process.Succeeded() {
+		return process.Failure()
+	}
+	return nil
 }
 
-func (l *launch) say(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintf(l.progress, "%6.1fs  %s\n", time.Since(l.begin).Seconds(), fmt.Sprintf(format, args...))
+func (s *start) launch(spec processes.Spec) (*processes.Process, error) {
+	spec.Log = s.dir.Path("logs", spec.Name+".log")
+	spec.Env = append(spec.Env, "TMPDIR="+s.dir.Path("tmp"))
+	return processes.Start(spec, s.dir.Processes(), s.dir.Lock())
+}
+
+// undo ends what was started, recorded or not, and removes the directory.
+func (s *start) undo() error {
+	for _, process := range s.running {
+		process.Kill()
+	}
+	return s.dir.Remove()
+}
+
+func (s *start) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.progress, "%6.1fs  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // write puts a file below the state directory.
-func (l *launch) write(name string, content []byte) error {
-	path := l.dir.Path(name)
+func (s *start) write(name string, content []byte) error {
+	path := s.dir.Path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

@@ -40,9 +40,9 @@ func verdict(status devcluster.Status) error {
 		}
 	}
 	switch {
-	case status.Starting:
+	case status.Phase == devcluster.Starting:
 		return errors.New("the cluster is still starting")
-	case len(status.Processes) == 0:
+	case status.Phase == devcluster.BrokenOff:
 		return errors.New("the start broke off: `devcluster down` cleans up")
 	case broken > 0:
 		return fmt.Errorf("%d of %d processes do not work", broken, len(status.Processes))

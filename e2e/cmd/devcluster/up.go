@@ -37,7 +37,7 @@ pod-complete.stage.kwok.x-k8s.io/delay, for example "5s", it succeeds after that
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.NodesFile, "nodes", "", "file with Node manifests (default docs/examples/nodes.yaml)")
+	flags.StringVar(&options.NodesFile, "nodes", "", "file with Node manifests, - for standard input (default docs/examples/nodes.yaml)")
 	flags.BoolVar(&keep, "keep", false, "return when all works, and leave the cluster running")
 	flags.IntVar(&options.BasePort, "base-port", 0, "port of the API server; the others follow it (default: free ports)")
 	flags.StringSliceVar(&components, "components", components, "components to install and run, or none for a bare control plane")

@@ -3,6 +3,7 @@ package fakenodes
 
 import (
 	"maps"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -13,9 +14,9 @@ import (
 // Annotation gives a node to KWOK.
 const Annotation = "kwok.x-k8s.io/node"
 
-// Read returns the nodes of a manifest file, completed as a kubelet would. Anything but a Node is a finding.
+// Read returns the nodes of a manifest file, or of standard input for "-", completed as a kubelet would. Anything but a Node is a finding.
 func Read(file string) ([]*corev1.Node, []manifests.Finding) {
-	documents, findings := manifests.Read([]string{file}, nil)
+	documents, findings := manifests.Read([]string{file}, os.Stdin)
 	var nodes []*corev1.Node
 	for _, document := range documents {
 		object := document.Object

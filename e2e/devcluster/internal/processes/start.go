@@ -83,6 +83,11 @@ func (p *Process) Ended() <-chan struct{} {
 	return p.ended
 }
 
+// Succeeded says whether the process ended as it should. It must have ended.
+func (p *Process) Succeeded() bool {
+	return p.err == nil
+}
+
 // Failure says how the process ended, with the end of its log. It must have ended.
 func (p *Process) Failure() error {
 	how := "exit status 0"

@@ -1,0 +1,75 @@
+package devcluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func (c *controlPlane) createNodes(ctx context.Context) error {
+	for _, node := range c.nodes {
+		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating node %s: %w", node.Name, err)
+		}
+	}
+	return nil
+}
+
+// awaitNodes waits until pods can be put on every node: the kubelet has reported, and the controller that keeps pods
+// away from nodes that have not, knows it.
+func (c *controlPlane) awaitNodes(ctx context.Context) error {
+	err := poll(ctx, func() error {
+		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if ready := countReady(nodes.Items); ready < len(c.nodes) {
+			return fmt.Errorf("%d of %d nodes are ready", ready, len(c.nodes))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for nodes: %w", err)
+	}
+	c.say("%d nodes are ready", len(c.nodes))
+	return nil
+}
+
+func countReady(nodes []corev1.Node) int {
+	count := 0
+	for _, node := range nodes {
+		if ready(node) {
+			count++
+		}
+	}
+	return count
+}
+
+func ready(node corev1.Node) bool {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == corev1.TaintNodeNotReady {
+			return false
+		}
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// awaitServiceAccount waits for what a controller makes and every pod without a service account of its own needs.
+func (c *controlPlane) awaitServiceAccount(ctx context.Context) error {
+	err := poll(ctx, func() error {
+		_, err := c.client.CoreV1().ServiceAccounts(corev1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("waiting for kube-controller-manager to make service accounts: %w", err)
+	}
+	return err
+}
