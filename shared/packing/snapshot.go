@@ -57,7 +57,10 @@ func (s *snapshot) resources() []int {
 			}
 		}
 	}
-	slices.Sort(columns)
+	// By name, since the numbers of columns depend on the cluster's history.
+	slices.SortFunc(columns, func(a, b int) int {
+		return cmp.Compare(s.p.cluster.resources.names[a], s.p.cluster.resources.names[b])
+	})
 	for _, shape := range s.p.shapes {
 		row := make([]int64, len(columns))
 		for _, q := range shape.requests {

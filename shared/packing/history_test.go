@@ -1,0 +1,200 @@
+package packing_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing"
+)
+
+// ledger is what a cluster should hold, as plain maps.
+type ledger struct {
+	topologies map[string][]string
+	nodes      map[string]packing.Node
+	pods       map[string]packing.Pod
+}
+
+func (l ledger) clone() ledger {
+	return ledger{maps.Clone(l.topologies), maps.Clone(l.nodes), maps.Clone(l.pods)}
+}
+
+func (l ledger) build() *packing.Cluster {
+	c := packing.NewCluster()
+	for _, id := range slices.Sorted(maps.Keys(l.pods)) {
+		c.Assign(l.pods[id])
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.nodes)) {
+		c.SetNode(l.nodes[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.topologies)) {
+		if err := c.SetTopology(name, l.topologies[name]); err != nil {
+			panic(err)
+		}
+	}
+	return c
+}
+
+// history changes a cluster and a ledger alike.
+type history struct {
+	c           *packing.Cluster
+	now         ledger
+	checkpoints []packing.Checkpoint
+	saved       []ledger
+}
+
+func (h *history) step(t *rapid.T) {
+	node := fmt.Sprintf("node-%d", rapid.IntRange(0, 4).Draw(t, "node"))
+	pod := fmt.Sprintf("pod-%d", rapid.IntRange(0, 5).Draw(t, "pod"))
+	switch rapid.IntRange(0, 9).Draw(t, "step") {
+	case 0, 1:
+		n := drawNode(t, 0)
+		n.Name = node
+		h.c.SetNode(n)
+		h.now.nodes[node] = n
+	case 2:
+		h.c.RemoveNode(node)
+		delete(h.now.nodes, node)
+	case 3, 4:
+		p := packing.Pod{ID: pod, Node: node, Requests: packing.Resources{"gpu": rapid.Int64Range(0, 3).Draw(t, "gpu"), "cpu": 1}}
+		h.c.Assign(p)
+		h.now.pods[pod] = p
+	case 5:
+		h.c.Release(pod)
+		delete(h.now.pods, pod)
+	case 6:
+		levels := rapid.SampledFrom([][]string{{"zone", "rack", "host"}, {"zone", "rack"}}).Draw(t, "levels")
+		if err := h.c.SetTopology("a", levels); err != nil {
+			t.Fatal(err)
+		}
+		h.now.topologies["a"] = levels
+	case 7:
+		h.checkpoints = append(h.checkpoints, h.c.Checkpoint())
+		h.saved = append(h.saved, h.now.clone())
+	case 8:
+		h.end(t, func(i int) {
+			h.c.Rollback(h.checkpoints[i])
+			h.now = h.saved[i]
+		})
+	case 9:
+		h.end(t, func(i int) { h.c.Commit(h.checkpoints[i]) })
+	}
+}
+
+func (h *history) end(t *rapid.T, how func(i int)) {
+	if len(h.checkpoints) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(h.checkpoints)-1).Draw(t, "checkpoint")
+	how(i)
+	h.checkpoints, h.saved = h.checkpoints[:i], h.saved[:i]
+}
+
+func TestAClusterAnswersAsOneBuiltAnew(t *testing.T) {
+	gangs := []*packing.Gang{
+		{Root: leaf("", 2, packing.Shape{Key: "one", Requests: packing.Resources{"gpu": 1, "cpu": 1}}, packing.Constraint{Topology: "a", Required: "rack"})},
+		{Root: packing.Group{Constraint: packing.Constraint{Topology: "a", Preferred: "zone"}, Children: []packing.Group{
+			leaf("x", 1, packing.Shape{Key: "one", Requests: packing.Resources{"gpu": 1, "cpu": 1}}, packing.Constraint{}),
+			leaf("y", 1, packing.Shape{Key: "two", Requests: packing.Resources{"gpu": 2}}, packing.Constraint{Topology: "a", Required: "rack"}),
+		}}},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		levels := []string{"zone", "rack", "host"}
+		h := &history{c: packing.NewCluster(), now: ledger{map[string][]string{"a": levels}, map[string]packing.Node{}, map[string]packing.Pod{}}}
+		if err := h.c.SetTopology("a", levels); err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			h.step(t)
+			if rapid.IntRange(0, 2).Draw(t, "ask") == 0 {
+				continue
+			}
+			anew := h.now.build()
+			for _, gang := range gangs {
+				if diff := cmp.Diff(anew.Decide(gang, packing.Options{}), h.c.Decide(gang, packing.Options{})); diff != "" {
+					t.Fatalf("(-anew +incremental):\n%s", diff)
+				}
+			}
+		}
+	})
+}
+
+func TestNamesAndOrderDoNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		first := s.build().Decide(&s.gang, packing.Options{})
+		renamed := rename(s, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
+		second := renamed.build().Decide(&renamed.gang, packing.Options{})
+		if first.Verdict != second.Verdict {
+			t.Fatalf("%s became %s", first.Verdict, second.Verdict)
+		}
+		if first.Verdict != packing.Placed {
+			return
+		}
+		if diff := cmp.Diff(scoreDecision(t, s, first), scoreDecision(t, renamed, second), cmp.AllowUnexported(quality{})); diff != "" {
+			t.Fatalf("quality (-first +second):\n%s", diff)
+		}
+	})
+}
+
+// rename gives every group, pod and node another name and shuffles all lists.
+func rename(s *scene, random *rand.Rand) *scene {
+	names := map[string]string{}
+	for i, k := range random.Perm(len(s.nodes)) {
+		names[s.nodes[i].Name] = fmt.Sprintf("other-%d", k)
+	}
+	r := &scene{topologies: s.topologies, excluded: map[string]map[string]bool{}}
+	for _, n := range s.nodes {
+		n.Name = names[n.Name]
+		r.nodes = append(r.nodes, n)
+	}
+	random.Shuffle(len(r.nodes), func(i, j int) { r.nodes[i], r.nodes[j] = r.nodes[j], r.nodes[i] })
+	for key, nodes := range s.excluded {
+		r.excluded[key] = map[string]bool{}
+		for n, out := range nodes {
+			r.excluded[key][names[n]] = out
+		}
+	}
+	r.gang.Root = renameGroup(s.gang.Root, r, names, random)
+	return r
+}
+
+func renameGroup(g packing.Group, r *scene, names map[string]string, random *rand.Rand) packing.Group {
+	g.Name = fmt.Sprint("g", random.Uint64())
+	g.Running = renameAll(g.Running, names)
+	g.Follow = slices.Clone(g.Follow)
+	for i := range g.Follow {
+		g.Follow[i].Nodes = renameAll(g.Follow[i].Nodes, names)
+	}
+	g.Pending = slices.Clone(g.Pending)
+	for i := range g.Pending {
+		key := g.Pending[i].Shape.Key
+		g.Pending[i].Names = podNames(fmt.Sprint("p", random.Uint64()), len(g.Pending[i].Names))
+		g.Pending[i].Shape.Excluded = func(node string) string {
+			if r.excluded[key][node] {
+				return "a taint"
+			}
+			return ""
+		}
+	}
+	random.Shuffle(len(g.Pending), func(i, j int) { g.Pending[i], g.Pending[j] = g.Pending[j], g.Pending[i] })
+	children := make([]packing.Group, len(g.Children))
+	for i, k := range random.Perm(len(g.Children)) {
+		children[i] = renameGroup(g.Children[k], r, names, random)
+	}
+	g.Children = children
+	return g
+}
+
+func renameAll(list []string, names map[string]string) []string {
+	renamed := make([]string, len(list))
+	for i, name := range list {
+		renamed[i] = names[name]
+	}
+	return renamed
+}
