@@ -3,6 +3,7 @@ package offline_test
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -44,7 +45,7 @@ var podGroups = map[string]int{
 
 func TestPipe(t *testing.T) {
 	directory := exampleDirectory(t)
-	all, err := examples.Load(directory, "")
+	all, err := examples.Load(directory, corev1.NamespaceDefault)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +109,10 @@ func checkPlacement(t *testing.T, rendered []byte, directory string, example exa
 	t.Helper()
 	printed, _ := place(t, rendered, "yaml")
 	pods, topologies := decode[corev1.Pod](t, printed, "Pod"), placement.Topologies{}
+	for i := range pods {
+		// What passes through unchanged has the namespace that its author gave it, which may be none.
+		pods[i].Namespace = stdcmp.Or(pods[i].Namespace, corev1.NamespaceDefault)
+	}
 	for _, topology := range decode[grovev1alpha1.ClusterTopology](t, input(t, directory, example.File), "ClusterTopology") {
 		topologies.AddClusterTopology(&topology)
 	}
