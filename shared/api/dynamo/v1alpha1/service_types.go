@@ -73,9 +73,9 @@ type ServiceSpec struct {
 	// number to start with, and later changes of it have no effect.
 	// +optional
 	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
-	// TopologyConstraint packs the pods of each replica, or with single-node replicas all of them. It may be set with or without a constraint on the whole
-	// deployment, and may not be broader than that. Unset means that the deployment's constraint is the only one.
-	// Immutable: to change it, delete the deployment and create it again.
+	// TopologyConstraint packs the pods of each replica, or with single-node replicas all of them. It may be set with or
+	// without a constraint on the whole deployment, and may not be broader than that. Unset means that the
+	// deployment's constraint is the only one. Immutable: to change it, delete the deployment and create it again.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
 
