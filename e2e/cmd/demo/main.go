@@ -20,12 +20,25 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, newProgress(os.Stdout)); err != nil {
-		stop()
+	err := run(ctx, newProgress(os.Stdout))
+	switch {
+	case errors.Is(err, errLeft):
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "demo: interrupted")
+		os.Exit(interrupted)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
+
+// interrupted is what shells call the end by Ctrl-C.
+const interrupted = 130
+
+// errLeft says that the cluster could not be taken down.
+var errLeft = errors.New("the cluster may still run: `bin/devcluster down` ends it")
 
 // run brings the cluster up, walks, and takes it down again, whatever happened on the way.
 func run(ctx context.Context, shown *progress) (err error) {
@@ -78,8 +91,10 @@ func finish(shown *progress, cluster *devcluster.Cluster) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := shown.step("everything is taken down", func(func(string)) error {
-		_, err := devcluster.Down(ctx, cluster.Dir)
-		return err
+		if _, err := devcluster.Down(ctx, cluster.Dir); err != nil {
+			return errors.Join(err, errLeft)
+		}
+		return nil
 	})
 	shown.print("")
 	shown.table()
