@@ -88,6 +88,7 @@ func byAge(a, b *corev1.Pod) int {
 // them unless somebody mixed pods of several priorities into one gang.
 func (g *Gang) Rank() Rank {
 	rank := Rank{
+		Begun: g.Tree != nil && len(g.Standing) > 0 && !g.Satisfied(NoPending),
 		Since: g.PodGroup.CreationTimestamp.Time,
 		Gang:  Key{Namespace: g.PodGroup.Namespace, Name: g.PodGroup.Name},
 	}

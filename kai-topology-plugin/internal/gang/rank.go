@@ -5,9 +5,12 @@ import (
 	"time"
 )
 
-// Rank is what decides whose turn it is: the higher priority first, then the older, then the name.
+// Rank is what decides whose turn it is: the higher priority first; then a gang that is half bound, as a scheduler that
+// dies leaves one behind, since it can go nowhere else; then the older, then the name.
 type Rank struct {
 	Priority int32
+	// Begun is set if pods of the gang stand, but not all that it needs.
+	Begun bool
 	// Since is when the gang was created, or when a pod without a gang was queued.
 	Since time.Time
 	// Gang is the zero value for a pod without a gang.
@@ -19,8 +22,21 @@ type Rank struct {
 func (r Rank) Compare(other Rank) int {
 	return cmp.Or(
 		cmp.Compare(other.Priority, r.Priority),
+		-compareBools(r.Begun, other.Begun),
 		r.Since.Compare(other.Since),
 		cmp.Compare(r.Gang.Namespace, other.Gang.Namespace),
 		cmp.Compare(r.Gang.Name, other.Gang.Name),
 	)
+}
+
+// compareBools orders false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
 }

@@ -14,10 +14,12 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// branch is a line of a drawing with the lines below it.
+// branch is a line of a drawing with the lines below it. Above the nodes it is a domain.
 type branch struct {
 	label    string
 	children []*branch
+	// busy and idle count the nodes of a domain with and without pods of PodGroups.
+	busy, idle int
 }
 
 // child returns the child of that label, which it adds if there is none.
@@ -32,19 +34,29 @@ func (b *branch) child(label string) *branch {
 	return child
 }
 
+// draw prints the children. Of domains where nothing stands, only the number of nodes is told.
 func (b *branch) draw(w io.Writer, indent string) {
 	for i, child := range b.children {
 		bend, below := "├── ", "│   "
 		if i == len(b.children)-1 {
 			bend, below = "└── ", "    "
 		}
-		fmt.Fprintf(w, "%s%s%s\n", indent, bend, child.label)
-		child.draw(w, indent+below)
+		fmt.Fprintf(w, "%s%s%s%s\n", indent, bend, child.label, child.idleness())
+		if child.busy > 0 || child.idle == 0 {
+			child.draw(w, indent+below)
+		}
 	}
 }
 
+func (b *branch) idleness() string {
+	if b.idle == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (idle nodes: %d)", b.idle)
+}
+
 // printTree draws every topology that a PodGroup names, or else all nodes, with what stands where, and a line for each
-// PodGroup. Nodes on which no PodGroup stands are only counted.
+// PodGroup. Nodes on which no PodGroup stands are only counted: they are idle as far as PodGroups go.
 func printTree(w io.Writer, in *input, decided *result) error {
 	var drawing strings.Builder
 	for _, name := range drawnTopologies(in, decided) {
@@ -54,8 +66,9 @@ func printTree(w io.Writer, in *input, decided *result) error {
 			levels = translation.LevelsOf(topology)
 			title = fmt.Sprintf("Topology %s (%s)", name, strings.Join(levels, " > "))
 		}
-		fmt.Fprintln(&drawing, title)
-		topologyBranch(in, levels).draw(&drawing, "")
+		drawn := topologyBranch(in, levels)
+		fmt.Fprintln(&drawing, title+drawn.idleness())
+		drawn.draw(&drawing, "")
 		fmt.Fprintln(&drawing)
 	}
 	for _, podGroup := range decided.PodGroups {
@@ -100,30 +113,40 @@ func topologyBranch(in *input, levels []string) *branch {
 	nodes := slices.Clone(in.nodes)
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return compareByPath(a, b, levels) })
 	root := &branch{}
-	idle := map[*branch]int{}
 	for _, node := range nodes {
-		domain := root
-		for _, level := range levels {
-			value, ok := node.Labels[level]
-			if !ok {
-				break
-			}
-			domain = domain.child(fmt.Sprintf("%s %s", shortName(level), value))
-		}
+		path := root.descend(node, levels)
 		occupants := occupantsOf(standing[node.Name])
+		for _, domain := range path {
+			if len(occupants) > 0 {
+				domain.busy++
+			} else {
+				domain.idle++
+			}
+		}
 		if len(occupants) == 0 {
-			idle[domain]++
 			continue
 		}
-		drawn := domain.child(fmt.Sprintf("%s (%s)", node.Name, utilisation(node, standing[node.Name])))
+		drawn := path[len(path)-1].child(fmt.Sprintf("%s (%s)", node.Name, utilisation(node, standing[node.Name])))
 		for _, occupant := range occupants {
 			drawn.child(occupant)
 		}
 	}
-	for domain, count := range idle {
-		domain.child(fmt.Sprintf("nodes without these PodGroups: %d", count))
-	}
 	return root
+}
+
+// descend returns the domains of a node from the root down. Those of a single host and less are left out: the node itself
+// is drawn in their place.
+func (b *branch) descend(node *corev1.Node, levels []string) []*branch {
+	path := []*branch{b}
+	for _, level := range levels {
+		value, ok := node.Labels[level]
+		if !ok || level == corev1.LabelHostname {
+			break
+		}
+		b = b.child(fmt.Sprintf("%s %s", shortName(level), value))
+		path = append(path, b)
+	}
+	return path
 }
 
 // compareByPath orders nodes by their label values from the broadest level down, then by name.

@@ -44,11 +44,12 @@ type Plugin struct {
 	members    cache.Indexer
 	podGroups  schedulinglisters.PodGroupLister
 	topologies kailisters.TopologyLister
-	// synced reports whether PodGroups and Topologies have been listed.
+	// synced reports whether all PodGroups, Topologies and pods that there were at the start are known.
 	synced   func() bool
 	book     *plans.Book
 	verdicts *plans.Verdicts
 	held     *heldPods
+	begun    *begunGangs
 	turned   *turnedAway
 	status   *podgroupstatus.Writer
 }
@@ -91,6 +92,7 @@ func newPlugin(ctx context.Context, handle fwk.Handle, leading <-chan struct{}) 
 		book:     plans.NewBook(),
 		verdicts: plans.NewVerdicts(),
 		held:     newHeldPods(),
+		begun:    newBegunGangs(),
 		turned:   &turnedAway{},
 	}
 	if err := plugin.watch(ctx, leading); err != nil {

@@ -27,17 +27,23 @@ func (p *Plugin) wake(key gang.Key) {
 
 // wakeIfReady lets the pods that PreEnqueue holds try again, if it would not hold them any more.
 func (p *Plugin) wakeIfReady(key gang.Key) {
+	p.activate(p.takeIfReady(key))
+}
+
+// takeIfReady returns the pods of a gang that PreEnqueue holds and would not hold any more.
+func (p *Plugin) takeIfReady(key gang.Key) []*corev1.Pod {
 	if !p.held.any(key) {
-		return
+		return nil
 	}
 	reason, err := p.reasonToHold(key, nil)
 	if err != nil {
 		klog.Background().Error(err, "Looking whether a gang is complete", "podGroup", key)
-		return
+		return nil
 	}
-	if reason == "" {
-		p.activate(p.held.take(key))
+	if reason != "" {
+		return nil
 	}
+	return p.held.take(key)
 }
 
 // activate moves pods from wherever they wait in the queue to where they are taken from next.

@@ -35,11 +35,13 @@ func (p *Plugin) watch(ctx context.Context, leading <-chan struct{}) error {
 	topologies := factory.Kai().V1alpha1().Topologies()
 	p.podGroups, p.topologies = podGroups.Lister(), topologies.Lister()
 	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe)
-	p.synced = func() bool { return podGroups.Informer().HasSynced() && topologies.Informer().HasSynced() }
 
-	pods := p.handle.SharedInformerFactory().Core().V1().Pods().Informer()
-	if _, err := pods.AddEventHandler(p.podHandler()); err != nil {
+	pods, err := p.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(p.podHandler())
+	if err != nil {
 		return fmt.Errorf("handling pods: %w", err)
+	}
+	p.synced = func() bool {
+		return podGroups.Informer().HasSynced() && topologies.Informer().HasSynced() && pods.HasSynced()
 	}
 	if _, err := podGroups.Informer().AddEventHandler(p.podGroupHandler()); err != nil {
 		return fmt.Errorf("handling PodGroups: %w", err)
@@ -52,14 +54,20 @@ func (p *Plugin) watch(ctx context.Context, leading <-chan struct{}) error {
 	return nil
 }
 
-// begin wakes the gangs that were looked at before everything was listed, and writes statuses once this process leads.
+// begin wakes the gangs that were looked at before everything was known, all at once, so that the queue puts them in order;
+// and writes statuses once this process leads.
 func (p *Plugin) begin(ctx context.Context, leading <-chan struct{}) {
 	if !cache.WaitForCacheSync(ctx.Done(), p.synced) {
 		return
 	}
 	for _, key := range p.held.gangs() {
-		p.wakeIfReady(key)
+		p.markBegun(key)
 	}
+	var ready []*corev1.Pod
+	for _, key := range p.held.gangs() {
+		ready = append(ready, p.takeIfReady(key)...)
+	}
+	p.activate(ready)
 	select {
 	case <-leading:
 		p.status.Run(ctx)
@@ -114,6 +122,7 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	if !gang.Pending(pod) {
 		p.held.remove(key, pod.UID)
 		awaited = p.book.Settled(key, pod.UID)
+		p.markBegun(key)
 	}
 	if awaited {
 		p.breakPlan(key, "a pod of the gang was taken out of its plan")
@@ -135,6 +144,7 @@ func (p *Plugin) podLeft(pod *corev1.Pod) {
 	}
 	p.held.remove(key, pod.UID)
 	p.book.Settled(key, pod.UID)
+	p.markBegun(key)
 	p.gangChanged(key)
 }
 
@@ -163,6 +173,7 @@ func keyOfPodGroup(podGroup *scheduling.PodGroup) gang.Key {
 
 // gangChanged has a gang planned anew, whatever it waited for.
 func (p *Plugin) gangChanged(key gang.Key) {
+	p.markBegun(key)
 	p.breakPlan(key, "the gang was changed")
 	p.verdicts.Forget(key)
 	p.status.Enqueue(key)

@@ -1,0 +1,52 @@
+package plugin
+
+import (
+	"sync"
+
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// begunGangs are the gangs of which some pods stand, but not all that they need. The queue asks for them far more often than
+// they change.
+type begunGangs struct {
+	mu    sync.RWMutex
+	gangs map[gang.Key]bool
+}
+
+func newBegunGangs() *begunGangs {
+	return &begunGangs{gangs: map[gang.Key]bool{}}
+}
+
+func (b *begunGangs) has(key gang.Key) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.gangs[key]
+}
+
+func (b *begunGangs) set(key gang.Key, begun bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if begun {
+		b.gangs[key] = true
+	} else {
+		delete(b.gangs, key)
+	}
+}
+
+// markBegun looks anew whether a gang is begun. A gang without a valid PodGroup is not.
+func (p *Plugin) markBegun(key gang.Key) {
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if err != nil {
+		p.begun.set(key, false)
+		return
+	}
+	pods, err := p.shownPodsOf(key)
+	if err != nil {
+		klog.Background().Error(err, "Looking whether a gang is half bound", "podGroup", key)
+		return
+	}
+	assembled, _ := gang.Assemble(podGroup, pods, p.levels)
+	p.begun.set(key, assembled.Rank().Begun)
+}
