@@ -32,7 +32,7 @@ const (
 
 // Add registers all webhooks.
 func Add(mgr manager.Manager, topologyAware bool) error {
-	sets := &podCliqueSets{reader: mgr.GetClient(), topologyAware: topologyAware}
+	sets := &podCliqueSets{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: topologyAware}
 	err := ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.PodCliqueSet{}).
 		WithDefaulter(sets).WithDefaulterCustomPath(DefaultPodCliqueSetPath).
 		WithValidator(sets).WithValidatorCustomPath(ValidatePodCliqueSetPath).
@@ -50,7 +50,9 @@ func Add(mgr manager.Manager, topologyAware bool) error {
 }
 
 type podCliqueSets struct {
-	reader        client.Reader
+	reader client.Reader
+	// live reads past the cache, which may not have a ClusterTopology yet that was applied from the same file as the set.
+	live          client.Reader
 	topologyAware bool
 }
 
@@ -62,7 +64,7 @@ func (*podCliqueSets) Default(_ context.Context, set *grovev1alpha1.PodCliqueSet
 
 // ValidateCreate judges a new set.
 func (w *podCliqueSets) ValidateCreate(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
-	topologies := lookup.TopologiesIn(ctx, w.reader)
+	topologies := lookup.TopologiesIn(ctx, w.live)
 	warnings, errs := admission.ValidateCreate(set, w.cluster(topologies))
 	return warnings, verdict(set, "PodCliqueSet", errs, topologies.Err())
 }
@@ -73,7 +75,7 @@ func (w *podCliqueSets) ValidateUpdate(ctx context.Context, old, set *grovev1alp
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	topologies := lookup.TopologiesIn(ctx, w.reader)
+	topologies := lookup.TopologiesIn(ctx, w.live)
 	warnings, errs := admission.ValidateUpdate(old, set, w.cluster(topologies), scheduled)
 	return warnings, verdict(set, "PodCliqueSet", errs, topologies.Err())
 }
