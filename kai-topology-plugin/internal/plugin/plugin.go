@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -28,6 +29,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/plans"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	"packtree.dev/shared/client/clientset/versioned"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
@@ -70,11 +72,27 @@ var (
 // is the leader: up to then it writes nothing. The plugin takes no arguments.
 func Factory(leading <-chan struct{}) frameworkruntime.PluginFactory {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		return newPlugin(ctx, handle, leading)
+		client, err := clientOf(handle)
+		if err != nil {
+			return nil, err
+		}
+		return newPlugin(ctx, handle, client, leading)
 	}
 }
 
-func newPlugin(ctx context.Context, handle fwk.Handle, leading <-chan struct{}) (*Plugin, error) {
+// clientOf returns a client of PodGroups and Topologies with the rights of the scheduler.
+func clientOf(handle fwk.Handle) (versioned.Interface, error) {
+	config := rest.CopyConfig(handle.KubeConfig())
+	// Custom resources are not served in the protobuf of kube-scheduler's own client.
+	config.ContentType, config.AcceptContentTypes = "", ""
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	return client, nil
+}
+
+func newPlugin(ctx context.Context, handle fwk.Handle, client versioned.Interface, leading <-chan struct{}) (*Plugin, error) {
 	filters, err := kubeframework.FiltersOf(handle)
 	if err != nil {
 		return nil, err
@@ -95,7 +113,7 @@ func newPlugin(ctx context.Context, handle fwk.Handle, leading <-chan struct{}) 
 		begun:    newBegunGangs(),
 		turned:   &turnedAway{},
 	}
-	if err := plugin.watch(ctx, leading); err != nil {
+	if err := plugin.watch(ctx, client, leading); err != nil {
 		return nil, fmt.Errorf("watching PodGroups and Topologies: %w", err)
 	}
 	return plugin, nil

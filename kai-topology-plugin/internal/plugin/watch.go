@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -22,14 +21,7 @@ import (
 //
 // Gangs are not woken through EventsToRegister: kube-scheduler would watch PodGroups a second time, untyped, and ask
 // PreEnqueue before the cache that PreEnqueue reads has seen the change.
-func (p *Plugin) watch(ctx context.Context, leading <-chan struct{}) error {
-	config := rest.CopyConfig(p.handle.KubeConfig())
-	// Custom resources are not served in the protobuf of kube-scheduler's own client.
-	config.ContentType, config.AcceptContentTypes = "", ""
-	client, err := versioned.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("creating client: %w", err)
-	}
+func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading <-chan struct{}) error {
 	factory := externalversions.NewSharedInformerFactory(client, 0)
 	podGroups := factory.Scheduling().V2alpha2().PodGroups()
 	topologies := factory.Kai().V1alpha1().Topologies()
