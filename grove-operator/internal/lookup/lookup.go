@@ -17,25 +17,28 @@ import (
 
 // Topologies looks ClusterTopologies up. Errors are collected: see Err.
 type Topologies struct {
-	ctx    context.Context
-	reader client.Reader
-	err    error
+	ctx     context.Context
+	readers []client.Reader
+	err     error
 }
 
-// TopologiesIn returns a lookup by way of a reader.
-func TopologiesIn(ctx context.Context, reader client.Reader) *Topologies {
-	return &Topologies{ctx: ctx, reader: reader}
+// TopologiesIn returns a lookup by way of readers, each of which is asked about what those before it did not find.
+func TopologiesIn(ctx context.Context, readers ...client.Reader) *Topologies {
+	return &Topologies{ctx: ctx, readers: readers}
 }
 
 // Find returns the ClusterTopology of a name; nil if there is none, or if it cannot be read.
 func (t *Topologies) Find(name string) *grovev1alpha1.ClusterTopology {
-	found := &grovev1alpha1.ClusterTopology{}
-	err := t.reader.Get(t.ctx, types.NamespacedName{Name: name}, found)
-	if err == nil {
-		return found
-	}
-	if !apierrors.IsNotFound(err) {
-		t.err = fmt.Errorf("reading ClusterTopology %s: %w", name, err)
+	for _, reader := range t.readers {
+		found := &grovev1alpha1.ClusterTopology{}
+		err := reader.Get(t.ctx, types.NamespacedName{Name: name}, found)
+		if err == nil {
+			return found
+		}
+		if !apierrors.IsNotFound(err) {
+			t.err = fmt.Errorf("reading ClusterTopology %s: %w", name, err)
+			return nil
+		}
 	}
 	return nil
 }
@@ -45,9 +48,10 @@ func (t *Topologies) Err() error {
 	return t.err
 }
 
-// Resolve finds the topology of a set in the cluster.
-func Resolve(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (topology.Resolution, error) {
-	topologies := TopologiesIn(ctx, reader)
+// Resolve finds the topology of a set in the cache, or else live: where the cache sees a set before the topology that was
+// applied with it, the gangs would lose their constraints, and their pods be placed anywhere.
+func Resolve(ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet) (topology.Resolution, error) {
+	topologies := TopologiesIn(ctx, cache, live)
 	resolution := topology.Resolve(set, topologies.Find)
 	return resolution, topologies.Err()
 }

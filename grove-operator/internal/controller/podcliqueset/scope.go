@@ -58,7 +58,7 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 	if err != nil {
 		return nil, err
 	}
-	scope.topology, err = lookup.Resolve(ctx, r.Client, set)
+	scope.topology, err = lookup.Resolve(ctx, r.Client, r.Writer.Live, set)
 	return scope, err
 }
 

@@ -84,7 +84,7 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 		gangs:      map[string]*schedulerv1alpha1.PodGang{},
 	}
 	var err error
-	if scope.topology, err = lookup.Resolve(ctx, r.Client, set); err != nil {
+	if scope.topology, err = lookup.Resolve(ctx, r.Client, r.Writer.Live, set); err != nil {
 		return nil, err
 	}
 	return scope, errors.Join(r.observeGroups(ctx, scope), r.observeCliques(ctx, scope), r.observeGangs(ctx, scope))
