@@ -12,7 +12,7 @@ import (
 type Workload struct {
 	// Object is the object, as in "PodCliqueSet default/name".
 	Object string
-	// Pods is how many pods it stands for when all of it runs.
+	// Pods is how many pods it stands for, at least, when all of it runs.
 	Pods int
 	// Owns tells the workload's pods from all others.
 	Owns func(*corev1.Pod) bool
@@ -28,7 +28,7 @@ type Claim struct {
 	Level Level
 	// Preferred claims ask for as few domains as possible, and are never broken.
 	Preferred bool
-	// Pods is how many pods the group has.
+	// Pods is how many pods the group has at least.
 	Pods int
 	// Selects tells the group's pods from all others.
 	Selects func(*corev1.Pod) bool
@@ -49,7 +49,7 @@ type Finding struct {
 
 // Held is whether every pod of the group is bound, and all of them stand in one domain unless that was only preferred.
 func (f Finding) Held() bool {
-	if f.Bound != f.Pods {
+	if f.Bound < f.Pods {
 		return false
 	}
 	return f.Preferred || len(f.Domains) == 1 && len(f.Outside) == 0

@@ -92,7 +92,7 @@ func everyPodRuns(namespace string, objects []*unstructured.Unstructured) types.
 					return false, "", err
 				}
 				running := workload.Running(standing.Pods)
-				return running == workload.Pods, fmt.Sprintf("%d of %d pods run", running, workload.Pods), nil
+				return running >= workload.Pods, fmt.Sprintf("%d of %d pods run", running, workload.Pods), nil
 			}, objects...)
 		}
 		return ctx
