@@ -7,7 +7,13 @@ import (
 
 	"packtree.dev/podgrouper/internal/groupers/fallback"
 	"packtree.dev/podgrouper/internal/groupers/job"
+	"packtree.dev/podgrouper/internal/groupers/jobset"
+	"packtree.dev/podgrouper/internal/groupers/kubeflow"
+	"packtree.dev/podgrouper/internal/groupers/leaderworkerset"
 	"packtree.dev/podgrouper/internal/groupers/podgang"
+	"packtree.dev/podgrouper/internal/groupers/ray"
+	"packtree.dev/podgrouper/internal/groupers/replicas"
+	"packtree.dev/podgrouper/internal/groupers/spark"
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
 )
@@ -15,8 +21,20 @@ import (
 // groupers are the kinds whose pods are grouped in a way of their own. The outermost owner of a pod that is in this table
 // is the pod's workload. A new kind is a row here, a rule for it in the chart's role, and a row in the documentation.
 var groupers = map[schema.GroupKind]grouping.Grouper{
-	{Group: "scheduler.grove.io", Kind: "PodGang"}: podgang.Grouper,
-	{Group: "batch", Kind: "Job"}:                  job.Grouper,
+	{Group: "scheduler.grove.io", Kind: "PodGang"}:               podgang.Grouper,
+	{Group: "batch", Kind: "Job"}:                                job.Grouper,
+	{Group: "apps", Kind: "Deployment"}:                          replicas.Grouper,
+	{Group: "apps", Kind: "ReplicaSet"}:                          replicas.Grouper,
+	{Group: "apps", Kind: "StatefulSet"}:                         replicas.Grouper,
+	{Group: "jobset.x-k8s.io", Kind: "JobSet"}:                   jobset.Grouper,
+	{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}: leaderworkerset.Grouper,
+	{Group: "kubeflow.org", Kind: "MPIJob"}:                      kubeflow.MPIJob,
+	{Group: "kubeflow.org", Kind: "PyTorchJob"}:                  kubeflow.PyTorchJob,
+	{Group: "kubeflow.org", Kind: "TFJob"}:                       kubeflow.TFJob,
+	{Group: "kubeflow.org", Kind: "XGBoostJob"}:                  kubeflow.XGBoostJob,
+	{Group: "kubeflow.org", Kind: "JAXJob"}:                      kubeflow.JAXJob,
+	{Group: "ray.io", Kind: "RayCluster"}:                        ray.Grouper,
+	{Group: "sparkoperator.k8s.io", Kind: "SparkApplication"}:    spark.Grouper,
 }
 
 // passed are the kinds that make workloads or stand above pods in other ways, but never are the workload themselves.
@@ -30,6 +48,8 @@ var passed = map[schema.GroupKind]bool{
 	{Group: "grove.io", Kind: "PodCliqueScalingGroup"}:   true,
 	{Group: "grove.io", Kind: "PodCliqueSet"}:            true,
 	{Group: "nvidia.com", Kind: "DynamoGraphDeployment"}: true,
+	// Each Workflow of a CronWorkflow is a workload.
+	{Group: "argoproj.io", Kind: "CronWorkflow"}: true,
 }
 
 // Grouped reports whether the kind has a grouper of its own, which reads more of it than its metadata.
@@ -38,9 +58,9 @@ func Grouped(kind schema.GroupKind) bool {
 	return found
 }
 
-// For returns the grouper of a kind: its own, or the one for kinds that are not known.
-func For(kind schema.GroupKind) grouping.Grouper {
-	if grouper, found := groupers[kind]; found {
+// For returns the grouper of a workload's owner: its kind's own, or the one for workloads of which nothing is known.
+func For(owner grouping.Owner) grouping.Grouper {
+	if grouper, found := groupers[owner.Kind.GroupKind()]; found && !owner.Outline {
 		return grouper
 	}
 	return fallback.Grouper

@@ -45,12 +45,7 @@ func (f finder) podsOfOwner() handler.EventHandler {
 }
 
 func referenceOf(object client.Object) owners.Reference {
-	kind := object.GetObjectKind().GroupVersionKind()
-	if kind.Empty() {
-		// Only the typed objects of a cache lose their kind, and PodGangs are the only typed owners.
-		kind = owners.PodGangKind
-	}
-	return owners.ReferenceTo(grouping.Owner{Object: object, Kind: kind})
+	return owners.ReferenceTo(grouping.Owner{Object: object, Kind: kindOf(object)})
 }
 
 func (f finder) podsBelow(ctx context.Context, owner owners.Reference) []reconcile.Request {

@@ -32,6 +32,7 @@ const (
 	eventForeign    = "PodGroupExists"
 	eventUnreadable = "OwnerUnreadable"
 	eventCycle      = "OwnerCycle"
+	eventNoGroup    = "NoGroup"
 	actionGroup     = "GroupPods"
 )
 
@@ -76,7 +77,14 @@ func (k *keeper) keep(ctx context.Context, w grouping.Workload) (kept, error) {
 		return kept{podGroup: live, wrong: wrong}, nil
 	}
 	live, err = k.apply(ctx, live, decision.PodGroup)
-	if err != nil {
+	switch {
+	case apierrors.IsInvalid(err):
+		// The schema is stricter than we are, as about the length of a level. Only the workload can mend that.
+		k.warn(w.Owner, eventInvalid, shortened(err.Error()))
+		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), decision.PodGroup.Name, err.Error()))}, nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return kept{}, nil
+	case err != nil:
 		return kept{}, err
 	}
 	return kept{podGroup: live, wrong: wrong}, k.state(ctx, w.Owner, live, slices.Concat(wrong, decision.Unresolved))
@@ -169,9 +177,13 @@ func sentence(errs field.ErrorList) string {
 	for i, err := range errs {
 		parts[i] = err.Error()
 	}
-	message := strings.Join(parts, "; ")
-	if len(message) > longestMessage {
-		message = message[:longestMessage-len("…")] + "…"
+	return shortened(strings.Join(parts, "; "))
+}
+
+func shortened(message string) string {
+	const more = "…"
+	if len(message) <= longestMessage {
+		return message
 	}
-	return message
+	return strings.ToValidUTF8(message[:longestMessage-len(more)], "") + more
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,9 +23,14 @@ import (
 	"packtree.dev/podgrouper/internal/owners"
 )
 
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
+
 // readableFor is how long it is remembered whether a kind can be read: kinds get installed and roles extended while the
 // program runs.
 const readableFor = time.Minute
+
+// longestRead bounds the first read of a kind, which waits until the cache has all of it.
+const longestRead = 30 * time.Second
 
 // ownerReader reads owners of any kind: kinds of the catalog whole, of others only the metadata. It reads through the
 // cache, and asks before it starts to watch a kind whether it may: a watch that is forbidden would block for ever.
@@ -66,6 +72,8 @@ func (r *ownerReader) read(ctx context.Context, reference owners.Reference) (gro
 		key.Namespace = ""
 	}
 	object := emptyObject(reference.Kind)
+	ctx, cancel := context.WithTimeout(ctx, longestRead)
+	defer cancel()
 	err = r.cached.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
 		// The owner's watch may lag behind that of the pods.
@@ -82,19 +90,35 @@ func (r *ownerReader) read(ctx context.Context, reference owners.Reference) (gro
 	return asOwner(reference.Kind, object), nil
 }
 
-// emptyObject is what an owner of that kind is read into.
+// emptyObject is what an owner of that kind is read into. Pods and PodGangs are cached as what they are; Pods can own
+// pods, as a leader does its workers.
 func emptyObject(kind schema.GroupVersionKind) client.Object {
-	if kind == owners.PodGangKind {
+	switch {
+	case kind == owners.PodGangKind:
 		return &grovescheduler.PodGang{}
-	}
-	if catalog.Grouped(kind.GroupKind()) {
+	case kind == podKind:
+		return &corev1.Pod{}
+	case catalog.Grouped(kind.GroupKind()):
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind)
 		return object
+	default:
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(kind)
+		return object
 	}
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(kind)
-	return object
+}
+
+// kindOf returns the kind of an object from the cache, which takes it from typed objects.
+func kindOf(object client.Object) schema.GroupVersionKind {
+	switch object.(type) {
+	case *grovescheduler.PodGang:
+		return owners.PodGangKind
+	case *corev1.Pod:
+		return podKind
+	default:
+		return object.GetObjectKind().GroupVersionKind()
+	}
 }
 
 func asOwner(kind schema.GroupVersionKind, object client.Object) grouping.Owner {

@@ -77,10 +77,16 @@ func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload gro
 	if err != nil {
 		return err
 	}
-	if !known || result.podGroup == nil || membership.StatedBy(pod) {
+	switch {
+	case result.podGroup == nil || membership.StatedBy(pod):
 		return nil
+	case !known || !membership.Fits(result.podGroup):
+		r.keeper.warn(catalog.PodAsOwner(pod), eventNoGroup,
+			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind, workload.Owner.GetName()))
+		return nil
+	default:
+		return r.state(ctx, pod, membership)
 	}
-	return r.state(ctx, pod, membership)
 }
 
 func (r *podReconciler) labelledPods(ctx context.Context, namespace, podGroup string) ([]*corev1.Pod, error) {
@@ -116,7 +122,7 @@ func (r *podReconciler) state(ctx context.Context, pod *corev1.Pod, membership p
 // that was deleted meanwhile.
 func (r *podReconciler) apply(ctx context.Context, pod *corev1.Pod, annotations, labels map[string]string) error {
 	patch := &unstructured.Unstructured{}
-	patch.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	patch.SetGroupVersionKind(podKind)
 	patch.SetNamespace(pod.Namespace)
 	patch.SetName(pod.Name)
 	patch.SetUID(pod.UID)

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -142,11 +143,32 @@ var _ = Describe("A Job with a topology constraint", func() {
 	})
 })
 
+var _ = Describe("A Job whose wishes no PodGroup can hold", func() {
+	It("is told so", func(ctx SpecContext) {
+		job := create(ctx, newJob("train", map[string]string{
+			kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: strings.Repeat("x", 400),
+		}))
+		create(ctx, newPod("train-0", job))
+		Eventually(eventsOn(ctx, "Job", "train")).Should(ContainElement(ContainSubstring("requiredTopologyLevel: Too long")))
+		Expect(podGroups(ctx)()).To(BeEmpty())
+	})
+})
+
 var _ = Describe("A pod", func() {
 	It("without an owner is a group of its own", func(ctx SpecContext) {
 		pod := create(ctx, newPod("alone", nil))
 		Eventually(podGroupNameOf(ctx, "alone")).Should(Equal("pg-alone-" + string(pod.UID)))
 		Eventually(podGroup(ctx, "pg-alone-"+string(pod.UID))).Should(HaveField("OwnerReferences", ConsistOf(HaveField("Kind", "Pod"))))
+	})
+
+	It("of another pod shares that one's group", func(ctx SpecContext) {
+		driver := create(ctx, newPod("driver", nil))
+		create(ctx, newPod("executor", driver))
+		for _, name := range []string{"driver", "executor"} {
+			Eventually(podGroupNameOf(ctx, name)).Should(Equal("pg-driver-" + string(driver.UID)))
+		}
+		patch(ctx, driver, `{"metadata":{"labels":{"kai.scheduler/queue":"a"}}}`)
+		Eventually(podGroup(ctx, "pg-driver-"+string(driver.UID))).Should(HaveField("Spec.Queue", "a"))
 	})
 
 	It("of a kind that is not installed is grouped by its owner's name", func(ctx SpecContext) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -55,10 +54,7 @@ func labelSources(w Workload, grouper Grouper) []map[string]string {
 		return sources
 	}
 	path := slices.Concat(grouper.Template, []string{"metadata", "labels"})
-	if labels, found, err := unstructured.NestedStringMap(w.Owner.Content, path...); found && err == nil {
-		sources = append(sources, labels)
-	}
-	return sources
+	return append(sources, w.Owner.Content.Texts(path...))
 }
 
 func labelOfPods(pods []*corev1.Pod, key string) string {

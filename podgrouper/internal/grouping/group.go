@@ -35,6 +35,16 @@ type SubGroup struct {
 	Constraint Constraint
 }
 
+// OrLeaf returns the group, or, of a workload that has no groups at the moment, one that needs no pods: a PodGroup without
+// subgroups is a leaf, and a leaf says how many pods it needs.
+func (g Group) OrLeaf() Group {
+	if len(g.SubGroups) == 0 && g.MinMember == nil {
+		g.MinMember = new(int32(0))
+		g.MinSubGroup = nil
+	}
+	return g
+}
+
 // PodGroupSpec returns the tree as the scheduler reads it.
 func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 	spec := scheduling.PodGroupSpec{

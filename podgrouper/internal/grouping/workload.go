@@ -5,7 +5,6 @@ package grouping
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -15,7 +14,9 @@ type Owner struct {
 	// Kind is group, version and kind of the object.
 	Kind schema.GroupVersionKind
 	// Content is the whole object, or nil where only its metadata is known. It is read only.
-	Content map[string]any
+	Content Fields
+	// Outline says that the object could not be read: its name and uid are all that is known.
+	Outline bool
 }
 
 // Workload is an owner and its pods, which make one PodGroup.
@@ -52,12 +53,4 @@ func (g Grouper) LeafOf(w Workload, pod *corev1.Pod) (string, bool) {
 		return "", true
 	}
 	return g.Leaf(w, pod)
-}
-
-// Int returns a number in the object at a path of fields, or otherwise where there is none.
-func (o Owner) Int(otherwise int64, fields ...string) int64 {
-	if value, found, err := unstructured.NestedInt64(o.Content, fields...); found && err == nil {
-		return value
-	}
-	return otherwise
 }

@@ -53,7 +53,7 @@ func read(documents []manifests.Document) *input {
 			in.find(document.DecodeInto(in.pods[i]))
 		case owners.PodGangKind:
 			in.gangs[i] = &grovescheduler.PodGang{}
-			in.find(offline.Admit(document, in.gangs[i], offline.Admission[*grovescheduler.PodGang]{}))
+			in.find(offline.Admit(document, in.gangs[i], offline.Admission[*grovescheduler.PodGang]{Validate: needsName}))
 		case topologyKind:
 			topology := &kai.Topology{}
 			in.find(offline.Admit(document, topology, offline.Admission[*kai.Topology]{}))
@@ -62,6 +62,14 @@ func read(documents []manifests.Document) *input {
 	}
 	in.readPodGroups()
 	return in
+}
+
+// needsName turns down a PodGang that leaves its name to the API server: its PodGroup has the same.
+func needsName(gang *grovescheduler.PodGang) ([]string, field.ErrorList) {
+	if gang.Name == "" {
+		return nil, field.ErrorList{field.Required(field.NewPath("metadata", "name"), "the PodGroup takes its name")}
+	}
+	return nil, nil
 }
 
 // readPodGroups comes last, as the Topologies that PodGroups name may stand behind them.

@@ -1,6 +1,8 @@
 package offline
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -10,16 +12,23 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// podGroupsOf returns the PodGroup of each workload, nil where the input has one of that name: it is somebody else's, or
-// made by an earlier run.
-func (in *input) podGroupsOf(workloads []*workload) []*scheduling.PodGroup {
-	made := make([]*scheduling.PodGroup, len(workloads))
+// decided is the PodGroup of a workload.
+type decided struct {
+	*scheduling.PodGroup
+	// given says that the input has it: it is somebody else's, or made by an earlier run, and is not printed once more.
+	given bool
+}
+
+// podGroupsOf returns the PodGroup of each workload.
+func (in *input) podGroupsOf(workloads []*workload) []decided {
+	made := make([]decided, len(workloads))
 	taken := map[objectKey]string{}
 	for i, workload := range workloads {
 		decision := podgroups.Decide(workload.Workload, in.levels())
 		in.report(workload, decision)
 		key := keyOf(podGroupKind.GroupKind(), decision.PodGroup)
-		if _, exists := in.objects[key]; exists {
+		if document, exists := in.objects[key]; exists && in.podGroups[document] != nil {
+			made[i] = decided{PodGroup: in.podGroups[document], given: true}
 			continue
 		}
 		owner := workload.Owner.Kind.String()
@@ -28,7 +37,7 @@ func (in *input) podGroupsOf(workloads []*workload) []*scheduling.PodGroup {
 				"its PodGroup would have the name of that of "+other+": give one of them a uid, as in a cluster")})
 		}
 		taken[key] = owner
-		made[i] = decision.PodGroup
+		made[i] = decided{PodGroup: decision.PodGroup}
 	}
 	return made
 }
@@ -58,15 +67,15 @@ func ofPodGroup(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-func (in *input) print(workloads []*workload, made []*scheduling.PodGroup) []runtime.Object {
+func (in *input) print(workloads []*workload, made []decided) []runtime.Object {
 	before := map[int][]runtime.Object{}
 	members := map[int]runtime.Object{}
 	for i, workload := range workloads {
-		if made[i] != nil {
-			before[workload.document] = append(before[workload.document], made[i])
+		if !made[i].given {
+			before[workload.document] = append(before[workload.document], made[i].PodGroup)
 		}
 		for _, pod := range workload.pods {
-			members[pod] = in.member(workload, pod)
+			members[pod] = in.member(workload, made[i], pod)
 		}
 	}
 	var printed []runtime.Object
@@ -84,11 +93,13 @@ func (in *input) print(workloads []*workload, made []*scheduling.PodGroup) []run
 }
 
 // member returns a pod with what ties it to its group. The rest of it stays as it was written.
-func (in *input) member(workload *workload, i int) runtime.Object {
+func (in *input) member(workload *workload, podGroup decided, i int) runtime.Object {
 	document := in.documents[i]
 	membership, known := podgroups.MembershipOf(workload.Workload, in.pods[i])
-	if !known {
-		in.find(document.Warnings([]string{"the pod is not grouped: " + workload.Owner.GetName() + " has no group for it"}))
+	if !known || !membership.Fits(podGroup.PodGroup) {
+		in.find(document.Warnings([]string{
+			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind, workload.Owner.GetName()),
+		}))
 		return document.Object
 	}
 	pod := document.Object.DeepCopy()

@@ -138,7 +138,8 @@ func ownerOf(object metav1.Object) *Reference {
 // outline is an owner of which no more is known than its reference.
 func outline(reference Reference) grouping.Owner {
 	return grouping.Owner{
-		Kind: reference.Kind,
+		Kind:    reference.Kind,
+		Outline: true,
 		Object: &metav1.ObjectMeta{
 			Namespace: reference.Namespace,
 			Name:      reference.Name,

@@ -6,6 +6,7 @@ import (
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 
 	"packtree.dev/podgrouper/internal/catalog"
 	"packtree.dev/podgrouper/internal/grouping"
@@ -47,8 +48,18 @@ type Membership struct {
 // MembershipOf returns the group of a pod in its workload's PodGroup. It is false as long as the workload does not say
 // which leaf the pod belongs to.
 func MembershipOf(w grouping.Workload, pod *corev1.Pod) (Membership, bool) {
-	leaf, known := catalog.For(w.Owner.Kind.GroupKind()).LeafOf(w, pod)
+	leaf, known := catalog.For(w.Owner).LeafOf(w, pod)
 	return Membership{PodGroup: NameFor(w.Owner), SubGroup: leaf}, known
+}
+
+// Fits reports whether the PodGroup has such a leaf. One that others made may have none, and a workload that is being
+// scaled down has pods whose group is gone already.
+func (m Membership) Fits(podGroup *scheduling.PodGroup) bool {
+	if m.SubGroup == "" {
+		return len(podGroup.Spec.SubGroups) == 0
+	}
+	tree, errs := podgrouptree.New(&podGroup.Spec)
+	return len(errs) == 0 && tree.Leaf(m.SubGroup) != nil
 }
 
 // TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects.

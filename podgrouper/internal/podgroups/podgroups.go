@@ -32,7 +32,7 @@ type Decision struct {
 
 // Decide returns the PodGroup of a workload. Levels may be nil: then Topologies are not judged.
 func Decide(w grouping.Workload, levels grouping.Levels) Decision {
-	grouper := catalog.For(w.Owner.Kind.GroupKind())
+	grouper := catalog.For(w.Owner)
 	group := grouper.Group(w)
 	labels := grouping.CarriedLabels(w, grouper)
 	preemptibility, wrong := grouping.ParsePreemptibility(labels)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -11,6 +12,8 @@ import (
 	"packtree.dev/podgrouper/internal/groupers/job"
 	"packtree.dev/podgrouper/internal/grouping"
 )
+
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 func TestMinMember(t *testing.T) {
 	four := map[string]any{"spec": map[string]any{"parallelism": int64(4)}}
@@ -46,7 +49,7 @@ func TestMinMember(t *testing.T) {
 			if c.annotation != "" {
 				meta.Annotations = map[string]string{kai.AnnotationBatchMinMember: c.annotation}
 			}
-			group := job.Grouper.Group(grouping.Workload{Owner: grouping.Owner{Object: meta, Content: c.content}})
+			group := job.Grouper.Group(grouping.Workload{Owner: grouping.Owner{Object: meta, Kind: jobKind, Content: c.content}})
 			if *group.MinMember != c.want {
 				t.Errorf("minMember is %d, want %d", *group.MinMember, c.want)
 			}

@@ -70,17 +70,12 @@ type translation struct {
 func (t *translation) group() grouping.Group {
 	root := t.constraint(t.gang.Spec.TopologyConstraint, t.spec)
 	subGroups := append(t.configs(), t.leaves()...)
-	group := grouping.Group{
+	return grouping.Group{
 		Constraint:        root,
 		SubGroups:         subGroups,
 		PriorityClassName: t.gang.Spec.PriorityClassName,
 		Problems:          t.problems,
-	}
-	if len(subGroups) == 0 {
-		// A gang without groups yet: the PodGroup is a leaf, and a leaf says how many pods it needs.
-		group.MinMember = new(int32(0))
-	}
-	return group
+	}.OrLeaf()
 }
 
 // configs returns the parents, and notes whose they are.

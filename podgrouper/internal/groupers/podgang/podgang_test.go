@@ -3,16 +3,14 @@ package podgang_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/podgrouptree"
 
+	"packtree.dev/podgrouper/internal/groupers/groupertest"
 	"packtree.dev/podgrouper/internal/groupers/podgang"
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
@@ -28,13 +26,11 @@ func workload(t *testing.T, manifest string) grouping.Workload {
 }
 
 func TestGroup(t *testing.T) {
-	cases := map[string]struct {
-		gang     string
-		want     string
-		problems []string
-	}{
+	groupertest.Groups(t, podgang.Grouper, map[string]groupertest.Case{
 		"constraints at every depth": {
-			gang: `
+			Manifest: `
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGang
 metadata: {name: g, annotations: {grove.io/topology-name: network}}
 spec:
   priorityClassName: inference
@@ -45,7 +41,7 @@ spec:
   - {name: worker, minReplicas: 3, podReferences: [], topologyConstraint: {packConstraint: {preferred: host}}}
   topologyConstraintGroupConfigs:
   - {name: prefill, podGroupNames: [leader, worker], topologyConstraint: {packConstraint: {required: rack}}}`,
-			want: `
+			Want: `
 priorityClassName: inference
 topologyConstraint: {topology: network, requiredTopologyLevel: zone, preferredTopologyLevel: block}
 subGroups:
@@ -55,81 +51,66 @@ subGroups:
 - {name: worker, minMember: 3, parent: prefill, topologyConstraint: {topology: network, preferredTopologyLevel: host}}`,
 		},
 		"without constraints the topology's name says nothing": {
-			gang: `
+			Manifest: `
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGang
 metadata: {name: g, annotations: {grove.io/topology-name: network}}
 spec:
   topologyConstraint: {packConstraint: {}}
   podgroups: [{name: a, minReplicas: 0, podReferences: [], topologyConstraint: {}}]`,
-			want: `subGroups: [{name: a, minMember: 0}]`,
+			Want: `subGroups: [{name: a, minMember: 0}]`,
 		},
 		"a level without a topology is an error for each": {
-			gang: `
+			Manifest: `
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGang
 metadata: {name: g}
 spec:
   topologyConstraint: {packConstraint: {required: zone}}
   podgroups: [{name: a, minReplicas: 1, podReferences: [], topologyConstraint: {packConstraint: {required: rack}}}]`,
-			want: `
+			Want: `
 topologyConstraint: {requiredTopologyLevel: zone}
 subGroups: [{name: a, minMember: 1, topologyConstraint: {requiredTopologyLevel: rack}}]`,
-			problems: []string{
+			Problems: []string{
 				`metadata.annotations[grove.io/topology-name]: Required value: the level in spec.topologyConstraint.packConstraint needs the name of the Topology that it belongs to`,
 				`metadata.annotations[grove.io/topology-name]: Required value: the level in spec.podgroups[0].topologyConstraint.packConstraint needs the name of the Topology that it belongs to`,
 			},
 		},
 		"a config of groups that do not exist or are taken": {
-			gang: `
+			Manifest: `
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGang
 metadata: {name: g}
 spec:
   podgroups: [{name: a, minReplicas: 1, podReferences: []}]
   topologyConstraintGroupConfigs:
   - {name: first, podGroupNames: [a]}
   - {name: second, podGroupNames: [a, nobody]}`,
-			want: `subGroups: [{name: first, minSubGroup: 1}, {name: a, minMember: 1, parent: first}]`,
-			problems: []string{
+			Want: `subGroups: [{name: first, minSubGroup: 1}, {name: a, minMember: 1, parent: first}]`,
+			Problems: []string{
 				`spec.topologyConstraintGroupConfigs[1].podGroupNames[0]: Invalid value: "a": the group is part of first already, and can be part of one only`,
 				`spec.topologyConstraintGroupConfigs[1].podGroupNames[1]: Invalid value: "nobody": no group of the PodGang has this name`,
 			},
 		},
 		"a config with the name of a group gives way": {
-			gang: `
+			Manifest: `
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGang
 metadata: {name: g}
 spec:
   podgroups: [{name: g-a-0, minReplicas: 1, podReferences: []}, {name: g-a-0-x, minReplicas: 2, podReferences: []}]
   topologyConstraintGroupConfigs: [{name: g-a-0, podGroupNames: [g-a-0-x]}]`,
-			want: `
+			Want: `
 subGroups:
 - {name: g-a-0-group, minSubGroup: 1}
 - {name: g-a-0, minMember: 1}
 - {name: g-a-0-x, minMember: 2, parent: g-a-0-group}`,
 		},
 		"no groups yet": {
-			gang: `{metadata: {name: g}, spec: {podgroups: []}}`,
-			want: `minMember: 0`,
+			Manifest: `{apiVersion: scheduler.grove.io/v1alpha1, kind: PodGang, metadata: {name: g}, spec: {podgroups: []}}`,
+			Want:     `minMember: 0`,
 		},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			group := podgang.Grouper.Group(workload(t, c.gang))
-			var want scheduling.PodGroupSpec
-			if err := yaml.UnmarshalStrict([]byte(c.want), &want); err != nil {
-				t.Fatal(err)
-			}
-			got := group.PodGroupSpec()
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("spec (-want +got):\n%s", diff)
-			}
-			var problems []string
-			for _, problem := range group.Problems {
-				problems = append(problems, problem.Error())
-			}
-			if diff := cmp.Diff(c.problems, problems); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
-			if errs := podgrouptree.ValidateCreate(&got); len(errs) > 0 {
-				t.Errorf("the PodGroup would be turned down: %v", errs)
-			}
-		})
-	}
+	})
 }
 
 func TestLeaf(t *testing.T) {

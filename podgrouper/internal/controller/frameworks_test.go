@@ -1,0 +1,88 @@
+package controller_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+)
+
+var setKind = schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}
+
+// installLeaderWorkerSets makes the kind known, with a schema that takes anything.
+func installLeaderWorkerSets(ctx context.Context) {
+	GinkgoHelper()
+	definition := &apiextensionsv1.CustomResourceDefinition{
+		// Groups of k8s.io need an approval; this says that there is none.
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        "leaderworkersets.leaderworkerset.x-k8s.io",
+			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"},
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: setKind.Group,
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: setKind.Kind, Plural: "leaderworkersets", Singular: "leaderworkerset"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: setKind.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}
+	Expect(api.Create(ctx, definition)).To(Succeed())
+	Eventually(func() error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(setKind)
+		return api.List(ctx, list)
+	}).Should(Succeed())
+}
+
+func newStatefulSet(name string, owner client.Object, ownerKind schema.GroupVersionKind) *appsv1.StatefulSet {
+	labels := map[string]string{"app": name}
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, ownerKind)}},
+		Spec: appsv1.StatefulSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: newPod("", nil).Spec},
+		},
+	}
+}
+
+var _ = Describe("A LeaderWorkerSet, whose workers belong to their leader", func() {
+	It("makes one PodGroup with a group for each leader, also when it is installed late", func(ctx SpecContext) {
+		installLeaderWorkerSets(ctx)
+		set := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"replicas": int64(2), "leaderWorkerTemplate": map[string]any{"size": int64(2)},
+		}}}
+		set.SetGroupVersionKind(setKind)
+		set.SetName("vllm")
+		create(ctx, set)
+		group := map[string]string{"leaderworkerset.sigs.k8s.io/group-index": "1"}
+		leaders := create(ctx, newStatefulSet("vllm", set, setKind))
+		leader := newPod("vllm-1", leaders)
+		leader.Labels = group
+		create(ctx, leader)
+		worker := newPod("vllm-1-1", create(ctx, newStatefulSet("vllm-1", leader, corev1.SchemeGroupVersion.WithKind("Pod"))))
+		worker.Labels = group
+		create(ctx, worker)
+
+		for _, name := range []string{"vllm-1", "vllm-1-1"} {
+			Eventually(podGroupNameOf(ctx, name)).Should(Equal("pg-vllm-" + string(set.GetUID())))
+			pod := &corev1.Pod{}
+			Expect(api.Get(ctx, named(name), pod)).To(Succeed())
+			Expect(pod.Labels).To(HaveKeyWithValue(kai.LabelSubGroupName, "group-1"))
+		}
+		patch(ctx, set, `{"spec":{"replicas":3}}`)
+		Eventually(podGroup(ctx, "pg-vllm-"+string(set.GetUID()))).Should(HaveField("Spec.SubGroups", HaveLen(3)))
+	})
+})

@@ -1,0 +1,78 @@
+// Package groupertest tests groupers by tables of manifests.
+package groupertest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
+
+// Case is a workload and what is made of it.
+type Case struct {
+	// Manifest is the workload's owner.
+	Manifest string
+	// Want is the spec of the PodGroup.
+	Want string
+	// Problems are what is found wrong with the workload.
+	Problems []string
+}
+
+// Groups checks what a grouper makes of each case, and that the API server would take it.
+func Groups(t *testing.T, grouper grouping.Grouper, cases map[string]Case) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			group := grouper.Group(grouping.Workload{Owner: owner(t, c.Manifest)})
+			var want scheduling.PodGroupSpec
+			if err := yaml.UnmarshalStrict([]byte(c.Want), &want); err != nil {
+				t.Fatal(err)
+			}
+			got := group.PodGroupSpec()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+			var problems []string
+			for _, problem := range group.Problems {
+				problems = append(problems, problem.Error())
+			}
+			if diff := cmp.Diff(c.Problems, problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if errs := podgrouptree.ValidateCreate(&got); len(errs) > 0 {
+				t.Errorf("the PodGroup would be turned down: %v", errs)
+			}
+		})
+	}
+}
+
+func owner(t *testing.T, manifest string) grouping.Owner {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	content, err := yaml.YAMLToJSON([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := object.UnmarshalJSON(content); err != nil {
+		t.Fatal(err)
+	}
+	return grouping.Owner{Object: object, Kind: object.GroupVersionKind(), Content: object.Object}
+}
+
+// Leaf checks to which group a pod with these labels belongs; an empty want means to none.
+func Leaf(t *testing.T, grouper grouping.Grouper, labels map[string]string, want string) {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default", Labels: labels}}
+	got, known := grouper.Leaf(grouping.Workload{}, pod)
+	if known != (want != "") || known && got != want {
+		t.Errorf("a pod with %v belongs to %q (%t), want %q", labels, got, known, want)
+	}
+}

@@ -1,0 +1,93 @@
+package jobset_test
+
+import (
+	"testing"
+
+	"packtree.dev/podgrouper/internal/groupers/groupertest"
+	"packtree.dev/podgrouper/internal/groupers/jobset"
+)
+
+func TestGroup(t *testing.T) {
+	groupertest.Groups(t, jobset.Grouper, map[string]groupertest.Case{
+		"a driver and two slices of workers, each slice in a rack": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: train
+  annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: zone}
+spec:
+  replicatedJobs:
+  - name: driver
+    template:
+      spec: {parallelism: 1, completions: 1, backoffLimit: 0, template: {spec: {containers: [{name: d, image: d}]}}}
+  - name: workers
+    replicas: 2
+    template:
+      metadata: {annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: rack}}
+      spec: {parallelism: 4, completions: 4, completionMode: Indexed, template: {spec: {containers: [{name: w, image: w}]}}}`,
+			Want: `
+topologyConstraint: {topology: network, requiredTopologyLevel: zone}
+subGroups:
+- {name: driver-0, minMember: 1}
+- {name: workers-0, minMember: 4, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}
+- {name: workers-1, minMember: 4, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}`,
+		},
+		"in order, only the first can be waited for": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  startupPolicy: {startupPolicyOrder: InOrder}
+  replicatedJobs:
+  - {name: driver, replicas: 1, template: {spec: {}}}
+  - {name: workers, replicas: 1, template: {spec: {parallelism: 4}}}`,
+			Want: `subGroups: [{name: driver-0, minMember: 1}, {name: workers-0, minMember: 0}]`,
+		},
+		"what depends on others cannot be waited for": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+  - {name: init, template: {spec: {parallelism: 2}}}
+  - {name: workers, template: {spec: {parallelism: 4}}, dependsOn: [{name: init, status: Complete}]}`,
+			Want: `subGroups: [{name: init-0, minMember: 2}, {name: workers-0, minMember: 0}]`,
+		},
+		"fewer completions than parallelism": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec: {replicatedJobs: [{name: a, template: {spec: {parallelism: 4, completions: 3}}}]}`,
+			Want: `subGroups: [{name: a-0, minMember: 3}]`,
+		},
+		"a level without a topology on a template": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+  - {name: a, template: {metadata: {annotations: {kai.scheduler/topology-preferred-placement: rack}}, spec: {}}}`,
+			Want: `subGroups: [{name: a-0, minMember: 1, topologyConstraint: {preferredTopologyLevel: rack}}]`,
+			Problems: []string{
+				`spec.replicatedJobs[0].template.metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`,
+			},
+		},
+		"no Jobs at the moment": {
+			Manifest: `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: train}, spec: {replicatedJobs: [{name: a, replicas: 0}]}}`,
+			Want:     `minMember: 0`,
+		},
+	})
+}
+
+func TestLeaf(t *testing.T) {
+	groupertest.Leaf(t, jobset.Grouper, map[string]string{
+		"jobset.sigs.k8s.io/replicatedjob-name": "workers", "jobset.sigs.k8s.io/job-index": "1",
+	}, "workers-1")
+	groupertest.Leaf(t, jobset.Grouper, map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "workers"}, "")
+	groupertest.Leaf(t, jobset.Grouper, nil, "")
+}

@@ -1,0 +1,149 @@
+package kubeflow_test
+
+import (
+	"testing"
+
+	"packtree.dev/podgrouper/internal/groupers/groupertest"
+	"packtree.dev/podgrouper/internal/groupers/kubeflow"
+)
+
+func TestPyTorchJob(t *testing.T) {
+	groupertest.Groups(t, kubeflow.PyTorchJob, map[string]groupertest.Case{
+		"master and workers start together": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train, annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: zone}}
+spec:
+  pytorchReplicaSpecs:
+    Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: t}]}}}
+    Worker:
+      replicas: 3
+      template:
+        metadata: {annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: rack}}
+        spec: {containers: [{name: pytorch, image: t}]}`,
+			Want: `
+topologyConstraint: {topology: network, requiredTopologyLevel: zone}
+subGroups:
+- {name: master, minMember: 1}
+- {name: worker, minMember: 3, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}`,
+		},
+		"an elastic job needs its least number of workers": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  elasticPolicy: {minReplicas: 2, maxReplicas: 8}
+  pytorchReplicaSpecs: {Worker: {replicas: 4}}`,
+			Want: `subGroups: [{name: worker, minMember: 2}]`,
+		},
+		"a scheduling policy's minimum goes to the master first": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  runPolicy: {schedulingPolicy: {minAvailable: 3, priorityClass: high}}
+  pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 4}}`,
+			Want: `{priorityClassName: high, subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]}`,
+		},
+		"a policy's minimum above the sum is the sum": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  runPolicy: {schedulingPolicy: {minAvailable: 30}}
+  pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 4}}`,
+			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 4}]`,
+		},
+		"a negative minimum is none": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec: {elasticPolicy: {minReplicas: -2}, pytorchReplicaSpecs: {Worker: {replicas: 4}}}`,
+			Want: `subGroups: [{name: worker, minMember: 0}]`,
+		},
+		"a level without a topology on a template": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  pytorchReplicaSpecs:
+    Worker: {replicas: 4, template: {metadata: {annotations: {kai.scheduler/topology-required-placement: rack}}}}`,
+			Want: `subGroups: [{name: worker, minMember: 4, topologyConstraint: {requiredTopologyLevel: rack}}]`,
+			Problems: []string{
+				`spec.pytorchReplicaSpecs.Worker.template.metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`,
+			},
+		},
+	})
+}
+
+func TestMPIJob(t *testing.T) {
+	groupertest.Groups(t, kubeflow.MPIJob, map[string]groupertest.Case{
+		"launcher and workers start together": {
+			Manifest: `
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: pi}
+spec:
+  slotsPerWorker: 1
+  mpiReplicaSpecs:
+    Launcher: {replicas: 1, template: {spec: {containers: [{name: mpi, image: pi}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: mpi, image: pi}]}}}`,
+			Want: `subGroups: [{name: launcher, minMember: 1}, {name: worker, minMember: 2}]`,
+		},
+		"a launcher that comes after its workers cannot be waited for": {
+			Manifest: `
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: pi}
+spec:
+  launcherCreationPolicy: WaitForWorkersReady
+  mpiReplicaSpecs: {Launcher: {replicas: 1}, Worker: {replicas: 2}}`,
+			Want: `subGroups: [{name: launcher, minMember: 0}, {name: worker, minMember: 2}]`,
+		},
+	})
+}
+
+func TestOtherKinds(t *testing.T) {
+	groupertest.Groups(t, kubeflow.TFJob, map[string]groupertest.Case{
+		"a TFJob": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: mnist}
+spec: {tfReplicaSpecs: {Worker: {replicas: 4}, PS: {replicas: 2}, Chief: {replicas: 1}}}`,
+			Want: `subGroups: [{name: chief, minMember: 1}, {name: ps, minMember: 2}, {name: worker, minMember: 4}]`,
+		},
+	})
+	groupertest.Groups(t, kubeflow.XGBoostJob, map[string]groupertest.Case{
+		"an XGBoostJob": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: XGBoostJob
+metadata: {name: iris}
+spec: {xgbReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`,
+			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
+		},
+	})
+	groupertest.Groups(t, kubeflow.JAXJob, map[string]groupertest.Case{
+		"a JAXJob": {
+			Manifest: `{apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: jax}, spec: {jaxReplicaSpecs: {Worker: {replicas: 2}}}}`,
+			Want:     `subGroups: [{name: worker, minMember: 2}]`,
+		},
+		"without replicas at all": {
+			Manifest: `{apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: jax}, spec: {}}`,
+			Want:     `minMember: 0`,
+		},
+	})
+}
+
+func TestLeaf(t *testing.T) {
+	groupertest.Leaf(t, kubeflow.PyTorchJob, map[string]string{"training.kubeflow.org/replica-type": "worker"}, "worker")
+	groupertest.Leaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/replica-type": "Launcher"}, "launcher")
+	groupertest.Leaf(t, kubeflow.MPIJob, nil, "")
+}

@@ -1,0 +1,69 @@
+package grouping
+
+import (
+	"math"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Fields are the fields of an object of somebody else's kind. What is not there, or not of the type that is asked for, is
+// as if it were unset: that such an object is well formed is its own API's business.
+type Fields map[string]any
+
+// Count returns a number that says how many, or otherwise where it is unset. It is never negative.
+func (f Fields) Count(otherwise int32, path ...string) int32 {
+	value, found, err := unstructured.NestedInt64(f, path...)
+	if !found || err != nil {
+		return otherwise
+	}
+	return int32(min(max(value, 0), math.MaxInt32))
+}
+
+// Text returns a string, empty where it is unset.
+func (f Fields) Text(path ...string) string {
+	value, _, _ := unstructured.NestedString(f, path...)
+	return value
+}
+
+// Flag returns a boolean, false where it is unset.
+func (f Fields) Flag(path ...string) bool {
+	value, _, _ := unstructured.NestedBool(f, path...)
+	return value
+}
+
+// Has reports whether there is anything at the path.
+func (f Fields) Has(path ...string) bool {
+	_, found, err := unstructured.NestedFieldNoCopy(f, path...)
+	return found && err == nil
+}
+
+// Map returns the object at the path, empty where it is unset.
+func (f Fields) Map(path ...string) Fields {
+	value, _, _ := unstructured.NestedFieldNoCopy(f, path...)
+	fields, _ := value.(map[string]any)
+	return fields
+}
+
+// List returns the objects of a list.
+func (f Fields) List(path ...string) []Fields {
+	value, _, _ := unstructured.NestedFieldNoCopy(f, path...)
+	items, _ := value.([]any)
+	var list []Fields
+	for _, item := range items {
+		if fields, ok := item.(map[string]any); ok {
+			list = append(list, fields)
+		}
+	}
+	return list
+}
+
+// Texts returns a map of strings, such as labels.
+func (f Fields) Texts(path ...string) map[string]string {
+	texts, _, _ := unstructured.NestedStringMap(f, path...)
+	return texts
+}
+
+// Product multiplies counts without running over.
+func Product(a, b int32) int32 {
+	return int32(min(int64(a)*int64(b), math.MaxInt32))
+}
