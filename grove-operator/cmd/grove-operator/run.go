@@ -76,7 +76,7 @@ func settings(config *groveconfigv1alpha1.OperatorConfiguration, kubeconfig stri
 
 		MetricsBindAddress:     address(server.Metrics),
 		HealthProbeBindAddress: address(server.HealthProbes),
-		WebhookBindAddress:     address(&server.Webhooks.Server),
+		WebhookBindAddress:     address(&groveconfigv1alpha1.Server{BindAddress: server.Webhooks.BindAddress, Port: server.Webhooks.Port}),
 		WebhookCertDir:         server.Webhooks.ServerCertDir,
 		WebhookCertMode:        string(server.Webhooks.CertProvisionMode),
 		WebhookSecretName:      server.Webhooks.SecretName,

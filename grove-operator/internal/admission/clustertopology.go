@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/wording"
 )
 
 var levelsPath = field.NewPath("spec", "levels")
@@ -39,15 +41,5 @@ func ValidateLevelChange(old, clusterTopology *grovev1alpha1.ClusterTopology, us
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(levelsPath, fmt.Sprintf(
-		"cannot be changed while PodCliqueSets that use it have scheduled pods: %s", firstFew(users)))}
-}
-
-// firstFew keeps messages readable where hundreds of sets use one topology.
-func firstFew(users []string) string {
-	const few = 5
-	ordered := slices.Sorted(slices.Values(users))
-	if len(ordered) <= few {
-		return fmt.Sprint(ordered)
-	}
-	return fmt.Sprintf("%v and %d more", ordered[:few], len(ordered)-few)
+		"cannot be changed while PodCliqueSets that use it have scheduled pods: %s", wording.Few(users)))}
 }

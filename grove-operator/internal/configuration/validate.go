@@ -24,12 +24,15 @@ func Validate(configuration *groveconfigv1alpha1.OperatorConfiguration) (warning
 		groveconfigv1alpha1.LogLevelDebug, groveconfigv1alpha1.LogLevelInfo, groveconfigv1alpha1.LogLevelError)...)
 	errs = append(errs, oneOf(field.NewPath("logFormat"), configuration.LogFormat,
 		groveconfigv1alpha1.LogFormatJSON, groveconfigv1alpha1.LogFormatText)...)
+	if configuration.Authorizer.Enabled {
+		warnings = append(warnings, "authorizer.enabled: this version does not protect managed objects yet")
+	}
 	if !configuration.TopologyAwareScheduling.Enabled {
-		return nil, errs
+		return warnings, errs
 	}
 	path := field.NewPath("topologyAwareScheduling", "levels")
-	warnings, levelErrs := validateLevels(path, configuration.TopologyAwareScheduling.Levels)
-	return warnings, append(errs, levelErrs...)
+	levelWarnings, levelErrs := validateLevels(path, configuration.TopologyAwareScheduling.Levels)
+	return append(warnings, levelWarnings...), append(errs, levelErrs...)
 }
 
 func validateLevels(path *field.Path, levels []groveconfigv1alpha1.TopologyLevel) (warnings []string, errs field.ErrorList) {

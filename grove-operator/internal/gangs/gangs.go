@@ -41,8 +41,8 @@ func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.R
 	desired := []*schedulerv1alpha1.PodGang{builder.base()}
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
-		for copy := layout.GroupMinAvailable(&groups[i]); copy < builder.copies(&groups[i]); copy++ {
-			desired = append(desired, builder.scaled(&groups[i], copy))
+		for copyIndex := layout.GroupMinAvailable(&groups[i]); copyIndex < builder.copies(&groups[i]); copyIndex++ {
+			desired = append(desired, builder.scaled(&groups[i], copyIndex))
 		}
 	}
 	var gangs []*schedulerv1alpha1.PodGang
@@ -74,10 +74,10 @@ func (b builder) base() *schedulerv1alpha1.PodGang {
 	gang.Spec.PodGroups = b.podGroups(layout.Standalone(b.set, b.replica))
 	groups := b.set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
-		for copy := range min(layout.GroupMinAvailable(&groups[i]), b.copies(&groups[i])) {
-			podGroups := b.podGroups(layout.Copy(b.set, b.replica, &groups[i], copy))
+		for copyIndex := range min(layout.GroupMinAvailable(&groups[i]), b.copies(&groups[i])) {
+			podGroups := b.podGroups(layout.Copy(b.set, b.replica, &groups[i], copyIndex))
 			gang.Spec.PodGroups = append(gang.Spec.PodGroups, podGroups...)
-			if config := b.groupConfig(&groups[i], copy, podGroups); config != nil {
+			if config := b.groupConfig(&groups[i], copyIndex, podGroups); config != nil {
 				gang.Spec.TopologyConstraintGroupConfigs = append(gang.Spec.TopologyConstraintGroupConfigs, *config)
 			}
 		}
@@ -85,17 +85,17 @@ func (b builder) base() *schedulerv1alpha1.PodGang {
 	return b.named(gang)
 }
 
-func (b builder) scaled(group *grovev1alpha1.PodCliqueScalingGroupConfig, copy int32) *schedulerv1alpha1.PodGang {
-	gang := b.empty(names.ScaledGang(b.set.Name, b.replica, group.Name, copy, layout.GroupMinAvailable(group)))
+func (b builder) scaled(group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32) *schedulerv1alpha1.PodGang {
+	gang := b.empty(names.ScaledGang(b.set.Name, b.replica, group.Name, copyIndex, layout.GroupMinAvailable(group)))
 	gang.Labels[grovev1alpha1.LabelBasePodGang] = names.BaseGang(b.set.Name, b.replica)
 	gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] = names.ScalingGroup(b.set.Name, b.replica, group.Name)
-	gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = strconv.Itoa(int(copy))
+	gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = strconv.Itoa(int(copyIndex))
 	constraint := group.TopologyConstraint
 	if constraint == nil {
 		constraint = b.set.Spec.Template.TopologyConstraint
 	}
 	gang.Spec.TopologyConstraint = b.resolved.Translate(constraint)
-	gang.Spec.PodGroups = b.podGroups(layout.Copy(b.set, b.replica, group, copy))
+	gang.Spec.PodGroups = b.podGroups(layout.Copy(b.set, b.replica, group, copyIndex))
 	return b.named(gang)
 }
 
@@ -170,14 +170,14 @@ func (b builder) references(podClique string) []schedulerv1alpha1.NamespacedName
 }
 
 func (b builder) groupConfig(
-	group *grovev1alpha1.PodCliqueScalingGroupConfig, copy int32, podGroups []schedulerv1alpha1.PodGroup,
+	group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32, podGroups []schedulerv1alpha1.PodGroup,
 ) *schedulerv1alpha1.TopologyConstraintGroupConfig {
 	constraint := b.resolved.Translate(group.TopologyConstraint)
 	if constraint == nil || len(podGroups) == 0 {
 		return nil
 	}
 	config := &schedulerv1alpha1.TopologyConstraintGroupConfig{
-		Name:               names.GroupConfig(b.set.Name, b.replica, group.Name, copy),
+		Name:               names.GroupConfig(b.set.Name, b.replica, group.Name, copyIndex),
 		TopologyConstraint: constraint,
 	}
 	for _, podGroup := range podGroups {

@@ -97,10 +97,10 @@ func Standalone(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
 }
 
 // Copy returns the PodCliques of one copy of a scaling group, in the order of the template.
-func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig, copy int32) []Member {
+func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32) []Member {
 	gang, base := names.BaseGang(set.Name, replica), ""
-	if minAvailable := GroupMinAvailable(group); copy >= minAvailable {
-		gang, base = names.ScaledGang(set.Name, replica, group.Name, copy, minAvailable), gang
+	if minAvailable := GroupMinAvailable(group); copyIndex >= minAvailable {
+		gang, base = names.ScaledGang(set.Name, replica, group.Name, copyIndex, minAvailable), gang
 	}
 	var members []Member
 	cliques := set.Spec.Template.Cliques
@@ -109,11 +109,11 @@ func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.P
 			continue
 		}
 		members = append(members, Member{
-			Name:     names.GroupPodClique(set.Name, replica, group.Name, copy, cliques[i].Name),
+			Name:     names.GroupPodClique(set.Name, replica, group.Name, copyIndex, cliques[i].Name),
 			Replica:  replica,
 			Clique:   &cliques[i],
 			Group:    group,
-			Copy:     copy,
+			Copy:     copyIndex,
 			Gang:     gang,
 			BaseGang: base,
 		})
@@ -139,11 +139,11 @@ func Find(set *grovev1alpha1.PodCliqueSet, podClique *grovev1alpha1.PodClique) (
 	candidates := Standalone(set, replica)
 	if scalingGroup, ok := podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup]; ok {
 		candidates = nil
-		copy, ok := CopyOf(podClique)
+		copyIndex, ok := CopyOf(podClique)
 		groups := set.Spec.Template.PodCliqueScalingGroups
 		for i := range groups {
 			if ok && names.ScalingGroup(set.Name, replica, groups[i].Name) == scalingGroup {
-				candidates = Copy(set, replica, &groups[i], copy)
+				candidates = Copy(set, replica, &groups[i], copyIndex)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ func PodClique(set string, replica int32, clique string) string {
 }
 
 // GroupPodClique is the name of the PodClique of a clique in one copy of a scaling group.
-func GroupPodClique(set string, replica int32, group string, copy int32, clique string) string {
-	return fmt.Sprintf("%s-%d-%s-%d-%s", set, replica, group, copy, clique)
+func GroupPodClique(set string, replica int32, group string, copyIndex int32, clique string) string {
+	return fmt.Sprintf("%s-%d-%s-%d-%s", set, replica, group, copyIndex, clique)
 }
 
 // BaseGang is the name of the base PodGang of one replica of a set.
@@ -30,13 +30,13 @@ func BaseGang(set string, replica int32) string {
 
 // ScaledGang is the name of the PodGang of a scaling group's copy beyond the first minAvailable, which belong to the base
 // gang. Scaled gangs count from 0.
-func ScaledGang(set string, replica int32, group string, copy, minAvailable int32) string {
-	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, copy-minAvailable)
+func ScaledGang(set string, replica int32, group string, copyIndex, minAvailable int32) string {
+	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, copyIndex-minAvailable)
 }
 
 // GroupConfig is the name of the constraint over one copy of a scaling group inside a base gang.
-func GroupConfig(set string, replica int32, group string, copy int32) string {
-	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, copy)
+func GroupConfig(set string, replica int32, group string, copyIndex int32) string {
+	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, copyIndex)
 }
 
 // HeadlessService is the name of the Service under which the pods of one replica of a set find each other.

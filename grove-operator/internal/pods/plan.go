@@ -52,7 +52,9 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 			}
 		case !indexed || Ended(pod):
 			plan.Delete = append(plan.Delete, pod)
-			held[index] = time.Time{}
+			if indexed {
+				held[index] = time.Time{}
+			}
 		default:
 			active = append(active, pod)
 		}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -50,7 +51,29 @@ func Decide(
 			objects = append(objects, document.Object)
 		}
 	}
+	objects, err := withoutStatus(objects)
+	if err != nil {
+		findings = append(findings, manifests.Finding{Reason: err.Error()})
+	}
 	return objects, findings
+}
+
+// withoutStatus drops what nobody has observed.
+func withoutStatus(objects []runtime.Object) ([]runtime.Object, error) {
+	bare := make([]runtime.Object, 0, len(objects))
+	for _, object := range objects {
+		if _, passedThrough := object.(*unstructured.Unstructured); passedThrough {
+			bare = append(bare, object)
+			continue
+		}
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil, fmt.Errorf("printing %T: %w", object, err)
+		}
+		delete(manifests.WithoutUnset(fields), "status")
+		bare = append(bare, &unstructured.Unstructured{Object: fields})
+	}
+	return bare, nil
 }
 
 // kindOf returns the kind of a document of our group, in whatever version; empty for foreign ones.
@@ -142,8 +165,8 @@ func expandReplica(
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		objects = append(objects, children.ScalingGroup(set, replica, &groups[i]))
-		for copy := range layout.GroupReplicas(&groups[i]) {
-			members = append(members, layout.Copy(set, replica, &groups[i], copy)...)
+		for copyIndex := range layout.GroupReplicas(&groups[i]) {
+			members = append(members, layout.Copy(set, replica, &groups[i], copyIndex)...)
 		}
 	}
 	var madePods []runtime.Object

@@ -31,8 +31,8 @@ func OfScalingGroup(
 	status.Selector = &selector
 	status.Replicas, status.ScheduledReplicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0, 0
 	generationHash := group.Annotations[grovev1alpha1.AnnotationGenerationHash]
-	for copy, podCliques := range byCopy(existing) {
-		if copy >= group.Spec.Replicas || len(podCliques) < len(group.Spec.CliqueNames) {
+	for copyIndex, podCliques := range byCopy(existing) {
+		if copyIndex >= group.Spec.Replicas || len(podCliques) < len(group.Spec.CliqueNames) {
 			continue
 		}
 		status.Replicas++
@@ -55,8 +55,8 @@ func OfScalingGroup(
 func byCopy(existing []*grovev1alpha1.PodClique) map[int32][]*grovev1alpha1.PodClique {
 	copies := map[int32][]*grovev1alpha1.PodClique{}
 	for _, podClique := range existing {
-		if copy, ok := layout.CopyOf(podClique); ok && podClique.DeletionTimestamp == nil {
-			copies[copy] = append(copies[copy], podClique)
+		if copyIndex, ok := layout.CopyOf(podClique); ok && podClique.DeletionTimestamp == nil {
+			copies[copyIndex] = append(copies[copyIndex], podClique)
 		}
 	}
 	return copies

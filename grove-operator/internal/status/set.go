@@ -15,6 +15,7 @@ import (
 	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/templatehash"
 	"packtree.dev/grove-operator/internal/topology"
+	"packtree.dev/grove-operator/internal/wording"
 )
 
 // Observed is what exists of a set.
@@ -138,7 +139,7 @@ func setReady(
 		condition.Message = flatten(outcome)[0].Error()
 	case len(missing) > 0:
 		condition.Reason = grovev1alpha1.ReasonReplicasMissing
-		condition.Message = available + "; not created yet: " + firstAndMore(missing)
+		condition.Message = available + "; not created yet: " + wording.Few(missing)
 	case len(waiting) > 0:
 		condition.Reason = grovev1alpha1.ReasonGangsWaiting
 		condition.Message = available + "; " + whyWaiting(waiting)
@@ -190,11 +191,4 @@ func whyStarting(starting []grovev1alpha1.PodGangStatus) string {
 		why = ready.Message
 	}
 	return fmt.Sprintf("PodGang %s starts: %s", first.Name, why)
-}
-
-func firstAndMore(all []string) string {
-	if len(all) == 1 {
-		return all[0]
-	}
-	return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
 }

@@ -1,16 +1,13 @@
 package clustertopology
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/topology"
+	"packtree.dev/grove-operator/internal/wording"
 )
 
 // statusOf is the status of a ClusterTopology with these users.
@@ -56,18 +53,12 @@ func heldCondition(users []grovev1alpha1.PodCliqueSet) metav1.Condition {
 	}
 }
 
-// namesOf keeps the message readable where hundreds of sets use one topology.
 func namesOf(users []grovev1alpha1.PodCliqueSet) string {
-	const few = 5
-	var names []string
+	names := make([]string, 0, len(users))
 	for i := range users {
 		names = append(names, users[i].Namespace+"/"+users[i].Name)
 	}
-	slices.Sort(names)
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	return wording.Few(names)
 }
 
 func readyCondition(synced schedulerTopology) metav1.Condition {

@@ -126,8 +126,8 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	var errs []error
 	wanted := map[string]bool{}
-	for copy := range scope.group.Spec.Replicas {
-		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copy) {
+	for copyIndex := range scope.group.Spec.Replicas {
+		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copyIndex) {
 			wanted[member.Name] = true
 			desired := children.PodClique(scope.set, member, scope.group)
 			err := r.Writer.ApplyPodClique(ctx, desired, scope.podCliques[member.Name])

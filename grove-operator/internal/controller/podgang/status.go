@@ -66,8 +66,8 @@ func (s *scope) templateReplicas(podClique string) int32 {
 		if !ok {
 			copies = layout.GroupReplicas(&groups[i])
 		}
-		for copy := range copies {
-			members = append(members, layout.Copy(s.set, s.replica, &groups[i], copy)...)
+		for copyIndex := range copies {
+			members = append(members, layout.Copy(s.set, s.replica, &groups[i], copyIndex)...)
 		}
 	}
 	for _, member := range members {

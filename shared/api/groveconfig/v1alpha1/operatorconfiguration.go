@@ -111,8 +111,12 @@ const (
 
 // WebhookServer is the HTTPS server of the admission webhooks.
 type WebhookServer struct {
-	// Server is where it listens. Default port: 9443.
-	Server `json:",inline"`
+	// BindAddress is the address to listen at. Unset: all addresses.
+	// +optional
+	BindAddress string `json:"bindAddress,omitempty"`
+	// Port is the port to listen at, from 1 to 65535. Unset: 9443.
+	// +optional
+	Port int32 `json:"port,omitempty"`
 	// ServerCertDir is the directory of tls.crt and tls.key. Unset: /etc/grove-operator/webhook-certs.
 	// +optional
 	ServerCertDir string `json:"serverCertDir,omitempty"`

@@ -1,0 +1,153 @@
+package admission_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+const before = "clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliqueStartupType: CliqueStartupTypeInOrder, cliques: [CLIQUE-A, CLIQUE-B], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"
+
+// template puts two cliques into before, or into what a case makes of it.
+func template(text, a, b string) string {
+	return strings.NewReplacer("CLIQUE-A", one("a", a), "CLIQUE-B", one("b", b)).Replace(text)
+}
+
+func TestValidateUpdate(t *testing.T) {
+	const a = "replicas: 3, minAvailable: 2"
+	for name, c := range map[string]struct {
+		text, a, b string
+		scheduled  int32
+		want       []string
+	}{
+		"nothing changed":           {text: before, a: a},
+		"replicas may change":       {text: strings.Replace(before, "replicas: 2", "replicas: 5", 1), a: "replicas: 4, minAvailable: 2"},
+		"packDomain in other words": {text: strings.Replace(before, "{packDomain: zone}", "{pack: {required: zone}}", 1), a: a},
+		"another clique": {
+			text: strings.Replace(before, "[CLIQUE-A, CLIQUE-B]", "[CLIQUE-A, CLIQUE-B, "+one("c", "")+"]", 1), a: a, want: []string{"spec.template.cliques: " + forbidden},
+		},
+		"another order of cliques that start in order": {
+			text: strings.Replace(before, "[CLIQUE-A, CLIQUE-B]", "[CLIQUE-B, CLIQUE-A]", 1), a: a, want: []string{"spec.template.cliques: " + forbidden},
+		},
+		"another startup type": {
+			text: strings.Replace(before, "InOrder", "AnyOrder", 1), a: a, want: []string{"spec.template.cliqueStartupType: " + forbidden},
+		},
+		"another role": {text: before, a: a + ", roleName: r", want: []string{"spec.template.cliques[0].spec.roleName: " + forbidden}},
+		"another minimum": {
+			text: before, a: "replicas: 3, minAvailable: 3", want: []string{"spec.template.cliques[0].spec.minAvailable: " + forbidden},
+		},
+		"another start": {
+			text: before, a: a, b: "startsAfter: [a]", want: []string{"spec.template.cliques[1].spec.startsAfter: " + forbidden},
+		},
+		"another group": {
+			text: strings.Replace(before, "name: g,", "name: h,", 1), a: a, want: []string{"spec.template.podCliqueScalingGroups: " + forbidden},
+		},
+		"other members": {
+			text: strings.Replace(before, "[b]", "[a, b]", 1), a: a, want: []string{"spec.template.podCliqueScalingGroups[0].cliqueNames: " + forbidden},
+		},
+		"another minimum of a group": {
+			text: strings.Replace(before, "replicas: 2", "replicas: 2, minAvailable: 2", 1), a: a,
+			want: []string{"spec.template.podCliqueScalingGroups[0].minAvailable: " + forbidden},
+		},
+		"a constraint is changed": {
+			text: strings.Replace(before, "{packDomain: zone}", "{packDomain: rack}", 1), a: a, want: []string{"spec.template.topologyConstraint: " + forbidden},
+		},
+		"a constraint is removed and another added": {
+			text: strings.Replace(strings.Replace(before, "topologyConstraint: {packDomain: zone}, ", "", 1), "{name: g,", "{name: g, topologyConstraint: {packDomain: rack},", 1), a: a,
+			want: []string{"spec.template.topologyConstraint: " + forbidden, "spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden},
+		},
+		"another topology while nothing is scheduled": {text: strings.Replace(before, "Name: gb", "Name: grove-topology", 1), a: a},
+		"another topology while a pod is scheduled": {
+			text: strings.Replace(before, "Name: gb", "Name: grove-topology", 1), a: a, scheduled: 1,
+			want: []string{"spec.template.clusterTopologyName: " + forbidden},
+		},
+		"another topology that does not exist": {
+			text: strings.Replace(before, "Name: gb", "Name: gx", 1), a: a, want: []string{"spec.template.clusterTopologyName: " + invalid},
+		},
+		"rules hold on update as well": {
+			text: before, a: "replicas: 1, minAvailable: 2", want: []string{"spec.template.cliques[0].spec.minAvailable: " + invalid},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := fixture.Set(t, manifest("s", template(before, a, "")))
+			set := fixture.Set(t, manifest("s", template(c.text, c.a, c.b)))
+			_, errs := admission.ValidateUpdate(old, set, cluster(), c.scheduled)
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
+			}
+		})
+	}
+}
+
+func TestUpdatesThatAreAlwaysAccepted(t *testing.T) {
+	// Its level is gone, and it has a name that today's rules refuse.
+	old := fixture.Set(t, manifest("1st", "topologyConstraint: {packDomain: numa}, cliques: ["+one("a", "")+"]"))
+	labelled := old.DeepCopy()
+	labelled.Labels = map[string]string{"a": "b"}
+	deleted := old.DeepCopy()
+	deleted.Spec.Replicas = 7
+	deleted.DeletionTimestamp = &metav1.Time{}
+	for name, set := range map[string]*grovev1alpha1.PodCliqueSet{"metadata": labelled, "while it is being deleted": deleted} {
+		if _, errs := admission.ValidateUpdate(old, set, cluster(), 3); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
+		}
+	}
+}
+
+func TestASetWithADriftedTopologyStillScales(t *testing.T) {
+	old := fixture.Set(t, manifest("s", "topologyConstraint: {packDomain: numa}, cliques: ["+one("a", "")+"]"))
+	set := old.DeepCopy()
+	set.Spec.Replicas = 2
+	if _, errs := admission.ValidateUpdate(old, set, cluster(), 1); len(errs) > 0 {
+		t.Errorf("errors: %v", errs)
+	}
+}
+
+func TestAChangedTemplateWarns(t *testing.T) {
+	old := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+"]"))
+	set := old.DeepCopy()
+	set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "new"
+	warnings, errs := admission.ValidateUpdate(old, set, cluster(), 1)
+	if len(errs) > 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "replaces no running pods") {
+		t.Errorf("warnings %q, errors %v", warnings, errs)
+	}
+}
+
+func TestValidateClusterTopology(t *testing.T) {
+	made := fixture.Topology("x", "zone", "rack")
+	made.Spec.Levels[1].Key = "no key"
+	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid}, summary(admission.ValidateClusterTopology(made))); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if errs := admission.ValidateReservedName("x"); len(errs) > 0 {
+		t.Errorf("x is not reserved: %v", errs)
+	}
+	if diff := cmp.Diff([]string{"metadata.name: " + forbidden}, summary(admission.ValidateReservedName(grovev1alpha1.DefaultClusterTopologyName))); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+}
+
+func TestValidateLevelChange(t *testing.T) {
+	old, changed := fixture.Topology("x", "zone", "rack"), fixture.Topology("x", "zone")
+	users := []string{"ns/f", "ns/a", "ns/b", "ns/c", "ns/d", "ns/e"}
+	if errs := admission.ValidateLevelChange(old, changed, nil); len(errs) > 0 {
+		t.Errorf("nobody has scheduled pods: %v", errs)
+	}
+	if errs := admission.ValidateLevelChange(old, old, users); len(errs) > 0 {
+		t.Errorf("the levels did not change: %v", errs)
+	}
+	errs := admission.ValidateLevelChange(old, changed, users)
+	if diff := cmp.Diff([]string{"spec.levels: " + forbidden}, summary(errs)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if want := "ns/a, ns/b, ns/c, ns/d, ns/e and 1 more"; !strings.HasSuffix(errs[0].Detail, want) {
+		t.Errorf("%q does not end with %q", errs[0].Detail, want)
+	}
+}

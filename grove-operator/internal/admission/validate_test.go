@@ -1,0 +1,263 @@
+package admission_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+// cluster has the default topology with zone, block, rack, host and the topology "gb" with zone, rack.
+func cluster() admission.Cluster {
+	return admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(
+		fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "block", "rack", "host"),
+		fixture.Topology("gb", "zone", "rack"),
+	)}
+}
+
+// summary is each error as "path: Type".
+func summary(errs field.ErrorList) []string {
+	var lines []string
+	for _, err := range errs {
+		lines = append(lines, err.Field+": "+string(err.Type))
+	}
+	return lines
+}
+
+const (
+	invalid   = string(field.ErrorTypeInvalid)
+	forbidden = string(field.ErrorTypeForbidden)
+	duplicate = string(field.ErrorTypeDuplicate)
+	required  = string(field.ErrorTypeRequired)
+)
+
+// one is a clique with a name and more of its spec.
+func one(name, spec string) string {
+	return "{name: " + name + ", spec: {podSpec: {containers: [{name: main}]}, " + spec + "}}"
+}
+
+func constrained(name, constraint string) string {
+	return "{name: " + name + ", topologyConstraint: " + constraint + ", spec: {podSpec: {containers: [{name: main}]}}}"
+}
+
+func manifest(name, template string) string {
+	return "metadata: {name: " + name + "}\nspec: {replicas: 1, template: {" + template + "}}"
+}
+
+// TestValidateCreate has a row for every rule, with the path that its errors name.
+func TestValidateCreate(t *testing.T) {
+	const clique, group = "spec.template.cliques[0]", "spec.template.podCliqueScalingGroups[0]"
+	for name, c := range map[string]struct {
+		set, template string
+		want          []string
+	}{
+		"a plain set is fine":                {template: "cliques: [" + one("a", "") + "]"},
+		"at least one clique":                {template: "cliques: []", want: []string{"spec.template.cliques: " + required}},
+		"names are DNS labels":               {template: "cliques: [" + one("A_b", "roleName: r") + "]", want: []string{clique + ".name: " + invalid}},
+		"the set's name is that of Services": {set: "1st", template: "cliques: [" + one("a", "") + "]", want: []string{"metadata.name: " + invalid}},
+		"names are unique": {
+			template: "cliques: [" + one("a", "") + "," + one("a", "roleName: r") + "]",
+			want:     []string{"spec.template.cliques[1].name: " + duplicate},
+		},
+		"roleNames are unique": {
+			template: "cliques: [" + one("a", "roleName: r") + "," + one("b", "roleName: r") + "]",
+			want:     []string{"spec.template.cliques[1].spec.roleName: " + duplicate},
+		},
+		"46 characters are one too many": {
+			set: strings.Repeat("s", 40), template: "cliques: [" + one("abcdef", "") + "]", want: []string{clique + ".name: " + invalid},
+		},
+		"45 characters are fine": {set: strings.Repeat("s", 40), template: "cliques: [" + one("abcde", "") + "]"},
+		"the group's name counts for its cliques": {
+			set: strings.Repeat("s", 38), template: "cliques: [" + one("abcd", "") + "], podCliqueScalingGroups: [{name: wxyz, cliqueNames: [abcd]}]",
+			want: []string{clique + ".name: " + invalid},
+		},
+		"a group that leaves no room for cliques": {
+			set: strings.Repeat("s", 41), template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: wxyz, cliqueNames: [a]}]",
+			want: []string{clique + ".name: " + invalid, group + ".name: " + invalid},
+		},
+		"replicas above 0": {
+			template: "cliques: [" + one("a", "replicas: -1, minAvailable: 1") + "]",
+			want:     []string{clique + ".spec.replicas: " + invalid},
+		},
+		"minAvailable above 0": {
+			template: "cliques: [" + one("a", "replicas: 2, minAvailable: 0") + "]",
+			want:     []string{clique + ".spec.minAvailable: " + invalid},
+		},
+		"minAvailable at most replicas": {
+			template: "cliques: [" + one("a", "replicas: 2, minAvailable: 3") + "]",
+			want:     []string{clique + ".spec.minAvailable: " + invalid},
+		},
+		"the same for groups": {
+			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 0, minAvailable: 0}]",
+			want:     []string{group + ".replicas: " + invalid, group + ".minAvailable: " + invalid},
+		},
+		"startsAfter: unknown, itself, twice": {
+			template: "cliques: [" + one("a", "startsAfter: [a, x, b, b]") + "," + one("b", "") + "]",
+			want: []string{
+				clique + ".spec.startsAfter: " + invalid, clique + ".spec.startsAfter: " + invalid, clique + ".spec.startsAfter: " + duplicate,
+			},
+		},
+		"startsAfter: each cycle once": {
+			template: "cliques: [" + strings.Join([]string{
+				one("a", "startsAfter: [b]"), one("b", "startsAfter: [c]"), one("c", "startsAfter: [a]"),
+				one("d", "startsAfter: [e, a]"), one("e", "startsAfter: [d]"), one("f", "startsAfter: [a, d]"),
+			}, ",") + "]",
+			want: []string{clique + ".spec.startsAfter: " + invalid, "spec.template.cliques[3].spec.startsAfter: " + invalid},
+		},
+		"autoscaling within bounds": {
+			template: "cliques: [" + one("a", "replicas: 3, minAvailable: 2, autoScalingConfig: {minReplicas: 2, maxReplicas: 3}") + "]",
+		},
+		"autoscaling out of bounds": {
+			template: "cliques: [" + one("a", "replicas: 3, minAvailable: 2, autoScalingConfig: {minReplicas: 1, maxReplicas: 0}") + "]",
+			want: []string{
+				clique + ".spec.autoScalingConfig.minReplicas: " + invalid,
+				clique + ".spec.autoScalingConfig.maxReplicas: " + invalid, clique + ".spec.autoScalingConfig.maxReplicas: " + invalid,
+			},
+		},
+		"a clique in a group does not scale alone": {
+			template: "cliques: [" + one("a", "autoScalingConfig: {maxReplicas: 3}") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]",
+			want:     []string{clique + ".spec.autoScalingConfig: " + forbidden},
+		},
+		"a group's autoscaling out of bounds": {
+			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, minAvailable: 2, scaleConfig: {minReplicas: 1, maxReplicas: 1}}]",
+			want:     []string{group + ".scaleConfig.minReplicas: " + invalid, group + ".scaleConfig.maxReplicas: " + invalid},
+		},
+		"group members exist": {
+			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a, b]}]",
+			want:     []string{group + ".cliqueNames: " + invalid},
+		},
+		"a clique is in one group at most, and once": {
+			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a, a]}, {name: h, cliqueNames: [a]}]",
+			want:     []string{group + ".cliqueNames: " + duplicate, "spec.template.podCliqueScalingGroups[1].cliqueNames: " + invalid},
+		},
+		"group names are unique": {
+			template: "cliques: [" + one("a", "") + "," + one("b", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}, {name: g, cliqueNames: [b]}]",
+			want:     []string{"spec.template.podCliqueScalingGroups[1].name: " + duplicate},
+		},
+		"podSpec: what the scheduler decides": {
+			template: "cliques: [{name: a, spec: {podSpec: {nodeName: n1, topologySpreadConstraints: [{maxSkew: 1, topologyKey: k, whenUnsatisfiable: DoNotSchedule}], containers: [{name: main}]}}}]",
+			want:     []string{clique + ".spec.podSpec.nodeName: " + forbidden, clique + ".spec.podSpec.topologySpreadConstraints: " + forbidden},
+		},
+		"podSpec: a container": {
+			template: "cliques: [{name: a, spec: {podSpec: {containers: []}}}]", want: []string{clique + ".spec.podSpec.containers: " + required},
+		},
+		"unknown domains: one error per constraint, and the hierarchy is not judged": {
+			template: "topologyConstraint: {packDomain: numa}, cliques: [" + constrained("a", "{packDomain: zone}") + "," + constrained("b", "{pack: {required: region, preferred: numa}}") + "]",
+			want:     []string{"spec.template.topologyConstraint: " + invalid, "spec.template.cliques[1].topologyConstraint: " + invalid},
+		},
+		"hierarchy: one error per violating pair, at the parent": {
+			template: "topologyConstraint: {packDomain: rack}, cliques: [" + constrained("a", "{packDomain: block}") + "," + one("b", "") + "]," +
+				"podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: host}}, {name: h, cliqueNames: [b], topologyConstraint: {packDomain: zone}}]",
+			want: []string{
+				"spec.template.topologyConstraint: " + invalid, "spec.template.topologyConstraint: " + invalid, group + ".topologyConstraint: " + invalid,
+			},
+		},
+		"hierarchy: equal is fine, and each form is compared with its like": {
+			template: "topologyConstraint: {pack: {required: rack}}, cliques: [" + constrained("a", "{packDomain: rack}") + "," + constrained("b", "{pack: {preferred: zone}}") + "]",
+		},
+		"hierarchy: preferred against preferred": {
+			template: "topologyConstraint: {pack: {preferred: rack}}, cliques: [" + constrained("a", "{pack: {preferred: block}}") + "]",
+			want:     []string{"spec.template.topologyConstraint: " + invalid},
+		},
+		"preferred is not broader than required": {
+			template: "cliques: [" + constrained("a", "{pack: {required: rack, preferred: zone}}") + "]", want: []string{clique + ".topologyConstraint: " + invalid},
+		},
+		"packDomain and pack.required at once": {
+			template: "cliques: [" + constrained("a", "{packDomain: rack, pack: {required: rack}}") + "]", want: []string{clique + ".topologyConstraint: " + invalid},
+		},
+		"a constraint without a domain": {
+			template: "cliques: [" + constrained("a", "{pack: {}}") + "]", want: []string{clique + ".topologyConstraint: " + required},
+		},
+		"clusterTopologyName: exists": {
+			template: "clusterTopologyName: gx, topologyConstraint: {packDomain: rack}, cliques: [" + one("a", "") + "]",
+			want:     []string{"spec.template.clusterTopologyName: " + invalid},
+		},
+		"clusterTopologyName: not without a constraint": {
+			template: "clusterTopologyName: gb, cliques: [" + one("a", "") + "]", want: []string{"spec.template.clusterTopologyName: " + forbidden},
+		},
+		"domains are those of the named topology": {
+			template: "clusterTopologyName: gb, topologyConstraint: {packDomain: host}, cliques: [" + one("a", "") + "]",
+			want:     []string{"spec.template.topologyConstraint: " + invalid},
+		},
+		"topologyName: equals clusterTopologyName": {
+			template: "clusterTopologyName: gb, cliques: [" + constrained("a", "{packDomain: rack, topologyName: other}") + "]",
+			want:     []string{clique + ".topologyConstraint.topologyName: " + invalid},
+		},
+		"topologyName: the same in the whole set": {
+			template: "topologyConstraint: {packDomain: zone, topologyName: gb}, cliques: [" + constrained("a", "{packDomain: rack, topologyName: other}") + "]",
+			want:     []string{clique + ".topologyConstraint.topologyName: " + invalid},
+		},
+		"topologyName: exists": {
+			template: "cliques: [" + constrained("a", "{packDomain: rack, topologyName: gx}") + "]",
+			want:     []string{clique + ".topologyConstraint.topologyName: " + invalid},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.set == "" {
+				c.set = "s"
+			}
+			set := fixture.Set(t, manifest(c.set, c.template))
+			_, errs := admission.ValidateCreate(set, cluster())
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
+			}
+		})
+	}
+}
+
+func TestConstraintsAreRefusedWhileTopologyAwarenessIsOff(t *testing.T) {
+	set := fixture.Set(t, manifest("s", "clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliques: ["+constrained("a", "{packDomain: rack}")+"]"))
+	_, errs := admission.ValidateCreate(set, admission.Cluster{Lookup: cluster().Lookup})
+	want := []string{
+		"spec.template.clusterTopologyName: " + forbidden, "spec.template.topologyConstraint: " + forbidden,
+		"spec.template.cliques[0].topologyConstraint: " + forbidden,
+	}
+	if diff := cmp.Diff(want, summary(errs)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+}
+
+func TestMessagesSayWhatWouldBeRight(t *testing.T) {
+	set := fixture.Set(t, manifest("s", "topologyConstraint: {packDomain: numa}, cliques: ["+one("worker", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [wroker]}]"))
+	_, errs := admission.ValidateCreate(set, cluster())
+	text := errs.ToAggregate().Error()
+	for _, want := range []string{`did you mean "worker"?`, "available domains: zone, block, rack, host"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	set := fixture.Set(t, manifest("s", "cliqueStartupType: CliqueStartupTypeInOrder, cliques: [{name: a, spec: {podSpec: {restartPolicy: Never, containers: [{name: main}]}}}]"))
+	warnings, errs := admission.ValidateCreate(set, cluster())
+	if len(errs) > 0 || len(warnings) != 2 ||
+		!strings.HasPrefix(warnings[0], "spec.template.cliqueStartupType: ") ||
+		!strings.HasPrefix(warnings[1], "spec.template.cliques[0].spec.podSpec.restartPolicy: ") {
+		t.Errorf("warnings %q, errors %v", warnings, errs)
+	}
+}
+
+func TestSetDefaults(t *testing.T) {
+	set := fixture.Raw(t, manifest("s", "cliques: [{name: a, spec: {replicas: 3, podSpec: {containers: [{name: main}]}, autoScalingConfig: {maxReplicas: 5}}}], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, scaleConfig: {maxReplicas: 4}}]"))
+	admission.SetDefaults(set)
+	template := &set.Spec.Template
+	clique, group := &template.Cliques[0].Spec, &template.PodCliqueScalingGroups[0]
+	got := []any{
+		set.Spec.UpdateStrategy.Type, template.CliqueStartupType, *template.HeadlessServiceConfig.PublishNotReadyAddresses,
+		template.TerminationDelay.Duration.String(), clique.RoleName, *clique.MinAvailable, *clique.AutoScalingConfig.MinReplicas,
+		*group.Replicas, *group.MinAvailable, *group.ScaleConfig.MinReplicas,
+	}
+	want := []any{
+		grovev1alpha1.RollingRecreate, grovev1alpha1.CliqueStartupTypeAnyOrder, true, "4h0m0s", "a", int32(3), int32(3), int32(2), int32(1), int32(2),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}

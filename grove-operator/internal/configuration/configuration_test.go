@@ -1,0 +1,103 @@
+package configuration_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/grove-operator/internal/configuration"
+)
+
+const header = "apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\n"
+
+func TestParseFillsInDefaults(t *testing.T) {
+	config, warnings, err := configuration.Parse([]byte(header + "server: {metrics: {}, healthProbes: {port: 1234}}"))
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("warnings %q, error %v", warnings, err)
+	}
+	got := []any{
+		config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst, config.LeaderElection.LeaseDuration.Duration.String(),
+		config.Server.Webhooks.Port, config.Server.HealthProbes.Port, config.Server.Metrics.Port, string(config.Server.Webhooks.CertProvisionMode),
+		*config.Controllers.PodGang.ConcurrentSyncs, string(config.LogLevel), string(config.LogFormat), *config.DefaultSchedulerName,
+	}
+	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(3), "info", "json", "kai-scheduler"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnEmptySchedulerNameStaysEmpty(t *testing.T) {
+	config, _, err := configuration.Parse([]byte(header + `defaultSchedulerName: ""`))
+	if err != nil || *config.DefaultSchedulerName != "" {
+		t.Errorf("scheduler %q, error %v", *config.DefaultSchedulerName, err)
+	}
+}
+
+func TestParseNamesWhatIsWrong(t *testing.T) {
+	on := func(levels string) string { return "topologyAwareScheduling: {enabled: true, levels: [" + levels + "]}" }
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"no kind":                    {"logLevel: info", []string{"apiVersion and kind"}},
+		"an unknown field":           {header + "topologyAwareSheduling: {enabled: true}", []string{`topologyAwareSheduling: unknown field, did you mean "topologyAwareScheduling"?`}},
+		"an unknown field deep down": {header + "server: {webhooks: {prt: 1}}", []string{`server.webhooks.prt: unknown field, did you mean "port"?`}},
+		"a field twice":              {header + "logLevel: info\nlogLevel: debug", []string{`key "logLevel" already set`}},
+		"a wrong type":               {header + "server: {webhooks: {port: high}}", []string{"server.webhooks.port"}},
+		"no levels":                  {header + on(""), []string{"topologyAwareScheduling.levels: Required"}},
+		"unknown domain":             {header + on("{domain: racks, key: a/b}"), []string{"topologyAwareScheduling.levels[0].domain: Invalid", `did you mean "rack"?`}},
+		"duplicate domain and key": {
+			header + on("{domain: rack, key: a/b}, {domain: rack, key: a/b}"),
+			[]string{"topologyAwareScheduling.levels[1].domain: Duplicate", "topologyAwareScheduling.levels[1].key: Duplicate"},
+		},
+		"a key that is no label key": {header + on("{domain: rack, key: a b}"), []string{"topologyAwareScheduling.levels[0].key: Invalid"}},
+		"everything at once": {
+			header + "logLevel: loud\nlogFormat: xml\nruntimeClientConnection: {qps: -1, burst: -1}\n" +
+				"leaderElection: {leaseDuration: 1s, renewDeadline: 2s, retryPeriod: 3s, resourceLock: endpoints}\n" +
+				"server: {webhooks: {port: 70000, certProvisionMode: magic}, metrics: {port: -1}, healthProbes: {port: -1}}\ncontrollers: {podClique: {concurrentSyncs: 0}}",
+			[]string{
+				"logLevel: Unsupported", "logFormat: Unsupported", "runtimeClientConnection.qps: Invalid", "runtimeClientConnection.burst: Invalid",
+				"leaderElection.leaseDuration: Invalid", "leaderElection.renewDeadline: Invalid", "leaderElection.resourceLock: Unsupported",
+				"server.webhooks.port: Invalid", "server.webhooks.certProvisionMode: Unsupported", "server.metrics.port: Invalid",
+				"server.healthProbes.port: Invalid", "controllers.podClique.concurrentSyncs: Invalid",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := configuration.Parse([]byte(c.text))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in: %v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	_, warnings, err := configuration.Parse([]byte(header +
+		"authorizer: {enabled: true}\ntopologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}"))
+	if err != nil || len(warnings) != 2 ||
+		!strings.HasPrefix(warnings[0], "authorizer.enabled: ") || !strings.HasPrefix(warnings[1], "topologyAwareScheduling.levels[0].key: ") {
+		t.Errorf("warnings %q, error %v", warnings, err)
+	}
+}
+
+func TestReadNamesTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(header+"typo: 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := configuration.Read(file); err == nil || !strings.HasPrefix(err.Error(), file+": ") {
+		t.Errorf("error %v does not begin with the file", err)
+	}
+	if _, _, err := configuration.Read(file + ".missing"); err == nil {
+		t.Error("a file that does not exist was read")
+	}
+}

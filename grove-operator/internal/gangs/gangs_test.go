@@ -1,0 +1,227 @@
+package gangs_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+const manifest = `
+metadata: {name: s}
+spec:
+  replicas: 1
+  template:
+    topologyConstraint: {packDomain: zone}
+    cliques:
+      - {name: a, spec: {replicas: 3, minAvailable: 2, podSpec: {}}}
+      - {name: b, topologyConstraint: {packDomain: host}, spec: {podSpec: {}}}
+    podCliqueScalingGroups:
+      - {name: g, cliqueNames: [b], replicas: 3, minAvailable: 2, topologyConstraint: {packDomain: rack}}
+`
+
+// live is a cluster in which some objects have been scaled by hand.
+type live struct {
+	copies, replicas map[string]int32
+	pods             map[string][]string
+}
+
+func (l live) view() gangs.Live {
+	return gangs.Live{
+		Copies:   func(name string) (int32, bool) { n, ok := l.copies[name]; return n, ok },
+		Replicas: func(name string) (int32, bool) { n, ok := l.replicas[name]; return n, ok },
+		Pods:     func(name string) []string { return l.pods[name] },
+	}
+}
+
+// sketch writes gangs on lines: name@constraint: group×minimum@constraint(pods) …; config@constraint[groups].
+func sketch(desired []*schedulerv1alpha1.PodGang) []string {
+	var lines []string
+	for _, gang := range desired {
+		line := gang.Name + at(gang.Spec.TopologyConstraint) + ":"
+		for _, group := range gang.Spec.PodGroups {
+			line += fmt.Sprintf(" %s×%d%s", group.Name, group.MinReplicas, at(group.TopologyConstraint))
+			for _, pod := range group.PodReferences {
+				line += "+" + pod.Name
+			}
+		}
+		for _, config := range gang.Spec.TopologyConstraintGroupConfigs {
+			line += fmt.Sprintf("; %s%s%v", config.Name, at(config.TopologyConstraint), config.PodGroupNames)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func at(constraint *schedulerv1alpha1.TopologyConstraint) string {
+	if constraint == nil {
+		return ""
+	}
+	return "@" + strings.TrimPrefix(*constraint.PackConstraint.Required, "example.com/")
+}
+
+func TestDesired(t *testing.T) {
+	all := []grovev1alpha1.TopologyDomain{"zone", "rack", "host"}
+	for name, c := range map[string]struct {
+		live   live
+		levels []grovev1alpha1.TopologyDomain
+		want   []string
+	}{
+		"the template, before anything exists": {
+			levels: all,
+			want: []string{
+				"s-0@zone: s-0-a×2 s-0-g-0-b×1@host s-0-g-1-b×1@host; s-0-g-0@rack[s-0-g-0-b]; s-0-g-1@rack[s-0-g-1-b]",
+				"s-0-g-0@rack: s-0-g-2-b×1@host",
+			},
+		},
+		"a gang lists the pods that exist": {
+			levels: all, live: live{copies: map[string]int32{"s-0-g": 2}, pods: map[string][]string{"s-0-a": {"x", "y"}}},
+			want: []string{"s-0@zone: s-0-a×2+x+y s-0-g-0-b×1@host s-0-g-1-b×1@host; s-0-g-0@rack[s-0-g-0-b]; s-0-g-1@rack[s-0-g-1-b]"},
+		},
+		"scaled gangs follow the live group and not the template": {
+			levels: all, live: live{copies: map[string]int32{"s-0-g": 4}},
+			want: []string{
+				"s-0@zone: s-0-a×2 s-0-g-0-b×1@host s-0-g-1-b×1@host; s-0-g-0@rack[s-0-g-0-b]; s-0-g-1@rack[s-0-g-1-b]",
+				"s-0-g-0@rack: s-0-g-2-b×1@host",
+				"s-0-g-1@rack: s-0-g-3-b×1@host",
+			},
+		},
+		"a group below its minimum leaves the base gang with what is there": {
+			levels: all, live: live{copies: map[string]int32{"s-0-g": 1}},
+			want: []string{"s-0@zone: s-0-a×2 s-0-g-0-b×1@host; s-0-g-0@rack[s-0-g-0-b]"},
+		},
+		"a clique below its minimum does not keep its gang from being complete": {
+			levels: all, live: live{copies: map[string]int32{"s-0-g": 0}, replicas: map[string]int32{"s-0-a": 1}},
+			want: []string{"s-0@zone: s-0-a×1"},
+		},
+		"what was scaled to zero is in no gang": {
+			levels: all, live: live{copies: map[string]int32{"s-0-g": 3}, replicas: map[string]int32{"s-0-a": 0, "s-0-g-0-b": 0, "s-0-g-2-b": 0}},
+			want: []string{"s-0@zone: s-0-g-1-b×1@host; s-0-g-1@rack[s-0-g-1-b]"},
+		},
+		"a level that went away takes its constraint along": {
+			levels: []grovev1alpha1.TopologyDomain{"zone", "host"},
+			want: []string{
+				"s-0@zone: s-0-a×2 s-0-g-0-b×1@host s-0-g-1-b×1@host",
+				"s-0-g-0: s-0-g-2-b×1@host",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, manifest)
+			resolved := topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, c.levels...)))
+			if diff := cmp.Diff(c.want, sketch(gangs.Desired(set, 0, resolved, c.live.view()))); diff != "" {
+				t.Errorf("gangs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOnlyConstrainedGangsNameATopology(t *testing.T) {
+	set := fixture.Set(t, manifest)
+	for name, c := range map[string]struct {
+		lookup topology.Lookup
+		want   string
+	}{
+		"with constraints":               {fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "host")), grovev1alpha1.DefaultClusterTopologyName},
+		"after the topology was removed": {fixture.Lookup(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, gang := range gangs.Desired(set, 0, topology.Resolve(set, c.lookup), live{}.view()) {
+				if got := gang.Annotations[grovev1alpha1.AnnotationTopologyName]; got != c.want {
+					t.Errorf("gang %s names %q, want %q", gang.Name, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func gang(groups ...schedulerv1alpha1.PodGroup) *schedulerv1alpha1.PodGang {
+	return &schedulerv1alpha1.PodGang{Spec: schedulerv1alpha1.PodGangSpec{PodGroups: groups}}
+}
+
+func group(name string, minReplicas int32, pods ...string) schedulerv1alpha1.PodGroup {
+	made := schedulerv1alpha1.PodGroup{Name: name, MinReplicas: minReplicas}
+	for _, pod := range pods {
+		made.PodReferences = append(made.PodReferences, schedulerv1alpha1.NamespacedName{Namespace: "ns", Name: pod})
+	}
+	return made
+}
+
+func TestGateOpen(t *testing.T) {
+	base := gang(group("a", 2), group("b", 1))
+	scheduled := func(counts map[string]int32) func(string) int32 {
+		return func(name string) int32 { return counts[name] }
+	}
+	for name, c := range map[string]struct {
+		gang *schedulerv1alpha1.PodGang
+		base *gangs.Base
+		want bool
+	}{
+		"closed while there is no gang":       {},
+		"closed while the gang does not list": {gang: gang(group("a", 1, "other"))},
+		"open in a base gang that lists it":   {gang: gang(group("x", 1), group("a", 1, "p")), want: true},
+		"closed while the base gang is gone":  {gang: gang(group("a", 1, "p")), base: &gangs.Base{Scheduled: scheduled(nil)}},
+		"closed while one group of the base gang is below its minimum": {
+			gang: gang(group("a", 1, "p")), base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 1, "b": 1})},
+		},
+		"open when every group of the base gang has its minimum": {
+			gang: gang(group("a", 1, "p")), base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 2, "b": 5})}, want: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := gangs.GateOpen("ns", "p", c.gang, c.base); got != c.want {
+				t.Errorf("open = %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	two := gang(group("a", 2, "p", "q", "r"), group("b", 1, "s"))
+	for name, c := range map[string]struct {
+		a, b  gangs.GroupCounts
+		phase schedulerv1alpha1.PodGangPhase
+		want  string
+	}{
+		"pods are missing": {
+			a: gangs.GroupCounts{Wanted: 4}, b: gangs.GroupCounts{Wanted: 1}, phase: schedulerv1alpha1.PodGangPhasePending,
+			want: "Initialized=False/PodGangPodsCreationPending Ready=False/MinimaNotReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
+		},
+		"one minimum stands nowhere": {
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3}, b: gangs.GroupCounts{Wanted: 1}, phase: schedulerv1alpha1.PodGangPhasePending,
+			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
+		},
+		"minima stand, and one is not ready": {
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 1}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
+			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
+		},
+		"minima are ready, and one pod beyond them is not": {
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 2}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseRunning,
+			want: "Initialized=True/PodGangPodsCreated Ready=True/MinimaReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
+		},
+		"a minimum was lost that had been ready": {
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3, Ready: 1, WasReady: true}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
+			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=True/MinAvailableBreached DisruptionTarget=False/NotDisrupted",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			counts := map[string]gangs.GroupCounts{"a": c.a, "b": c.b}
+			status := gangs.Status(two, func(name string) gangs.GroupCounts { return counts[name] })
+			var conditions []string
+			for _, condition := range status.Conditions {
+				conditions = append(conditions, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))
+			}
+			if diff := cmp.Diff([]string{string(c.phase), c.want}, []string{string(status.Phase), strings.Join(conditions, " ")}); diff != "" {
+				t.Errorf("phase, conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package pods_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/children"
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/pods"
+)
+
+const gated = `
+metadata: {name: set, namespace: ns}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - name: a
+        spec:
+          podSpec:
+            schedulingGates: [{name: example.com/hold}]
+            containers: [{name: main, image: "a:1", env: [{name: USER, value: x}]}]
+`
+
+func make0(t *testing.T) *corev1.Pod {
+	t.Helper()
+	set := fixture.Set(t, gated)
+	member := layout.Standalone(set, 0)[0]
+	maker := pods.Maker{Set: set, Member: member, PodClique: children.PodClique(set, member, nil), DefaultScheduler: "ours"}
+	return maker.Make("set-0-a-xxxxx", 0)
+}
+
+func TestPodsAreBornGated(t *testing.T) {
+	pod := make0(t)
+	want := []corev1.PodSchedulingGate{{Name: "example.com/hold"}, {Name: grovev1alpha1.SchedulingGatePodGangPending}}
+	if diff := cmp.Diff(want, pod.Spec.SchedulingGates); diff != "" {
+		t.Errorf("gates (-want +got):\n%s", diff)
+	}
+	pods.Ungate(pod)
+	if diff := cmp.Diff(want[:1], pod.Spec.SchedulingGates); diff != "" {
+		t.Errorf("gates once the gang is there (-want +got):\n%s", diff)
+	}
+	if pods.Gated(pod) {
+		t.Error("the pod still counts as gated by the operator")
+	}
+}
+
+func TestPodsFindTheirWay(t *testing.T) {
+	pod := make0(t)
+	got := []string{pod.GenerateName, pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.SchedulerName}
+	if diff := cmp.Diff([]string{"set-0-a-", "set-0-a-0", "set-0", "ours"}, got); diff != "" {
+		t.Errorf("generateName, hostname, subdomain, scheduler (-want +got):\n%s", diff)
+	}
+	var env []string
+	for _, variable := range pod.Spec.Containers[0].Env {
+		env = append(env, variable.Name+"="+variable.Value)
+	}
+	want := []string{
+		"GROVE_PCS_NAME=set", "GROVE_PCS_INDEX=0", "GROVE_PCLQ_NAME=set-0-a", "GROVE_PCLQ_POD_INDEX=0",
+		"GROVE_HEADLESS_SERVICE=set-0.ns.svc.cluster.local", "USER=x",
+	}
+	if diff := cmp.Diff(want, env); diff != "" {
+		t.Errorf("environment, the operator's before the user's (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,114 @@
+package rendering_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/manifests"
+
+	"packtree.dev/grove-operator/internal/configuration"
+	"packtree.dev/grove-operator/internal/rendering"
+)
+
+var update = flag.Bool("update", false, "write what is rendered as what is wanted")
+
+// TestGolden renders each folder's input.yaml, with its config.yaml if there is one. The outcome is output.yaml, or
+// findings.txt where the input is turned down.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*/input.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		folder := filepath.Dir(input)
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			printed, findings := run(t, input, configOf(t, folder))
+			compare(t, filepath.Join(folder, "output.yaml"), printed)
+			compare(t, filepath.Join(folder, "findings.txt"), findings)
+		})
+	}
+}
+
+func configOf(t *testing.T, folder string) *groveconfigv1alpha1.OperatorConfiguration {
+	t.Helper()
+	config, _, err := configuration.Read(filepath.Join(folder, "config.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return configuration.WithoutFile()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func run(t *testing.T, input string, config *groveconfigv1alpha1.OperatorConfiguration) (printed, said string) {
+	t.Helper()
+	content, err := os.ReadFile(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, findings := manifests.Parse("input.yaml", content)
+	objects, more := rendering.Decide(documents, config)
+	rejected := false
+	for _, finding := range append(findings, more...) {
+		said += finding.String() + "\n"
+		rejected = rejected || !finding.Warning
+	}
+	if rejected {
+		return "", said
+	}
+	var out bytes.Buffer
+	if err := manifests.Write(&out, manifests.YAML, objects); err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), said
+}
+
+func compare(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		write(t, file, got)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if content == "" {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDecideGivesTheSameBytesEveryTime(t *testing.T) {
+	input := "testdata/every-option/input.yaml"
+	first, _ := run(t, input, configuration.WithoutFile())
+	if !strings.Contains(first, "kind: HorizontalPodAutoscaler") {
+		t.Fatal("the input no longer has every option")
+	}
+	for range 10 {
+		if again, _ := run(t, input, configuration.WithoutFile()); again != first {
+			t.Fatalf("two runs differ:\n%s", cmp.Diff(first, again))
+		}
+	}
+}

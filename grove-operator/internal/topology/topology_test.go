@@ -1,0 +1,141 @@
+package topology_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+func set(t *testing.T, template string) *grovev1alpha1.PodCliqueSet {
+	t.Helper()
+	return fixture.Set(t, "metadata: {name: s}\nspec: {template: "+template+"}")
+}
+
+func TestNameFor(t *testing.T) {
+	for name, c := range map[string]struct{ template, want string }{
+		"a set without constraints refers to none": {"{cliques: [{name: a, spec: {podSpec: {}}}]}", ""},
+		"a constraint anywhere refers to the default": {
+			"{cliques: [{name: a, topologyConstraint: {packDomain: rack}, spec: {podSpec: {}}}]}", grovev1alpha1.DefaultClusterTopologyName,
+		},
+		"the set's word counts most": {
+			"{clusterTopologyName: x, topologyConstraint: {packDomain: rack, topologyName: other}, cliques: [{name: a, spec: {podSpec: {}}}]}", "x",
+		},
+		"a constraint may name it as well": {
+			"{cliques: [{name: a, spec: {podSpec: {}}}], podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: rack, topologyName: other}}]}", "other",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := topology.NameFor(set(t, c.template)); got != c.want {
+				t.Errorf("topology %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+const rackAndZone = "{topologyConstraint: {pack: {required: zone, preferred: rack}}, cliques: [{name: a, topologyConstraint: {packDomain: rack}, spec: {podSpec: {}}}]}"
+
+func TestResolveTellsWhatIsMissing(t *testing.T) {
+	const name = grovev1alpha1.DefaultClusterTopologyName
+	for title, c := range map[string]struct {
+		template string
+		cluster  []*grovev1alpha1.ClusterTopology
+		status   metav1.ConditionStatus
+		reason   string
+	}{
+		"no constraint": {
+			"{cliques: [{name: a, spec: {podSpec: {}}}]}", nil,
+			metav1.ConditionFalse, grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable,
+		},
+		"no topology": {rackAndZone, nil, metav1.ConditionUnknown, grovev1alpha1.ReasonClusterTopologyNotFound},
+		"all levels are there": {
+			rackAndZone, []*grovev1alpha1.ClusterTopology{fixture.Topology(name, "zone", "block", "rack")},
+			metav1.ConditionFalse, grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable,
+		},
+		"a level went away": {
+			rackAndZone, []*grovev1alpha1.ClusterTopology{fixture.Topology(name, "zone", "host")},
+			metav1.ConditionTrue, grovev1alpha1.ReasonClusterTopologyLevelsUnavailable,
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			condition := topology.Resolve(set(t, c.template), fixture.Lookup(c.cluster...)).Condition(7)
+			got := []any{condition.Type, condition.Status, condition.Reason, condition.ObservedGeneration}
+			want := []any{grovev1alpha1.ConditionTopologyLevelsUnavailable, c.status, c.reason, int64(7)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMissingDomainsAreListedBroadestFirst(t *testing.T) {
+	resolved := topology.Resolve(set(t, rackAndZone), fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "host")))
+	if diff := cmp.Diff([]grovev1alpha1.TopologyDomain{"zone", "rack"}, resolved.Missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
+func TestTranslate(t *testing.T) {
+	resolved := topology.Resolve(set(t, rackAndZone), fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "host")))
+	pack := func(required, preferred grovev1alpha1.TopologyDomain) *grovev1alpha1.TopologyConstraint {
+		return &grovev1alpha1.TopologyConstraint{Pack: &grovev1alpha1.TopologyPack{Required: required, Preferred: preferred}}
+	}
+	for name, c := range map[string]struct {
+		constraint          *grovev1alpha1.TopologyConstraint
+		none                bool
+		required, preferred string
+	}{
+		"none stays none":          {none: true},
+		"packDomain is required":   {constraint: &grovev1alpha1.TopologyConstraint{PackDomain: "zone"}, required: "example.com/zone"},
+		"both forms":               {constraint: pack("zone", "host"), required: "example.com/zone", preferred: "example.com/host"},
+		"the part that is missing": {constraint: pack("zone", "rack"), required: "example.com/zone"},
+		"all of it is missing":     {constraint: pack("rack", "rack"), none: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := resolved.Translate(c.constraint)
+			if got == nil || c.none {
+				if (got == nil) != c.none {
+					t.Fatalf("translated to %v", got)
+				}
+				return
+			}
+			keys := []string{value(got.PackConstraint.Required), value(got.PackConstraint.Preferred)}
+			if diff := cmp.Diff([]string{c.required, c.preferred}, keys); diff != "" {
+				t.Errorf("required, preferred (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func value(key *string) string {
+	if key == nil {
+		return ""
+	}
+	return *key
+}
+
+func TestDefaultStoresLevelsBroadestFirst(t *testing.T) {
+	made := topology.Default(groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
+		Enabled: true,
+		Levels:  []groveconfigv1alpha1.TopologyLevel{{Domain: "host", Key: "h"}, {Domain: "zone", Key: "z"}, {Domain: "rack", Key: "r"}},
+	})
+	if got, want := topology.DomainList(made), "zone,rack,host"; got != want {
+		t.Errorf("levels %s, want %s", got, want)
+	}
+	var labels []string
+	for _, level := range topology.ForScheduler(made).Spec.Levels {
+		labels = append(labels, level.NodeLabel)
+	}
+	if diff := cmp.Diff([]string{"z", "r", "h"}, labels); diff != "" {
+		t.Errorf("levels of the scheduler's Topology (-want +got):\n%s", diff)
+	}
+	if topology.Default(groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}) != nil {
+		t.Error("there is a default topology although topology awareness is off")
+	}
+}
