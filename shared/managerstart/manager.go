@@ -81,6 +81,9 @@ func Config(settings Settings) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
 	}
+	// Without a rate of our own the API server's priority and fairness decides: client-go's default of 5 requests a
+	// second would make a gang wait for its own controllers.
+	config.QPS = -1
 	if settings.QPS > 0 {
 		config.QPS, config.Burst = settings.QPS, settings.Burst
 	}

@@ -14,7 +14,7 @@ import (
 type Settings struct {
 	// Kubeconfig is a file; empty means the service account of the pod, or the KUBECONFIG environment variable.
 	Kubeconfig string
-	// QPS and Burst bound the requests to the API server; 0 means the library's defaults.
+	// QPS and Burst bound the requests to the API server; 0 leaves that to the API server.
 	QPS   float32
 	Burst int
 
