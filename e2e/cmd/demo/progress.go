@@ -84,7 +84,7 @@ func (p *progress) table() {
 		total += step.took
 	}
 	fmt.Fprintf(writer, "%s\t%s\t\n", "all of it", seconds(total))
-	writer.Flush()
+	_ = writer.Flush()
 }
 
 func seconds(took time.Duration) string {
