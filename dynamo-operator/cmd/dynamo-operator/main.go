@@ -39,7 +39,8 @@ func main() {
 }
 
 func rootCommand() *cobra.Command {
-	var settings managerstart.Settings
+	// A deployment is some twenty requests when it is created, and none once it stands.
+	settings := managerstart.Settings{QPS: 200, Burst: 400}
 	root := &cobra.Command{
 		Use:     program,
 		Short:   "carry out DynamoGraphDeployments on Grove",

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -16,6 +17,9 @@ import (
 	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
+
+// workers is how many deployments are looked at at once; each is looked at by one only.
+const workers = 4
 
 // CacheOptions narrow the manager's cache to what the controller reads. Of the owned kinds only what bears a
 // deployment's label is watched: the cluster's other Services and claims are none of our business.
@@ -40,18 +44,19 @@ func AddToManager(mgr manager.Manager, backend backend.Backend) error {
 		recorder: mgr.GetEventRecorder(FieldOwner),
 		clock:    clock.RealClock{},
 	}
-	controller := ctrl.NewControllerManagedBy(mgr).
+	building := ctrl.NewControllerManagedBy(mgr).
 		Named("dynamographdeployment").
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		// Changes of the status count too: a pass that worked on a status before the last one gives up at the conflict, and
 		// this is what brings the next pass.
 		For(&v1beta1.DynamoGraphDeployment{})
 	for _, object := range backend.Owned() {
-		controller = controller.Owns(object)
+		building = building.Owns(object)
 	}
 	for _, part := range backend.Parts() {
-		controller = controller.Watches(part, handler.EnqueueRequestsFromMapFunc(ofPart(backend)))
+		building = building.Watches(part, handler.EnqueueRequestsFromMapFunc(ofPart(backend)))
 	}
-	return controller.Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
+	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
 }
 
 func ofPart(backend backend.Backend) handler.MapFunc {

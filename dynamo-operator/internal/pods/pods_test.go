@@ -1,0 +1,160 @@
+package pods_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"packtree.dev/dynamo-operator/internal/pods"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+func TestWhatTheUserHasSetStays(t *testing.T) {
+	made := makePod("worker", func(pod *corev1.PodTemplateSpec, main *corev1.Container) {
+		pod.Labels = map[string]string{v1beta1.LabelQueue: "mine", v1beta1.LabelComponent: "not mine to choose"}
+		pod.Spec.SchedulerName, pod.Spec.ServiceAccountName = "other", "account"
+		pod.Spec.TerminationGracePeriodSeconds = new(int64(5))
+		main.Command = []string{"./start"}
+		main.Ports = []corev1.ContainerPort{{Name: "admin", ContainerPort: 9090}}
+		main.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1}
+		main.Env = []corev1.EnvVar{{Name: "LEVEL", Value: "container"}, {Name: "DYN_COMPONENT", Value: "own"}}
+		main.VolumeMounts = []corev1.VolumeMount{{Name: "fast", MountPath: "/dev/shm"}}
+	})
+	main := made.Main()
+	if made.Spec.SchedulerName != "other" || made.Spec.ServiceAccountName != "account" || *made.Spec.TerminationGracePeriodSeconds != 5 {
+		t.Errorf("the pod became %v", made.Spec)
+	}
+	if made.Labels[v1beta1.LabelQueue] != "mine" || made.Labels[v1beta1.LabelComponent] != "Part" {
+		t.Errorf("labels are %v", made.Labels)
+	}
+	if len(main.Args) > 0 || main.ReadinessProbe.PeriodSeconds != 1 || len(made.Spec.Volumes) > 0 {
+		t.Errorf("the container became %v, volumes %v", main, made.Spec.Volumes)
+	}
+	if diff := cmp.Diff([]string{"admin:9090", "nixl:19090"}, portsOf(main)); diff != "" {
+		t.Errorf("ports (-want +got):\n%s", diff)
+	}
+	if port := main.LivenessProbe.HTTPGet.Port; port != intstr.FromInt32(9090) {
+		t.Errorf("the default probe asks %v, which the user named otherwise", port)
+	}
+	if diff := cmp.Diff(map[string]string{"LEVEL": "container", "DYN_COMPONENT": "own", "SPEC": "spec"}, values(main, "LEVEL", "DYN_COMPONENT", "SPEC")); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultsByType(t *testing.T) {
+	for kind, want := range map[string]struct {
+		ports                        []string
+		startup, liveness, readiness string
+		command                      []string
+	}{
+		"frontend": {ports: []string{"http:8000"}, liveness: "/live@http", readiness: "/health@http", command: []string{"python3", "-m", "dynamo.frontend"}},
+		"worker":   {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
+		"prefill":  {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
+		"decode":   {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
+		"planner":  {},
+		"":         {},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			main := makePod(kind, func(*corev1.PodTemplateSpec, *corev1.Container) {}).Main()
+			if diff := cmp.Diff(want.ports, portsOf(main)); diff != "" {
+				t.Errorf("ports (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(want.command, append(main.Command, main.Args...)); diff != "" {
+				t.Errorf("command (-want +got):\n%s", diff)
+			}
+			got := []string{asked(main.StartupProbe), asked(main.LivenessProbe), asked(main.ReadinessProbe)}
+			if diff := cmp.Diff([]string{want.startup, want.liveness, want.readiness}, got); diff != "" {
+				t.Errorf("probes (-want +got):\n%s", diff)
+			}
+			if len(main.Resources.Limits)+len(main.Resources.Requests) > 0 {
+				t.Errorf("resources are never made up, got %v", main.Resources)
+			}
+		})
+	}
+}
+
+func TestARequestForGPUsIsALimitToo(t *testing.T) {
+	main := makePod("worker", func(_ *corev1.PodTemplateSpec, main *corev1.Container) {
+		main.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "cpu": resource.MustParse("4")}
+	}).Main()
+	gpus, limited := main.Resources.Limits["nvidia.com/gpu"]
+	if _, cpu := main.Resources.Limits["cpu"]; !limited || gpus.Value() != 8 || cpu {
+		t.Errorf("limits are %v", main.Resources.Limits)
+	}
+}
+
+func TestSharedMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		size *resource.Quantity
+		want string
+	}{
+		"8Gi by default": {nil, "8Gi"},
+		"another size":   {new(resource.MustParse("64Gi")), "64Gi"},
+		"none at size 0": {new(resource.MustParse("0")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			component := part("worker")
+			component.SharedMemorySize = c.size
+			made := pods.Make(deployment(), component)
+			got := ""
+			for _, volume := range made.Spec.Volumes {
+				got = volume.EmptyDir.SizeLimit.String()
+			}
+			if got != c.want || (c.want != "") != (len(made.Main().VolumeMounts) == 1) {
+				t.Errorf("got %q, mounts %v, want %q", got, made.Main().VolumeMounts, c.want)
+			}
+		})
+	}
+}
+
+func makePod(kind string, change func(*corev1.PodTemplateSpec, *corev1.Container)) *pods.Template {
+	component := part(kind)
+	change(&component.PodTemplate, &component.PodTemplate.Spec.Containers[1])
+	made := pods.Make(deployment(), component)
+	return &made
+}
+
+func part(kind string) *v1beta1.ComponentSpec {
+	component := &v1beta1.ComponentSpec{Name: "Part", Type: kind}
+	component.PodTemplate.Spec.Containers = []corev1.Container{{Name: "beside"}, {Name: "main", Image: "i"}}
+	return component
+}
+
+func deployment() *v1beta1.DynamoGraphDeployment {
+	return &v1beta1.DynamoGraphDeployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "ns"},
+		Spec:       v1beta1.DynamoGraphDeploymentSpec{Env: []corev1.EnvVar{{Name: "LEVEL", Value: "spec"}, {Name: "SPEC", Value: "spec"}}},
+	}
+}
+
+func portsOf(main *corev1.Container) []string {
+	var ports []string
+	for _, port := range main.Ports {
+		ports = append(ports, fmt.Sprintf("%s:%d", port.Name, port.ContainerPort))
+	}
+	return ports
+}
+
+func asked(probe *corev1.Probe) string {
+	if probe == nil {
+		return ""
+	}
+	return probe.HTTPGet.Path + "@" + probe.HTTPGet.Port.String()
+}
+
+func values(main *corev1.Container, names ...string) map[string]string {
+	found := map[string]string{}
+	for _, variable := range main.Env {
+		for _, name := range names {
+			if variable.Name == name {
+				found[name] += variable.Value
+			}
+		}
+	}
+	return found
+}
