@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -15,14 +16,25 @@ type exact struct {
 	t     *trial
 	c     *cargo
 	snap  *snapshot
+	// fits and rooms are how many pods of each class fit on a node and in a cell.
 	fits  [][]int
 	rooms [][]int
+	// bySize are the classes, those first of which fewest fit.
+	bySize []int
 	// marks are signatures of nodes and cells.
 	nodeMark, cellMark []uint64
 
 	failed map[string]bool
 	solved map[string]*packed
+
+	// patience bounds the steps of a search among the nodes of one cell; gaveUp
+	// says that one was broken off, so that a failure is no proof.
+	patience int
+	gaveUp   bool
 }
+
+// firstPatience is enough for the nodes of a rack, mostly.
+const firstPatience = 500
 
 // packed is how a load lies in a cell.
 type packed struct {
@@ -43,25 +55,89 @@ func newExact(t *trial, c *cargo) *exact {
 	e.fits = make([][]int, len(e.snap.nodes))
 	e.nodeMark = make([]uint64, len(e.snap.nodes))
 	for n := range e.snap.nodes {
-		e.fits[n] = make([]int, len(c.items))
-		for i := range c.items {
-			if it := &c.items[i]; it.level == none && it.allowed[n] {
-				e.fits[n][i] = e.snap.fits(it.shape, e.snap.free[n])
+		e.fits[n] = make([]int, c.classes)
+		for class := range c.classes {
+			if it := &c.items[class]; it.allowed[n] {
+				e.fits[n][class] = e.snap.fits(it.shape, e.snap.free[n])
 			}
 		}
 		e.nodeMark[n] = e.markNode(n)
 	}
 	for i := range e.snap.cells {
-		room := make([]int, len(c.items))
+		room := make([]int, c.classes)
 		for _, n := range e.snap.cells[i].all {
-			for k, fit := range e.fits[n] {
-				room[k] += fit
+			for class, fit := range e.fits[n] {
+				room[class] += fit
 			}
 		}
 		e.rooms = append(e.rooms, room)
 		e.cellMark = append(e.cellMark, e.snap.signature(i, func(n int) uint64 { return e.nodeMark[n] }))
 	}
+	e.measure()
 	return e
+}
+
+// measure gives each item its volume, and sorts the classes by size.
+func (e *exact) measure() {
+	classes := make([]int, e.c.classes)
+	for class := range classes {
+		classes[class] = class
+	}
+	all := e.usable(e.snap.cells[0].all, e.rooms[0])
+	for i := range e.c.items {
+		it := &e.c.items[i]
+		for class, n := range it.pods {
+			for r, amount := range e.snap.requests[e.c.items[class].shape] {
+				if all[r] > 0 {
+					it.volume += int64(float64(n) * float64(amount) / float64(all[r]) * 1e12)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(e.rooms[0][a], e.rooms[0][b]) })
+	e.bySize = classes
+}
+
+// usable bounds what pods of some classes could take of each resource on some
+// nodes: whole multiples of the greatest common divisor of what they ask for.
+func (e *exact) usable(nodes, classes []int) []int64 {
+	if len(e.snap.requests) == 0 {
+		return nil
+	}
+	sum := make([]int64, len(e.snap.requests[0]))
+	for r := range sum {
+		divisor := int64(0)
+		for class, n := range classes {
+			if n > 0 {
+				divisor = gcd(divisor, e.snap.requests[e.c.items[class].shape][r])
+			}
+		}
+		if divisor == 0 {
+			continue
+		}
+		for _, node := range nodes {
+			sum[r] = plusSaturating(sum[r], e.usableOn(node, classes, r, divisor))
+		}
+	}
+	return sum
+}
+
+func (e *exact) usableOn(node int, classes []int, r int, divisor int64) int64 {
+	most := int64(0)
+	for class, n := range classes {
+		if fit := e.fits[node][class]; n > 0 && fit > 0 {
+			most = plusSaturating(most, timesSaturating(int64(fit), e.snap.requests[e.c.items[class].shape][r]))
+		}
+	}
+	free := e.snap.free[node][r]
+	return min(most, free-free%divisor)
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 func (e *exact) markNode(n int) uint64 {
@@ -75,9 +151,33 @@ func (e *exact) markNode(n int) uint64 {
 	return h
 }
 
-// solve packs the whole cargo, or returns nil.
+// solve packs the whole cargo, or returns nil. The bulk of a search goes into
+// proofs that some load does not fit into some cell, most of which do not matter
+// in the end; so they are broken off early first, and given more patience as long
+// as nothing is found or proved.
 func (e *exact) solve() *packed {
-	return e.fit(0, e.c.total)
+	for e.patience = firstPatience; ; e.patience *= 16 {
+		e.gaveUp = false
+		if p := e.fit(0, e.c.total); p != nil || !e.gaveUp || e.t.exhausted() {
+			return p
+		}
+		clear(e.failed)
+	}
+}
+
+// within runs a search among nodes with the patience there is.
+func (e *exact) within(l load, search func() bool) bool {
+	if e.boxes(l) {
+		return search()
+	}
+	budget := e.t.budget
+	e.t.budget = min(budget, e.t.steps+e.patience)
+	found := search()
+	if !found && e.t.exhausted() && e.t.budget < budget {
+		e.gaveUp = true
+	}
+	e.t.budget = budget
+	return found
 }
 
 // fit packs a load into a cell, or returns nil.
@@ -98,7 +198,10 @@ func (e *exact) fit(cell int, l load) *packed {
 	if p, ok := e.solved[here]; ok {
 		return p
 	}
-	parts, ok := e.distribute(e.bins(cell, l), l)
+	parts, ok := e.quick(cell, l)
+	if !ok {
+		parts, ok = e.distribute(e.bins(cell, l), l)
+	}
 	if !ok {
 		if !e.t.exhausted() {
 			e.failed[alike] = true
@@ -122,6 +225,9 @@ func (e *exact) open(l load, level int) load {
 			opened[i] = 0
 		}
 	}
+	if !e.boxes(opened) {
+		return opened[:e.c.classes]
+	}
 	return opened
 }
 
@@ -137,7 +243,10 @@ func (e *exact) room(cell int, l load) bool {
 
 // pods counts the pods of each class in a load, those in boxes too.
 func (e *exact) pods(l load) []int {
-	pods := make([]int, len(l))
+	if len(l) == e.c.classes {
+		return l
+	}
+	pods := make([]int, e.c.classes)
 	for i, n := range l {
 		if n > 0 {
 			for class, each := range e.c.items[i].pods {

@@ -29,9 +29,15 @@ type item struct {
 	content load
 	// pods is how many pods of each class are in it, boxes opened.
 	pods []int
+	// volume is the share of the usable resources that it takes, in parts of 10^12.
+	volume int64
 }
 
-// load counts items by index.
+// rank sorts pods below boxes.
+func (it *item) rank() int { return min(it.level, 0) }
+
+// load counts items by index. Classes of pods come first, then boxes, each after
+// what is in it; a load without boxes may end where the classes do.
 type load []int
 
 // cargo is a selection as items: equal pods and equal boxes counted together.
@@ -41,7 +47,9 @@ type cargo struct {
 	sel   *selection
 	slot  int
 	items []item
-	index map[string]int
+	// classes is how many of the items are pods.
+	classes int
+	index   map[string]int
 	total load
 	// owners lists, for each item in an instance of a box, whose pods or which
 	// groups they are.
@@ -59,18 +67,48 @@ type share struct{ group, count int }
 // newCargo turns a selection into items, with the given restrictions by group.
 func newCargo(snap *snapshot, sel *selection, slot int, restricted map[int][]*restriction) *cargo {
 	c := &cargo{p: snap.p, snap: snap, sel: sel, slot: slot, index: map[string]int{}, owners: map[owner][]share{}, restricted: restricted}
-	root := c.pack(0, none, none, nil)
-	c.total = c.normal(root)
-	for i := range c.items {
-		c.items[i].content = c.normal(c.items[i].content)
-	}
+	c.total = c.pack(0, none, none, nil)
+	c.podsFirst()
 	c.countPods()
 	return c
 }
 
-// normal gives a load its full length.
-func (c *cargo) normal(l load) load {
-	return append(l, make(load, len(c.items)-len(l))...)
+// podsFirst numbers the items anew, pods before boxes, and gives loads their
+// full length.
+func (c *cargo) podsFirst() {
+	number := make([]int, len(c.items))
+	var pods, boxes []item
+	for i, it := range c.items {
+		if it.level == none {
+			number[i] = len(pods)
+			pods = append(pods, it)
+		} else {
+			number[i] = len(boxes)
+			boxes = append(boxes, it)
+		}
+	}
+	for i, it := range c.items {
+		if it.level != none {
+			number[i] += len(pods)
+		}
+	}
+	renumber := func(l load) load {
+		full := make(load, len(c.items))
+		for i, n := range l {
+			full[number[i]] = n
+		}
+		return full
+	}
+	c.items, c.classes = append(pods, boxes...), len(pods)
+	c.total = renumber(c.total)
+	for i := range c.items {
+		c.items[i].content = renumber(c.items[i].content)
+	}
+	owners := make(map[owner][]share, len(c.owners))
+	for key, shares := range c.owners {
+		owners[owner{key.box, number[key.item]}] = shares
+	}
+	c.owners = owners
 }
 
 // pack gives a group as a load: itself as one box, or its content where it needs
@@ -173,7 +211,7 @@ func (c *cargo) intern(key string, it item) int {
 func (c *cargo) countPods() {
 	for i := range c.items {
 		it := &c.items[i]
-		it.pods = make([]int, len(c.items))
+		it.pods = make([]int, c.classes)
 		if it.level == none {
 			it.pods[i] = 1
 			continue

@@ -55,8 +55,8 @@ func (e *exact) bins(cell int, l load) []vessel {
 }
 
 func (e *exact) boxes(l load) bool {
-	for i, n := range l {
-		if n > 0 && e.c.items[i].level != none {
+	for _, n := range l[e.c.classes:] {
+		if n > 0 {
 			return true
 		}
 	}
@@ -78,7 +78,13 @@ func (e *exact) size(v vessel, pods []int) int {
 func (e *exact) distribute(vessels []vessel, l load) ([]part, bool) {
 	d := &distribution{e: e, vessels: vessels, failed: map[string]bool{}}
 	d.prepare(l)
-	if !d.search(0, l, nil) {
+	if !d.enough(0, l) {
+		return nil, false
+	}
+	if e.boxes(l) && d.draft(l) {
+		return d.parts, true
+	}
+	if !e.within(l, func() bool { return d.search(0, l, nil) }) {
 		return nil, false
 	}
 	slices.Reverse(d.parts)
@@ -93,86 +99,27 @@ func (d *distribution) prepare(l load) {
 		}
 	}
 	slices.SortStableFunc(d.order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(d.weight(b, l), d.weight(a, l)), cmp.Compare(d.volume(a), d.volume(b)))
+		return cmp.Or(cmp.Compare(d.e.c.items[b].rank(), d.e.c.items[a].rank()),
+			cmp.Compare(d.e.c.items[b].volume, d.e.c.items[a].volume))
 	})
-	resources := 0
-	if len(d.e.snap.requests) > 0 {
-		resources = len(d.e.snap.requests[0])
-	}
 	n := len(d.vessels)
 	d.roomAfter, d.usableAfter = make([][]int, n+1), make([][]int64, n+1)
-	d.roomAfter[n], d.usableAfter[n] = make([]int, len(l)), make([]int64, resources)
+	d.roomAfter[n], d.usableAfter[n] = make([]int, len(pods)), d.e.usable(nil, pods)
 	for i := n - 1; i >= 0; i-- {
 		v := &d.vessels[i]
-		v.usable = d.usable(v, pods, resources)
+		nodes := []int{v.node}
+		if v.cell != none {
+			nodes = d.e.snap.cells[v.cell].all
+		}
+		v.usable = d.e.usable(nodes, pods)
 		d.roomAfter[i], d.usableAfter[i] = slices.Clone(d.roomAfter[i+1]), slices.Clone(d.usableAfter[i+1])
-		for k := range l {
-			d.roomAfter[i][k] += v.room[k]
+		for class := range pods {
+			d.roomAfter[i][class] += v.room[class]
 		}
-		for r := range resources {
-			d.usableAfter[i][r] = plusSaturating(d.usableAfter[i][r], v.usable[r])
-		}
-	}
-}
-
-// weight is how many pods an item has, boxes before single pods.
-func (d *distribution) weight(item int, l load) int {
-	if d.e.c.items[item].level == none {
-		return 0
-	}
-	sum := 0
-	for _, n := range d.e.c.items[item].pods {
-		sum += n
-	}
-	return sum
-}
-
-// volume is how many of a pod fit into all vessels: little for a large pod.
-func (d *distribution) volume(item int) int {
-	sum := 0
-	for i := range d.vessels {
-		sum += d.vessels[i].room[item]
-	}
-	return sum
-}
-
-// usable bounds what pods could take of each resource in a vessel: whole
-// multiples of the greatest common divisor of what they ask for.
-func (d *distribution) usable(v *vessel, pods []int, resources int) []int64 {
-	nodes := []int{v.node}
-	if v.cell != none {
-		nodes = d.e.snap.cells[v.cell].all
-	}
-	sum := make([]int64, resources)
-	for r := range resources {
-		divisor := int64(0)
-		for class, n := range pods {
-			if n > 0 {
-				divisor = gcd(divisor, d.e.snap.requests[d.e.c.items[class].shape][r])
-			}
-		}
-		if divisor == 0 {
-			continue
-		}
-		for _, node := range nodes {
-			most := int64(0)
-			for class, n := range pods {
-				if fit := d.e.fits[node][class]; n > 0 && fit > 0 {
-					most = plusSaturating(most, timesSaturating(int64(fit), d.e.snap.requests[d.e.c.items[class].shape][r]))
-				}
-			}
-			free := d.e.snap.free[node][r]
-			sum[r] = plusSaturating(sum[r], min(most, free-free%divisor))
+		for r, usable := range v.usable {
+			d.usableAfter[i][r] = plusSaturating(d.usableAfter[i][r], usable)
 		}
 	}
-	return sum
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // search places what remains of the load in the vessels from index at on. limit
