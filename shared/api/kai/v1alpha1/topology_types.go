@@ -11,7 +11,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster
-// +kubebuilder:printcolumn:name="Levels",type=string,JSONPath=`.spec.levels[*].nodeLabel`,description="Node labels of the levels, broadest first"
+// +kubebuilder:printcolumn:name="Broadest",type=string,JSONPath=`.spec.levels[0].nodeLabel`,description="Node label of the broadest level; a column cannot show them all"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Topology struct {
 	metav1.TypeMeta `json:",inline"`
