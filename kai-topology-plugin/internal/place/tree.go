@@ -52,11 +52,11 @@ func (b *branch) idleness() string {
 	if b.idle == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (idle nodes: %d)", b.idle)
+	return fmt.Sprintf(" (nodes without gangs: %d)", b.idle)
 }
 
 // printTree draws every topology that a PodGroup names, or else all nodes, with what stands where, and a line for each
-// PodGroup. Nodes on which no PodGroup stands are only counted: they are idle as far as PodGroups go.
+// PodGroup. Nodes on which no PodGroup stands are only counted.
 func printTree(w io.Writer, in *input, decided *result) error {
 	var drawing strings.Builder
 	for _, name := range drawnTopologies(in, decided) {

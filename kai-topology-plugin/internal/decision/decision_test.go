@@ -1,0 +1,163 @@
+package decision_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/translation"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// racks are two racks of two nodes, each with room for two pods.
+func racks() []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, rack := range []string{"r1", "r2"} {
+		for i := range 2 {
+			name := fmt.Sprintf("%s-%d", rack, i)
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"rack": rack}}}
+			node.Status.Allocatable = corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("10"),
+			}
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+func pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
+	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	made.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}}}
+	for _, change := range changes {
+		change(made)
+	}
+	return made
+}
+
+func on(node string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.NodeName = node }
+}
+
+func hostPort(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+}
+
+func pods(count int, changes ...func(*corev1.Pod)) []*corev1.Pod {
+	var made []*corev1.Pod
+	for i := range count {
+		made = append(made, pod(fmt.Sprintf("p%d", i), changes...))
+	}
+	return made
+}
+
+var topology = &kai.Topology{
+	ObjectMeta: metav1.ObjectMeta{Name: "topology"},
+	Spec:       kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: "rack"}}},
+}
+
+// decide asks about a gang that needs all its pods in one rack.
+func decide(t *testing.T, members, foreign []*corev1.Pod, reserved translation.Reserved) *decision.Answer {
+	t.Helper()
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}
+	podGroup.Spec.MinMember = ptr.To(int32(len(members)))
+	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "rack"}
+	assembled, hold := gang.Assemble(podGroup, members, func(string) ([]string, bool) { return []string{"rack"}, true })
+	if hold != nil {
+		t.Fatal(hold.Message)
+	}
+	cluster, err := kubeframework.NewOffline(t.Context(), racks(), append(foreign, assembled.Standing...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := cluster.Nodes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := decision.Decide(t.Context(), decision.Question{
+		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology},
+		Nodes: nodes, Filters: cluster, Reserved: reserved,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestDecide(t *testing.T) {
+	for name, test := range map[string]struct {
+		members, foreign []*corev1.Pod
+		reserved         translation.Reserved
+		verdict          string
+		racks            []string
+	}{
+		"a gang goes into one rack":               {members: pods(4), verdict: "Placed", racks: []string{"r1"}},
+		"a gang too big for a rack is infeasible": {members: pods(5), verdict: "Infeasible"},
+		"a gang goes where others left room": {
+			members: pods(4), foreign: []*corev1.Pod{pod("x", on("r1-0"))}, verdict: "Placed", racks: []string{"r2"},
+		},
+		"room that others have been promised is not taken": {
+			members: pods(4), reserved: translation.Reserved{"r1-1": {pod("y")}}, verdict: "Placed", racks: []string{"r2"},
+		},
+		"a gang follows its pods that run": {
+			members: append(pods(3), pod("running", on("r2-1"))), verdict: "Placed", racks: []string{"r2"},
+		},
+		"a gang does not leave the rack of its pods that run, even for a rack with room": {
+			members: append(pods(3), pod("running", on("r2-1"))), foreign: []*corev1.Pod{pod("x", on("r2-0"))}, verdict: "Infeasible",
+		},
+		"pods with one host port stand on nodes of their own":               {members: pods(2, hostPort), verdict: "Placed", racks: []string{"r1"}},
+		"more pods with one host port than a rack has nodes are infeasible": {members: pods(3, hostPort), verdict: "Infeasible"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := decide(t, test.members, test.foreign, test.reserved)
+			if answer.Verdict != test.verdict {
+				t.Fatalf("verdict %s (%s), want %s", answer.Verdict, answer.Message, test.verdict)
+			}
+			if test.verdict != "Placed" {
+				if answer.Message == "" || len(answer.Nodes) > 0 {
+					t.Errorf("message %q, nodes %v", answer.Message, answer.Nodes)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.racks, answer.Groups[0].Domains["rack"]); diff != "" {
+				t.Errorf("racks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStandTellsWhereAnIncompleteGangIs(t *testing.T) {
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}
+	podGroup.Spec.SubGroups = []scheduling.SubGroup{{
+		Name: "leaf", MinMember: ptr.To[int32](3),
+		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "rack"},
+	}}
+	member := pod("a", on("r2-0"), func(pod *corev1.Pod) { pod.Labels = map[string]string{kai.LabelSubGroupName: "leaf"} })
+	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{member}, func(string) ([]string, bool) { return []string{"rack"}, true })
+	question := decision.Question{Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology}}
+	for _, node := range racks() {
+		question.Nodes = append(question.Nodes, kubeframework.BareNode(node))
+	}
+	answer, err := decision.Stand(question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.Groups) != 2 {
+		t.Fatalf("groups: %+v", answer.Groups)
+	}
+	leaf := answer.Groups[1]
+	if leaf.Placed != 1 || leaf.Needed != 3 || !cmp.Equal(leaf.Domains, map[string][]string{"rack": {"r2"}}) {
+		t.Errorf("leaf stands as %+v", leaf)
+	}
+}

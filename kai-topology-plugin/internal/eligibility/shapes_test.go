@@ -1,0 +1,174 @@
+package eligibility_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/eligibility"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+)
+
+func node(name string, changes ...func(*corev1.Node)) *corev1.Node {
+	made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	made.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("10"),
+	}
+	for _, change := range changes {
+		change(made)
+	}
+	return made
+}
+
+func pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
+	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{"app": "gang", "index": name}}}
+	made.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}}}
+	for _, change := range changes {
+		change(made)
+	}
+	return made
+}
+
+func tainted(node *corev1.Node) {
+	node.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "only", Effect: corev1.TaintEffectNoSchedule}}
+}
+
+func cordoned(node *corev1.Node) { node.Spec.Unschedulable = true }
+
+func on(name string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.NodeName = name }
+}
+
+func selecting(key, value string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{key: value} }
+}
+
+func big(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("4")
+}
+
+func hostPort(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: corev1.ProtocolTCP}}
+}
+
+func apart(pod *corev1.Pod) {
+	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "gang"}},
+			TopologyKey:   corev1.LabelHostname,
+		}},
+	}}
+}
+
+// shapes answers over nodes and the pods on them, with kube-scheduler's own filters.
+func shapes(t *testing.T, nodes []*corev1.Node, standing ...*corev1.Pod) *eligibility.Shapes {
+	t.Helper()
+	cluster, err := kubeframework.NewOffline(t.Context(), nodes, standing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	infos, err := cluster.Nodes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eligibility.New(cluster, infos)
+}
+
+func TestExclusions(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes    []*corev1.Node
+		standing []*corev1.Pod
+		pod      *corev1.Pod
+		want     map[string]string
+	}{
+		"an empty node takes a pod": {
+			nodes: []*corev1.Node{node("n")}, pod: pod("p"), want: map[string]string{"n": ""},
+		},
+		"a full node is not excluded: packing sees that itself": {
+			nodes: []*corev1.Node{node("n")}, standing: []*corev1.Pod{pod("other", on("n"), big)}, pod: pod("p"), want: map[string]string{"n": ""},
+		},
+		"a taint is named": {
+			nodes: []*corev1.Node{node("n", tainted)}, pod: pod("p"), want: map[string]string{"n": "taint gpu=only:NoSchedule"},
+		},
+		"a cordon excludes": {
+			nodes: []*corev1.Node{node("n", cordoned)}, pod: pod("p"), want: map[string]string{"n": "cordon"},
+		},
+		"a node selector excludes": {
+			nodes: []*corev1.Node{node("n"), node("m")}, pod: pod("p", selecting(corev1.LabelHostname, "m")),
+			want: map[string]string{"n": "node selector or affinity", "m": ""},
+		},
+		"a host port that somebody has excludes": {
+			nodes:    []*corev1.Node{node("n"), node("m")},
+			standing: []*corev1.Pod{pod("other", on("n"), hostPort)}, pod: pod("p", hostPort),
+			want: map[string]string{"n": "host ports in use", "m": ""},
+		},
+		"a pod that must stand apart excludes where its like stands": {
+			nodes:    []*corev1.Node{node("n"), node("m")},
+			standing: []*corev1.Pod{pod("other", on("n"))}, pod: pod("p", apart),
+			want: map[string]string{"n": "pod affinity or anti-affinity", "m": ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shape, err := shapes(t, test.nodes, test.standing...).Of(t.Context(), test.pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for _, node := range test.nodes {
+				got[node.Name] = shape.Excluded(node.Name)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("excluded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
+	repelling := []*corev1.Pod{pod("other", on("n"), apart)}
+	for name, test := range map[string]struct {
+		standing []*corev1.Pod
+		a, b     *corev1.Pod
+		same     bool
+	}{
+		"names and labels":                       {nil, pod("a"), pod("b"), true},
+		"selectors":                              {nil, pod("a"), pod("b", selecting("x", "y")), false},
+		"host ports":                             {nil, pod("a"), pod("b", hostPort), false},
+		"labels, where pods repel others":        {repelling, pod("a"), pod("b"), false},
+		"labels, of pods that repel others":      {nil, pod("a", apart), pod("b", apart), false},
+		"pods with volumes that every node has":  {nil, pod("a"), pod("b", withVolume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})), true},
+		"pods with a claim of their own":         {nil, pod("a", withVolume(ownClaim)), pod("b", withVolume(ownClaim)), false},
+		"pods with one claim and pods with none": {nil, pod("a"), pod("b", withVolume(sharedClaim)), false},
+		"pods that share a claim":                {nil, pod("a", withVolume(sharedClaim)), pod("b", withVolume(sharedClaim)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := shapes(t, []*corev1.Node{node("n")}, test.standing...)
+			a, err := answers.Of(t.Context(), test.a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := answers.Of(t.Context(), test.b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same := a.Key == b.Key; same != test.same {
+				t.Errorf("same shape: %v, want %v", same, test.same)
+			}
+		})
+	}
+}
+
+var (
+	ownClaim    = corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}
+	sharedClaim = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "shared"}}
+)
+
+func withVolume(source corev1.VolumeSource) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}} }
+}

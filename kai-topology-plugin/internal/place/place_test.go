@@ -1,0 +1,181 @@
+package place_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/kai-topology-plugin/internal/place"
+	"packtree.dev/shared/render"
+)
+
+var update = flag.Bool("update", false, "write what place prints to the golden files")
+
+// placed is what an invocation of place did.
+type placed struct {
+	stdout, stderr string
+	err            error
+}
+
+func run(t *testing.T, stdin string, args ...string) placed {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	command := place.Command()
+	command.SilenceErrors, command.SilenceUsage = true, true
+	command.SetIn(strings.NewReader(stdin))
+	command.SetOut(&stdout)
+	command.SetErr(&stderr)
+	command.SetArgs(args)
+	err := command.ExecuteContext(t.Context())
+	return placed{stdout.String(), stderr.String(), err}
+}
+
+func exitCode(err error) int {
+	var coder render.Coder
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &coder):
+		return coder.ExitCode()
+	default:
+		return 1
+	}
+}
+
+// elapsed is the one thing that differs from run to run.
+var elapsed = regexp.MustCompile(`"elapsedMicroseconds": \d+`)
+
+func TestGolden(t *testing.T) {
+	for name, exit := range map[string]int{
+		"hierarchy": 0, // required levels at three depths, on what a running pod left
+		"order":     3, // priority, then a half-bound gang, then age: the last one finds no room
+		"refused":   3, // every verdict but Placed, and each says why
+		"elastic":   0, // pods above the minimum go where there is room, and the rest is explained
+	} {
+		for _, format := range []string{"json", "tree", "yaml"} {
+			t.Run(name+"."+format, func(t *testing.T) {
+				done := run(t, "", "-f", "testdata/cluster.yaml", "-f", "testdata/"+name+".yaml", "-o", format)
+				if code := exitCode(done.err); code != exit {
+					t.Fatalf("exit code %d, want %d: %v\n%s", code, exit, done.err, done.stderr)
+				}
+				compare(t, filepath.Join("testdata", "golden", name+"."+format), elapsed.ReplaceAllString(done.stdout, `"elapsedMicroseconds": 0`))
+			})
+		}
+	}
+}
+
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s, run with -update and read the difference (-want +got):\n%s", golden, diff)
+	}
+}
+
+func TestWhatIsPlacedIsTheInputOfTheNextDecision(t *testing.T) {
+	first := run(t, "", "-f", "testdata/cluster.yaml", "-f", "testdata/hierarchy.yaml", "-o", "yaml")
+	if first.err != nil {
+		t.Fatal(first.err)
+	}
+	again := `---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: next}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: next-0, annotations: {pod-group-name: next}}
+spec: {containers: [{name: c, image: c, resources: {requests: {example.com/gpu: "4"}, limits: {example.com/gpu: "4"}}}]}
+`
+	second := run(t, first.stdout+again, "-f", "testdata/cluster.yaml", "-f", "-")
+	if second.err != nil {
+		t.Fatal(second.err, second.stderr)
+	}
+	var decided struct {
+		PodGroups []struct{ Assignments map[string]string }
+	}
+	if err := json.Unmarshal([]byte(second.stdout), &decided); err != nil {
+		t.Fatal(err)
+	}
+	node := decided.PodGroups[0].Assignments["next-0"]
+	if node == "" || strings.Contains(first.stdout, "nodeName: "+node+"\n") {
+		t.Errorf("the next pod of four GPUs went to %q, where another uses some", node)
+	}
+}
+
+func TestAnswersDoNotDependOnTheOrderOfTheInput(t *testing.T) {
+	forth := run(t, "", "-f", "testdata/cluster.yaml", "-f", "testdata/order.yaml")
+	back := run(t, "", "-f", "testdata/order.yaml", "-f", "testdata/cluster.yaml")
+	if diff := cmp.Diff(elapsed.ReplaceAllString(forth.stdout, ""), elapsed.ReplaceAllString(back.stdout, "")); diff != "" {
+		t.Errorf("(-one way +the other):\n%s", diff)
+	}
+}
+
+func TestRejectedInput(t *testing.T) {
+	for name, test := range map[string]struct {
+		stdin string
+		want  string
+	}{
+		"an unknown field of a PodGroup": {
+			"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: typo}\nspec: {minMembers: 2}",
+			`-[1]: PodGroup typo: spec.minMembers: unknown field, did you mean "minMember"?`,
+		},
+		"an unknown field of a pod": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {node: n}",
+			"-[1]: Pod p: spec.node: unknown field",
+		},
+		"a node that comes twice": {
+			"apiVersion: v1\nkind: Node\nmetadata: {name: one}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: one}",
+			"-[2]: Node one: metadata.name: the input has this object already",
+		},
+		"no manifest": {"just text", "-[1]: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := run(t, test.stdin, "-f", "-")
+			if done.stdout != "" || exitCode(done.err) != render.ExitRejected || !strings.Contains(done.stderr, test.want) {
+				t.Errorf("printed %q, error %v, findings:\n%swant %s", done.stdout, done.err, done.stderr, test.want)
+			}
+		})
+	}
+}
+
+func TestWrongFlags(t *testing.T) {
+	for name, args := range map[string][]string{
+		"an unknown format": {"-f", "testdata", "-o", "table"},
+		"a negative budget": {"-f", "testdata", "--search-budget", "-1"},
+		"no file":           {},
+		"an argument":       {"-f", "testdata", "more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := run(t, "", args...)
+			if done.err == nil || done.stdout != "" {
+				t.Errorf("printed %q, error %v", done.stdout, done.err)
+			}
+		})
+	}
+}
+
+func TestASpentBudgetIsNoProof(t *testing.T) {
+	done := run(t, "", "-f", "testdata/cluster.yaml", "-f", "testdata/hierarchy.yaml", "--search-budget", "1")
+	if strings.Contains(done.stdout, `"verdict": "Infeasible"`) {
+		t.Errorf("one step proves that a gang that fits does not:\n%s", done.stdout)
+	}
+}

@@ -1,0 +1,94 @@
+package podgroupstatus_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+var (
+	now    = metav1.NewTime(time.Unix(2000, 0))
+	before = metav1.NewTime(time.Unix(1000, 0))
+)
+
+// observed is a gang of which some pods stand and some wait.
+func observed(t *testing.T, minimum int32, standing, pending int) podgroupstatus.Observed {
+	t.Helper()
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang", Generation: 3}}
+	podGroup.Spec.MinMember = &minimum
+	var pods []*corev1.Pod
+	for range standing {
+		pods = append(pods, &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node"}})
+	}
+	for range pending {
+		pods = append(pods, &corev1.Pod{})
+	}
+	assembled, hold := gang.Assemble(podGroup, pods, func(string) ([]string, bool) { return nil, false })
+	return podgroupstatus.Observed{Gang: assembled, Hold: hold}
+}
+
+func TestCondition(t *testing.T) {
+	infeasible := &decision.Answer{Verdict: "Infeasible", Message: "no rack has room"}
+	further := &decision.Answer{Verdict: "Placed", Message: "1 pod waits"}
+	for name, test := range map[string]struct {
+		minimum           int32
+		standing, pending int
+		last              *decision.Answer
+		status            metav1.ConditionStatus
+		reason, message   string
+	}{
+		"all stand":                      {2, 2, 0, nil, "True", "Placed", ""},
+		"the minimum stands":             {2, 2, 1, further, "True", "Placed", "1 pod waits"},
+		"an old answer is of no account": {2, 2, 0, infeasible, "True", "Placed", ""},
+		"too few exist":                  {2, 1, 0, nil, "False", "Incomplete", "waiting for pods to be created: the PodGroup has 1 of 2"},
+		"it does not fit":                {2, 0, 2, infeasible, "False", "Infeasible", "no rack has room"},
+		"not decided yet":                {2, 1, 1, nil, "False", "Waiting", "pods that have a node: 1, pods that wait: 1"},
+		"planned, but not bound yet":     {2, 0, 2, &decision.Answer{Verdict: "Placed"}, "False", "Waiting", "pods that have a node: 0, pods that wait: 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := observed(t, test.minimum, test.standing, test.pending)
+			seen.Last = test.last
+			want := metav1.Condition{
+				Type: "Scheduled", Status: test.status, Reason: test.reason, Message: test.message,
+				ObservedGeneration: 3, LastTransitionTime: now,
+			}
+			if diff := cmp.Diff(want, podgroupstatus.Of(seen, now).Condition); diff != "" {
+				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNothingDiffersTheSecondTime(t *testing.T) {
+	seen := observed(t, 1, 1, 0)
+	seen.Groups = []decision.Group{{Placed: 1, Needed: 1, Domains: map[string][]string{"zone": {"z1"}, "rack": {}}}}
+	status := &seen.Gang.PodGroup.Status
+
+	first := podgroupstatus.Of(seen, before)
+	if !first.Differs(status) {
+		t.Fatal("a status that was never written is as it should be")
+	}
+	want := []scheduling.SubGroupStatus{{Scheduled: 1, MinMember: 1, Domains: map[string]scheduling.Domains{"zone": {"z1"}}}}
+	if diff := cmp.Diff(want, first.SubGroups); diff != "" {
+		t.Errorf("subGroups (-want +got):\n%s", diff)
+	}
+	status.Conditions = append(status.Conditions, metav1.Condition{Type: "Valid"}, first.Condition)
+	status.SubGroups = first.SubGroups
+
+	second := podgroupstatus.Of(seen, now)
+	if second.Differs(status) {
+		t.Errorf("the same status differs: %s", cmp.Diff(first, second))
+	}
+	if !second.Condition.LastTransitionTime.Equal(ptr.To(before)) {
+		t.Error("a transition is dated anew although there was none")
+	}
+}
