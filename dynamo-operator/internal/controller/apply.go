@@ -42,8 +42,8 @@ func (a applier) apply(ctx context.Context, deployment *v1beta1.DynamoGraphDeplo
 		return false, err
 	}
 	if standing != nil {
-		if !metav1.IsControlledBy(standing, deployment) {
-			return false, &nameTakenError{kind: wanted.GetKind(), name: wanted.GetName()}
+		if err := belongs(standing, deployment, wanted.GetKind()); err != nil {
+			return false, err
 		}
 		if same, err := manifest.Covers(standing, wanted); same || err != nil {
 			return false, err
@@ -55,6 +55,19 @@ func (a applier) apply(ctx context.Context, deployment *v1beta1.DynamoGraphDeplo
 		return false, fmt.Errorf("applying %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 	}
 	return true, nil
+}
+
+// belongs returns why an object is not the deployment's. What an earlier deployment of the name has left is on its way
+// out, and its end brings the next pass.
+func belongs(standing client.Object, deployment *v1beta1.DynamoGraphDeployment, kind string) error {
+	if metav1.IsControlledBy(standing, deployment) {
+		return nil
+	}
+	owner := metav1.GetControllerOf(standing)
+	if owner != nil && owner.Kind == "DynamoGraphDeployment" && owner.Name == deployment.Name {
+		return fmt.Errorf("waiting until %s %s of the earlier deployment is gone", kind, standing.GetName())
+	}
+	return &nameTakenError{kind: kind, name: standing.GetName()}
 }
 
 // standing returns the object as it stands; nil if it does not exist.

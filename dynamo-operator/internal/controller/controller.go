@@ -45,8 +45,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGr
 	observed := standing.Observation()
 	restarting := restart.Next(deployment, observed)
 	written, err := r.write(ctx, deployment, standing, restarting)
-	if written {
-		// What was observed is about what stood before; the next observation comes with the watch.
+	if written && deployment.Status.ObservedGeneration != deployment.Generation {
+		// What was observed is about the spec before this one; the next observation comes with the watch.
 		observed.Current = false
 	}
 	failure := failureOf(err)

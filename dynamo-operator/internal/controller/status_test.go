@@ -37,6 +37,23 @@ var _ = Describe("A deployment", func() {
 		Expect(set.Labels).To(HaveKeyWithValue("nvidia.com/dynamo-graph-deployment-name", "map"))
 	})
 
+	It("waits for what an earlier one of its name has left", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		left := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "map-frontend", OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1beta1.GroupVersion.String(), Kind: "DynamoGraphDeployment", Name: "map", UID: "an-earlier-one", Controller: new(true),
+			}}},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
+		}
+		Expect(k8s.Create(ctx, left)).To(Succeed())
+		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
+		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonNotYetObserved)
+		Expect(deployment(ctx, namespace, "map").Status.State).To(Equal(v1beta1.StateInitializing))
+
+		Expect(k8s.Delete(ctx, left)).To(Succeed())
+		eventuallySet(ctx, namespace, "map")
+	})
+
 	It("says what Grove and the scheduler say, and tells transitions once", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())

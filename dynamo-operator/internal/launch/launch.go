@@ -81,6 +81,13 @@ func LeaderStartsLast(framework v1beta1.BackendFramework) bool {
 	return framework == v1beta1.BackendFrameworkTRTLLM
 }
 
+// Fits reports whether all that a container's command starts fits into one node, so that each pod becomes an engine of
+// its own. Only vLLM's command tells.
+func Fits(framework v1beta1.BackendFramework, container *corev1.Container) bool {
+	model, data, local := vllmRanks(container)
+	return framework == v1beta1.BackendFrameworkVLLM && model*data <= local
+}
+
 // Takes reports whether the flags of a framework find a place in a container's command.
 func Takes(framework v1beta1.BackendFramework, container *corev1.Container) bool {
 	if startsPython(container) {

@@ -15,20 +15,25 @@ const (
 	rayPort              = "6379"
 )
 
+// vllmRanks are the ranks of a vLLM command: those of one model, by tensor and pipeline parallelism, how many models
+// share the data, and how many ranks a container has GPUs for.
+func vllmRanks(main *corev1.Container) (model, data, local int64) {
+	line := words(main)
+	model = number(line, "--tensor-parallel-size", "-tp") * number(line, "--pipeline-parallel-size", "-pp")
+	return model, number(line, "--data-parallel-size", "-dp"), max(gpus(main), 1)
+}
+
 // configureVLLM spans one model over the nodes where its tensor and pipeline parallel ranks need more GPUs than a
 // container has, else the data parallel ranks where those do. With fewer ranks each pod is an engine of its own.
 func configureVLLM(node Node, main *corev1.Container) {
-	line := words(main)
-	ranks := number(line, "--tensor-parallel-size", "-tp") * number(line, "--pipeline-parallel-size", "-pp")
-	dataParallel := number(line, "--data-parallel-size", "-dp")
-	local := gpus(main)
+	model, data, local := vllmRanks(main)
 	switch {
-	case ranks > max(local, 1) && node.Ray:
+	case model > local && node.Ray:
 		configureRay(node, main)
-	case ranks > max(local, 1):
+	case model > local:
 		addFlags(v1beta1.BackendFrameworkVLLM, main, mpFlags(node))
-	case dataParallel*ranks > max(local, 1):
-		addFlags(v1beta1.BackendFrameworkVLLM, main, dataParallelFlags(node, max(local/ranks, 1)))
+	case data*model > local:
+		addFlags(v1beta1.BackendFrameworkVLLM, main, dataParallelFlags(node, max(local/model, 1)))
 	}
 	if !node.Leader {
 		dropProbes(main)

@@ -11,6 +11,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -41,7 +42,8 @@ type mutator struct{}
 // Handle answers one review.
 func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
 	var fields map[string]any
-	if err := json.Unmarshal(request.Object.Raw, &fields); err != nil {
+	// Numbers stay integers, so that only what is completed differs.
+	if err := utiljson.Unmarshal(request.Object.Raw, &fields); err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
 	problems := admission.Complete(request.Kind.Version, fields)
