@@ -20,7 +20,7 @@ const (
 // DefaultBudget is the number of steps Decide may take unless told otherwise. A
 // step is one candidate domain or node looked at in the search; the default is
 // some tens of milliseconds.
-const DefaultBudget = 400_000
+const DefaultBudget = 100_000
 
 // Options tune a decision.
 type Options struct {

@@ -12,6 +12,8 @@ const (
 	// one, and maxSwaps how many ways to begin such a chain are tried.
 	maxMoves = 6
 	maxSwaps = 6
+	// maxDrafts bounds how often a draft begins anew.
+	maxDrafts = 8
 )
 
 // draft distributes a load with boxes without a complete search: large items
@@ -31,29 +33,58 @@ type draft struct {
 // swap puts an item into a vessel in the place of another.
 type swap struct{ vessel, out int }
 
-// draft tries to distribute a load; on true the parts are set.
+// draft tries to distribute a load; on true the parts are set. An item for which
+// no room was found goes first the next time.
 func (d *distribution) draft(l load) bool {
+	order := make([]int, 0, len(d.order))
+	for _, item := range d.order {
+		order = append(order, slices.Repeat([]int{item}, l[item])...)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(d.e.c.items[b].volume, d.e.c.items[a].volume)
+	})
+	stop := d.e.t.steps + draftSteps
+	for range maxDrafts {
+		t := newDraft(d, len(l), stop)
+		failed := t.placeAll(order)
+		if failed == none {
+			t.settle()
+			return true
+		}
+		item := order[failed]
+		order = slices.Insert(slices.Delete(order, failed, failed+1), 0, item)
+	}
+	return false
+}
+
+func newDraft(d *distribution, items, stop int) *draft {
 	n := len(d.vessels)
-	t := &draft{distribution: d, held: make([]load, n), inner: make([]*packed, n), rest: make([]int64, n), stop: d.e.t.steps + draftSteps}
+	t := &draft{distribution: d, held: make([]load, n), inner: make([]*packed, n), rest: make([]int64, n), stop: stop}
 	for i := range t.held {
-		t.held[i] = make(load, len(l))
+		t.held[i] = make(load, items)
 		t.rest[i] = t.size(i)
 	}
-	order := slices.Clone(d.order)
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(t.volume(b), t.volume(a)) })
-	for _, item := range order {
-		for range l[item] {
-			if !t.place(item, maxMoves) && !t.consolidate(item) {
-				return false
-			}
+	return t
+}
+
+// placeAll places items in order, and gives the index of the first that has no
+// room, or none.
+func (t *draft) placeAll(order []int) int {
+	for i, item := range order {
+		if !t.place(item, maxMoves) && !t.consolidate(item) {
+			return i
 		}
 	}
+	return none
+}
+
+// settle takes the draft over as the distribution.
+func (t *draft) settle() {
 	for i, held := range t.held {
 		if !empty(held) {
-			d.parts = append(d.parts, part{node: d.vessels[i].node, load: held, inner: t.inner[i]})
+			t.parts = append(t.parts, part{node: t.vessels[i].node, load: held, inner: t.inner[i]})
 		}
 	}
-	return true
 }
 
 func (t *draft) volume(item int) int64 { return t.e.c.items[item].volume }
@@ -71,6 +102,7 @@ func (t *draft) size(i int) int64 {
 
 // place finds a vessel for an item, moving others if need be.
 func (t *draft) place(item, moves int) bool {
+	t.e.t.steps += len(t.vessels) / 8
 	for _, i := range t.fullestFirst() {
 		if t.put(i, item) {
 			return true

@@ -13,9 +13,9 @@ import (
 // what failed once is remembered, so the search is small although the problem is
 // strongly NP-hard.
 type exact struct {
-	t     *trial
-	c     *cargo
-	snap  *snapshot
+	t    *trial
+	c    *cargo
+	snap *snapshot
 	// fits and rooms are how many pods of each class fit on a node and in a cell.
 	fits  [][]int
 	rooms [][]int

@@ -95,51 +95,77 @@ func (g *greedy) choose(i int, r region) bool {
 // without collecting all; it knows only regions without filters.
 func (g *greedy) scan(i int, r region) (region, bool) {
 	grp := &g.p.groups[i]
-	if len(r.filters) > 0 || r.slot != grp.slot && r.at != whole {
+	best := int32(none)
+	switch {
+	case len(r.filters) > 0 || r.slot != grp.slot && r.at != whole:
 		return r, false
+	case r.at == whole:
+		best = g.scanLevel(i, grp.slot, grp.required)
+	default:
+		least := int64(math.MaxInt64)
+		g.p.cluster.topologies[grp.slot].domainsAt(r.at, grp.required, func(at int32) bool {
+			here := region{place: place{grp.slot, at}}
+			if room := g.room(i, here); room < least && g.takesAll(i, here.place) {
+				best, least = at, room
+			}
+			return true
+		})
 	}
-	best, least := int32(none), int64(math.MaxInt64)
-	start := whole
-	if r.slot == grp.slot {
-		start = r.at
-	}
-	g.p.cluster.topologies[grp.slot].domainsAt(start, grp.required, func(at int32) bool {
-		if room := g.room(i, place{grp.slot, at}); room > 0 && room < least {
-			best, least = at, room
-		}
-		return true
-	})
 	return region{place: place{grp.slot, best}}, best != none
 }
 
-// room measures how roomy a domain is for a group: the pods of the scarcest
-// shape that fit there; 0 when the group's own do not all fit.
-func (g *greedy) room(i int, in place) int64 {
-	least := int64(math.MaxInt64)
-	for s, n := range g.p.wants(g.s.want, i) {
-		if n == 0 {
+// scanLevel is scan over all domains of a level. O(domains), a nanosecond each.
+func (g *greedy) scanLevel(i, slot, level int) int32 {
+	t := g.p.cluster.topologies[slot]
+	shape := g.leading(i)
+	need := int64(g.p.wants(g.s.want, i)[shape])
+	domains := t.rankedDomains(level)
+	best, spare := int32(none), uint64(math.MaxInt64)
+	for rank, sum := range g.p.shapes[shape].dense(slot, t, level) {
+		// As unsigned numbers, too little is far too much.
+		if uint64(sum-need) >= spare || !g.takesAll(i, place{slot, domains[rank]}) {
 			continue
 		}
-		sum := g.p.shapes[s].sums[in.slot][in.at]
-		if sum < int64(n) {
-			return 0
+		best, spare = domains[rank], uint64(sum-need)
+		if spare == 0 {
+			break
 		}
-		least = min(least, sum)
 	}
-	return least
+	return best
+}
+
+// leading is the shape by which domains are compared for a group: of those it
+// wants the one of which fewest fit.
+func (g *greedy) leading(i int) int {
+	wants := g.p.wants(g.s.want, i)
+	for _, s := range g.bySize {
+		if wants[s] > 0 {
+			return s
+		}
+	}
+	return g.bySize[0]
+}
+
+// room measures how roomy a region is for a group.
+func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(i)) }
+
+// takesAll is a bound: whether a domain has room for the pods of each shape.
+func (g *greedy) takesAll(i int, in place) bool {
+	for s, n := range g.p.wants(g.s.want, i) {
+		if g.p.shapes[s].sums[in.slot][in.at] < int64(n) {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *greedy) sortByTightness(i int, regions []region) {
-	wants := g.p.wants(g.s.want, i)
+	if len(g.p.shapes) == 0 {
+		return
+	}
 	room := make(map[int32]int64, len(regions))
 	for _, r := range regions {
-		least := int64(math.MaxInt64)
-		for s, n := range wants {
-			if n > 0 {
-				least = min(least, g.p.capacity(r, s))
-			}
-		}
-		room[r.at] = least
+		room[r.at] = g.room(i, r)
 	}
 	slices.SortStableFunc(regions, func(a, b region) int { return cmp.Compare(room[a.at], room[b.at]) })
 }

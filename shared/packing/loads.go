@@ -50,7 +50,7 @@ type cargo struct {
 	// classes is how many of the items are pods.
 	classes int
 	index   map[string]int
-	total load
+	total   load
 	// owners lists, for each item in an instance of a box, whose pods or which
 	// groups they are.
 	owners map[owner][]share

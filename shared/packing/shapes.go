@@ -21,6 +21,8 @@ type shapeCounts struct {
 	fit      []int32
 	// sums are by topology slot and domain.
 	sums [][]int64
+	// ranked are copies of the sums of some levels, by topology slot and level.
+	ranked [][]denseCounts
 	// seen is the position in the change log up to which all this holds.
 	seen  int
 	stale bool
@@ -70,9 +72,8 @@ func (s *shapeCounts) add(slot int, t *topology, at int32, pods int64) {
 	if missing := len(t.domains) - len(s.sums[slot]); missing > 0 {
 		s.sums[slot] = append(s.sums[slot], make([]int64, missing)...)
 	}
-	sums := s.sums[slot]
 	for ; at != none; at = t.domains[at].parent {
-		sums[at] += pods
+		s.addAt(slot, t, at, pods)
 	}
 }
 
@@ -138,6 +139,7 @@ func (s *shapeCounts) grow(c *Cluster) {
 	for slot, t := range c.topologies {
 		if slot == len(s.sums) {
 			s.sums = append(s.sums, nil)
+			s.ranked = append(s.ranked, nil)
 		}
 		if t != nil && len(s.sums[slot]) < len(t.domains) {
 			s.sums[slot] = append(s.sums[slot], make([]int64, len(t.domains)-len(s.sums[slot]))...)
@@ -149,8 +151,9 @@ func (s *shapeCounts) grow(c *Cluster) {
 func (c *Cluster) recount(s *shapeCounts) {
 	s.grow(c)
 	s.stale = false
-	for _, sums := range s.sums {
+	for slot, sums := range s.sums {
 		clear(sums)
+		s.ranked[slot] = nil
 	}
 	clear(s.fit)
 	for i := range c.nodes {

@@ -24,6 +24,8 @@ type domain struct {
 	children, nodes []int32
 	// size counts the nodes here and below.
 	size int
+	// rank numbers the domain within its level; see rankedDomains.
+	rank int32
 }
 
 // topology is the tree of domains that the nodes' labels span along its levels.
@@ -36,6 +38,8 @@ type topology struct {
 	// home is the deepest domain of each node, by node index; none when the node
 	// is not in the cluster.
 	home []int32
+	// rankings are by level.
+	rankings []ranking
 	// marked has the stamp of the last walk that passed a domain.
 	marked []int
 	stamp  int
@@ -46,6 +50,8 @@ func newTopology(name string, levels []string) *topology {
 		name:    name,
 		levels:  levels,
 		domains: []domain{{parent: none, level: none}},
+		// Versions begin at 1, so that 0 means "never".
+		rankings: slices.Repeat([]ranking{{version: 1}}, len(levels)),
 	}
 }
 
@@ -94,6 +100,7 @@ func (t *topology) child(parent int32, level int, value string) int32 {
 	path := append(slices.Clone(t.domains[parent].path), value)
 	d := t.allocate(domain{parent: parent, level: level, path: path})
 	t.domains[parent].children = slices.Insert(children, i, d)
+	t.rankings[level].version++
 	return d
 }
 
@@ -140,6 +147,7 @@ func (t *topology) drop(at int32) {
 	siblings := &t.domains[t.domains[at].parent].children
 	i := slices.Index(*siblings, at)
 	*siblings = slices.Delete(*siblings, i, i+1)
+	t.rankings[t.domains[at].level].version++
 	t.domains[at] = domain{}
 	t.free = append(t.free, at)
 }

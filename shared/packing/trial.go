@@ -69,9 +69,8 @@ func (t *trial) set(s *shapeCounts, node, fit int32) {
 	s.fit[node] = fit
 	for _, slot := range t.p.slots {
 		topology := t.p.cluster.topologies[slot]
-		sums := s.sums[slot]
 		for at := topology.home[node]; at != none; at = topology.domains[at].parent {
-			sums[at] += delta
+			s.addAt(slot, topology, at, delta)
 		}
 	}
 }

@@ -78,6 +78,7 @@ func (e *exact) size(v vessel, pods []int) int {
 func (e *exact) distribute(vessels []vessel, l load) ([]part, bool) {
 	d := &distribution{e: e, vessels: vessels, failed: map[string]bool{}}
 	d.prepare(l)
+	e.t.steps += len(vessels)
 	if !d.enough(0, l) {
 		return nil, false
 	}
