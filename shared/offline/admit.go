@@ -42,7 +42,9 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	if err != nil {
 		return []manifests.Finding{document.Finding("", fmt.Sprintf("cannot be read back: %v", err))}
 	}
-	errs := schema.validate(manifests.WithoutUnset(fields))
+	// Go writes an unset list as null, and a webhook's answer passes through the schema's defaults once more.
+	schema.setDefaults(manifests.WithoutUnset(fields))
+	errs := schema.validate(fields)
 	if admission.Validate == nil {
 		return document.FieldFindings(errs)
 	}

@@ -60,8 +60,9 @@ func compile(written *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
 	}, nil
 }
 
-// setDefaults fills the schema's defaults into object, in place.
+// setDefaults fills the schema's defaults into object, in place. A null counts as unset, as it does to an API server.
 func (s *crdSchema) setDefaults(object map[string]any) {
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
 	defaulting.Default(object, s.structural)
 }
 
