@@ -66,14 +66,14 @@ func (p *Plugin) gangsIn(topology string) []gang.Key {
 	}
 	var gangs []gang.Key
 	for _, podGroup := range podGroups {
-		if names(podGroup, topology) {
+		if namesTopology(podGroup, topology) {
 			gangs = append(gangs, keyOfPodGroup(podGroup))
 		}
 	}
 	return gangs
 }
 
-func names(podGroup *scheduling.PodGroup, topology string) bool {
+func namesTopology(podGroup *scheduling.PodGroup, topology string) bool {
 	if constraint := podGroup.Spec.TopologyConstraint; constraint != nil && constraint.Topology == topology {
 		return true
 	}

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -28,18 +29,23 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	p.podGroups, p.topologies = podGroups.Lister(), topologies.Lister()
 	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe)
 
-	pods, err := p.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(p.podHandler())
-	if err != nil {
-		return fmt.Errorf("handling pods: %w", err)
+	var handlers []cache.ResourceEventHandlerRegistration
+	for _, watched := range []struct {
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}{
+		{podGroups.Informer(), p.podGroupHandler()},
+		{topologies.Informer(), p.topologyHandler()},
+		{p.handle.SharedInformerFactory().Core().V1().Pods().Informer(), p.podHandler()},
+	} {
+		registration, err := watched.informer.AddEventHandler(watched.handler)
+		if err != nil {
+			return fmt.Errorf("handling events: %w", err)
+		}
+		handlers = append(handlers, registration)
 	}
 	p.synced = func() bool {
-		return podGroups.Informer().HasSynced() && topologies.Informer().HasSynced() && pods.HasSynced()
-	}
-	if _, err := podGroups.Informer().AddEventHandler(p.podGroupHandler()); err != nil {
-		return fmt.Errorf("handling PodGroups: %w", err)
-	}
-	if _, err := topologies.Informer().AddEventHandler(p.topologyHandler()); err != nil {
-		return fmt.Errorf("handling Topologies: %w", err)
+		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool { return !handler.HasSynced() })
 	}
 	factory.Start(ctx.Done())
 	go p.begin(ctx, leading)
@@ -122,8 +128,6 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	p.status.Enqueue(key)
 	if gang.Pending(pod) {
 		p.verdicts.Forget(key)
-		// The queue may have looked at the pod before it was told its gang.
-		p.activate([]*corev1.Pod{pod})
 		p.wakeIfReady(key)
 	}
 }

@@ -1,0 +1,169 @@
+package plugin
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+func TestAGangIsBoundWhenItsLastPodStands(t *testing.T) {
+	a, b := newPod("gang", "a"), newPod("gang", "b")
+	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
+
+	first, status := bench.schedule(t, a)
+	if !status.IsWait() {
+		t.Fatalf("the first pod does not wait: %v", status)
+	}
+	if !bench.activator.called("b") || bench.activator.called("a") {
+		t.Error("the first pod calls the others of its gang, and only them")
+	}
+	second, status := bench.schedule(t, b)
+	if !status.IsSuccess() || first == second {
+		t.Fatalf("the last pod is on %q like the first, or not let go: %v", second, status)
+	}
+	if status := bench.waits(t, a); !status.IsSuccess() {
+		t.Errorf("the first pod is not let go: %v", status)
+	}
+}
+
+func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
+	a, b, plain := newPod("gang", "a"), newPod("gang", "b"), newPod("", "plain")
+	bench := newBench(t, nodes(3), []*corev1.Pod{a, b, plain}, podGroup("gang", 2))
+	taken, _ := bench.schedule(t, a)
+
+	free, status := bench.feasible(t, framework.NewCycleState(), plain)
+	if !status.IsSuccess() || len(free) != 2 {
+		// The snapshot does not show a on its node, so of the three nodes only the one that is planned for b is missing.
+		t.Fatalf("a plain pod may use %v: %v", free, status)
+	}
+	bench.plugin.breakPlan(gang.Key{Namespace: "default", Name: "gang"}, "test")
+	if !bench.activator.called("plain") {
+		t.Error("a pod that was turned away is not called when the plan ends")
+	}
+	if status := bench.waits(t, a); status.IsSuccess() {
+		t.Error("a pod of a broken plan is let go")
+	}
+	bench.unreserve(t, a, taken)
+	if free, _ := bench.feasible(t, framework.NewCycleState(), plain); len(free) != 3 {
+		t.Errorf("after the plan has ended a plain pod may use %v", free)
+	}
+}
+
+func TestPlainPodsAreNotLookedAtWithoutPlans(t *testing.T) {
+	plain := newPod("", "plain")
+	bench := newBench(t, nodes(1), []*corev1.Pod{plain})
+	state := framework.NewCycleState()
+	if _, status := bench.feasible(t, state, plain); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	if !state.GetSkipFilterPlugins().Has(Name) {
+		t.Error("Filter is not skipped for a plain pod")
+	}
+	if status := bench.plugin.PreEnqueue(t.Context(), plain); !status.IsSuccess() {
+		t.Errorf("a plain pod is held: %v", status)
+	}
+}
+
+func TestAGangThatDoesNotFitIsSearchedForOnceARound(t *testing.T) {
+	a, b, c := newPod("gang", "a"), newPod("gang", "b"), newPod("gang", "c")
+	bench := newBench(t, nodes(2), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
+	key := gang.Key{Namespace: "default", Name: "gang"}
+
+	_, status := bench.schedule(t, a)
+	if status.Code() != fwk.Unschedulable || status.Message() == "" {
+		t.Fatalf("the gang fits, or nobody says why not: %v", status)
+	}
+	answer := bench.plugin.verdicts.Last(key)
+	for _, pod := range []*corev1.Pod{b, c} {
+		if _, again := bench.schedule(t, pod); again.Message() != status.Message() {
+			t.Errorf("pod %s is told %q, the first was told %q", pod.Name, again.Message(), status.Message())
+		}
+	}
+	if bench.plugin.verdicts.Last(key) != answer {
+		t.Error("the other pods searched again")
+	}
+	bench.schedule(t, b)
+	if bench.plugin.verdicts.Last(key) == answer {
+		t.Error("a pod that comes back, since something happened, does not search again")
+	}
+}
+
+func TestAPodThatLosesItsNodeSendsTheOthersBack(t *testing.T) {
+	a, b, c := newPod("gang", "a"), newPod("gang", "b"), newPod("gang", "c")
+	bench := newBench(t, nodes(3), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
+	onA, _ := bench.schedule(t, a)
+	onB, _ := bench.schedule(t, b)
+
+	bench.unreserve(t, a, onA)
+	bench.unreserve(t, a, onA)
+	if status := bench.waits(t, b); status.IsSuccess() {
+		t.Fatal("half a gang is let go")
+	}
+	if _, status := bench.schedule(t, c); !status.IsRejected() {
+		t.Errorf("the gang is planned around a pod that is on its way back: %v", status)
+	}
+	bench.unreserve(t, b, onB)
+	for _, pod := range []*corev1.Pod{a, b} {
+		if _, status := bench.schedule(t, pod); !status.IsWait() {
+			t.Errorf("pod %s is not planned again: %v", pod.Name, status)
+		}
+	}
+	if _, status := bench.schedule(t, c); !status.IsSuccess() {
+		t.Errorf("the gang is not bound in the end: %v", status)
+	}
+}
+
+func TestANodeThatRefusesBreaksThePlanWithoutPreemption(t *testing.T) {
+	a, b := newPod("gang", "a"), newPod("gang", "b")
+	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	onA, _ := bench.schedule(t, a)
+
+	// The node that is planned for b is filled behind the scheduler's back.
+	state := framework.NewCycleState()
+	narrowed, status, _ := bench.RunPreFilterPlugins(t.Context(), state, b)
+	if !status.IsSuccess() || len(narrowed.NodeNames) != 1 {
+		t.Fatalf("planned nodes of b: %v, %v", narrowed, status)
+	}
+	result, status := bench.RunPostFilterPlugins(t.Context(), state, b, framework.NewDefaultNodeToStatus())
+	if status.Code() != fwk.UnschedulableAndUnresolvable || result != nil {
+		t.Errorf("preemption for one pod of a gang is considered: %v, %v", result, status)
+	}
+	if status := bench.waits(t, a); status.IsSuccess() {
+		t.Error("half a gang is let go")
+	}
+	bench.unreserve(t, a, onA)
+	if !bench.activator.called("b") {
+		t.Error("the pod does not try again")
+	}
+	if _, status := bench.schedule(t, a); !status.IsRejected() {
+		t.Errorf("the other pods do not wait for the one that was refused: %v", status)
+	}
+	if _, status := bench.schedule(t, b); !status.IsWait() {
+		t.Errorf("the pod that was refused does not plan anew: %v", status)
+	}
+}
+
+func TestQueueOrder(t *testing.T) {
+	bench := newBench(t, nodes(1), nil, podGroup("old", 1))
+	queued := func(pod *corev1.Pod, priority int32) fwk.QueuedPodInfo {
+		pod.Spec.Priority = &priority
+		info, err := framework.NewPodInfo(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &framework.QueuedPodInfo{PodInfo: info}
+	}
+	for name, test := range map[string]struct{ before, after fwk.QueuedPodInfo }{
+		"higher priority goes first": {queued(newPod("", "z"), 2), queued(newPod("old", "a"), 1)},
+		"pods of a gang go by name":  {queued(newPod("old", "a"), 1), queued(newPod("old", "b"), 1)},
+		"gangs go by name at last":   {queued(newPod("old", "z"), 1), queued(newPod("young", "a"), 1)},
+	} {
+		if !bench.plugin.Less(test.before, test.after) || bench.plugin.Less(test.after, test.before) {
+			t.Errorf("%s: not so", name)
+		}
+	}
+}
