@@ -1,0 +1,98 @@
+package charts_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"packtree.dev/shared/manifests"
+)
+
+// rendered are the objects that a chart makes of values.
+func rendered(t *testing.T, chart string, set ...string) []*unstructured.Unstructured {
+	t.Helper()
+	arguments := []string{"template", "release", chartPath(t, chart), "--namespace", namespace}
+	for _, value := range set {
+		arguments = append(arguments, "--set", value)
+	}
+	documents, findings := manifests.Parse(chart, []byte(mustHelm(t, os.DevNull, arguments...)))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	var objects []*unstructured.Unstructured
+	for _, document := range documents {
+		objects = append(objects, document.Object)
+	}
+	return objects
+}
+
+func namesOf(objects []*unstructured.Unstructured, kind string) []string {
+	var names []string
+	for _, object := range objects {
+		if object.GetKind() == kind {
+			names = append(names, object.GetName())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestKAIsKindsComeOnRequest(t *testing.T) {
+	for _, chart := range []string{"grove-operator", "podgrouper"} {
+		t.Run(chart, func(t *testing.T) {
+			got := namesOf(rendered(t, chart, "crds.kai=true"), "CustomResourceDefinition")
+			want := slices.Concat(charts[chart].definitions, charts["kai-topology-plugin"].definitions)
+			slices.Sort(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("CRDs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAComponentCanBeLeftOut(t *testing.T) {
+	got := namesOf(rendered(t, "packtree", "components.kai-topology-plugin=false"), "Deployment")
+	want := []string{"dynamo-operator", "grove-operator", "podgrouper"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Deployments (-want +got):\n%s", diff)
+	}
+}
+
+// A program outside of the cluster is only reached if every single webhook and conversion says so.
+func TestEveryWebhookFollowsURLAndCA(t *testing.T) {
+	const url, authority = "https://127.0.0.1:9443", "Q0E="
+	for _, chart := range []string{"dynamo-operator", "grove-operator", "podgrouper"} {
+		t.Run(chart, func(t *testing.T) {
+			configs := clientConfigs(rendered(t, chart, "webhook.url="+url, "webhook.caBundle="+authority))
+			if len(configs) == 0 {
+				t.Fatal("the chart has no webhook")
+			}
+			for _, config := range configs {
+				address, _ := config["url"].(string)
+				if !strings.HasPrefix(address, url+"/") || config["caBundle"] != authority || config["service"] != nil {
+					t.Errorf("clientConfig %v does not point at %s with the given CA", config, url)
+				}
+			}
+		})
+	}
+}
+
+// clientConfigs collects what tells the API server whom to call, wherever it stands.
+func clientConfigs(objects []*unstructured.Unstructured) []map[string]any {
+	var found []map[string]any
+	for _, object := range objects {
+		webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+		for _, webhook := range webhooks {
+			config, _, _ := unstructured.NestedMap(webhook.(map[string]any), "clientConfig")
+			found = append(found, config)
+		}
+		if config, has, _ := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig"); has {
+			found = append(found, config)
+		}
+	}
+	return found
+}
