@@ -1,0 +1,159 @@
+package controller_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+func unstructuredOf(fields map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: fields}
+}
+
+var _ = Describe("A ClusterTopology", Ordered, func() {
+	AfterAll(func() { start(levels("zone", "rack", "host")) })
+
+	schedulerLevels := func(name string) func() []string {
+		return func() []string {
+			var labels []string
+			topology := &kaiv1alpha1.Topology{}
+			if c.Get(ctx, client.ObjectKey{Name: name}, topology) != nil {
+				return nil
+			}
+			for _, level := range topology.Spec.Levels {
+				labels = append(labels, level.NodeLabel)
+			}
+			return labels
+		}
+	}
+	setLevels := func(name string, domains ...grovev1alpha1.TopologyDomain) {
+		GinkgoHelper()
+		Eventually(func() error {
+			changed := get("", name, &grovev1alpha1.ClusterTopology{})
+			changed.Spec = fixture.Topology(name, domains...).Spec
+			return c.Update(ctx, changed)
+		}).Should(Succeed())
+	}
+	condition := func(name, kind string) func() string {
+		return func() string {
+			found := meta.FindStatusCondition(get("", name, &grovev1alpha1.ClusterTopology{}).Status.Conditions, kind)
+			if found == nil {
+				return ""
+			}
+			return string(found.Status) + " " + found.Reason
+		}
+	}
+
+	It("is made from the configuration, and made anew when somebody changes or deletes it", func() {
+		const name = grovev1alpha1.DefaultClusterTopologyName
+		start(levels("host", "zone"))
+		want := []string{"example.com/zone", "example.com/host"}
+		Eventually(schedulerLevels(name)).Should(Equal(want))
+		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Labels).To(HaveKeyWithValue(grovev1alpha1.LabelManagedBy, "grove-operator"))
+
+		setLevels(name, "rack")
+		Eventually(func() string { return get("", name, &grovev1alpha1.ClusterTopology{}).Status.Domains }).Should(Equal("zone,host"))
+		Eventually(schedulerLevels(name)).Should(Equal(want))
+
+		doomed := &kaiv1alpha1.Topology{}
+		Eventually(func() error { return c.Get(ctx, client.ObjectKey{Name: name}, doomed) }).Should(Succeed())
+		Expect(client.IgnoreNotFound(c.Delete(ctx, doomed))).To(Succeed())
+		Eventually(func(g Gomega) {
+			again := &kaiv1alpha1.Topology{}
+			g.Expect(c.Get(ctx, client.ObjectKey{Name: name}, again)).To(Succeed())
+			g.Expect(again.UID).NotTo(Equal(doomed.UID))
+			g.Expect(schedulerLevels(name)()).To(Equal(want))
+		}).Should(Succeed())
+	})
+
+	It("of an administrator has its own Topology, which follows its levels", func() {
+		made := fixture.Topology("gb200", "zone", "rack")
+		Expect(c.Create(ctx, made)).To(Succeed())
+		Eventually(schedulerLevels("gb200")).Should(Equal([]string{"example.com/zone", "example.com/rack"}))
+		Expect(metav1.GetControllerOf(get("", "gb200", &kaiv1alpha1.Topology{}))).To(HaveField("UID", made.UID))
+		Eventually(condition("gb200", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
+		setLevels("gb200", "zone", "block", "rack")
+		Eventually(schedulerLevels("gb200")).Should(Equal([]string{"example.com/zone", "example.com/block", "example.com/rack"}))
+	})
+
+	It("leaves a Topology of somebody else alone, and says so", func() {
+		foreign := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
+		foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}
+		Expect(c.Create(ctx, foreign)).To(Succeed())
+		Expect(c.Create(ctx, fixture.Topology("foreign", "rack"))).To(Succeed())
+		Eventually(condition("foreign", grovev1alpha1.ClusterTopologyReady)).Should(Equal("False OwnedByAnother"))
+		Expect(schedulerLevels("foreign")()).To(Equal([]string{"theirs"}))
+		Expect(c.Delete(ctx, foreign)).To(Succeed())
+		Eventually(schedulerLevels("foreign")).Should(Equal([]string{"example.com/rack"}))
+	})
+
+	It("stays while a set uses it, and goes then", func() {
+		in := namespace()
+		made := fixture.Topology("held", "zone")
+		Expect(c.Create(ctx, made)).To(Succeed())
+		Eventually(schedulerLevels("held")).Should(Equal([]string{"example.com/zone"}))
+		set := createSet(in, `
+metadata: {name: user}
+spec: {template: {clusterTopologyName: held, topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}`)
+		Eventually(condition("held", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True InUse"))
+		Expect(c.Delete(ctx, made)).To(Succeed())
+		Consistently(func() error { return c.Get(ctx, client.ObjectKeyFromObject(made), made) }).Should(Succeed())
+		Expect(made.Status.InUse).To(BeEquivalentTo(1))
+		Expect(c.Delete(ctx, set)).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(made), made)) }).Should(BeTrue())
+	})
+
+	It("that loses a level takes the constraints from the gangs, and gives them back", func() {
+		in := namespace()
+		Expect(c.Create(ctx, fixture.Topology("drifting", "zone", "rack"))).To(Succeed())
+		createSet(in, `
+metadata: {name: user}
+spec: {replicas: 1, template: {clusterTopologyName: drifting, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {}}}]}}`)
+		constraint := func() *schedulerv1alpha1.TopologyConstraint {
+			gang := &schedulerv1alpha1.PodGang{}
+			if c.Get(ctx, client.ObjectKey{Namespace: in, Name: "user-0"}, gang) != nil {
+				return nil
+			}
+			return gang.Spec.TopologyConstraint
+		}
+		levels := func() string {
+			set := get(in, "user", &grovev1alpha1.PodCliqueSet{})
+			found := meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
+			if found == nil {
+				return ""
+			}
+			return string(found.Status) + " " + found.Reason
+		}
+		Eventually(constraint).ShouldNot(BeNil())
+		Eventually(levels).Should(Equal("False AllClusterTopologyLevelsAvailable"))
+		setLevels("drifting", "zone")
+		Eventually(constraint).Should(BeNil())
+		Eventually(levels).Should(Equal("True ClusterTopologyLevelsUnavailable"))
+		setLevels("drifting", "zone", "rack")
+		Eventually(constraint).ShouldNot(BeNil())
+		Eventually(levels).Should(Equal("False AllClusterTopologyLevelsAvailable"))
+	})
+
+	It("of the configuration goes when topology awareness is switched off, in use or not", func() {
+		const name = grovev1alpha1.DefaultClusterTopologyName
+		in := namespace()
+		createSet(in, `
+metadata: {name: user}
+spec: {template: {topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}`)
+		Eventually(func() int32 { return get("", name, &grovev1alpha1.ClusterTopology{}).Status.InUse }).Should(BeNumerically(">", 0))
+		start(levels())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: name}, &grovev1alpha1.ClusterTopology{}))
+		}).Should(BeTrue())
+	})
+})

@@ -1,0 +1,264 @@
+package controller_test
+
+import (
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+)
+
+const inference = `
+metadata: {name: inf}
+spec:
+  replicas: 1
+  template:
+    topologyConstraint: {packDomain: zone}
+    cliques:
+      - {name: router, spec: {replicas: 2, minAvailable: 1, autoScalingConfig: {maxReplicas: 4}, podSpec: {schedulingGates: [{name: example.com/hold}], containers: [{name: main, image: "x:1"}]}}}
+      - {name: worker, spec: {replicas: 2, podSpec: {containers: [{name: main, image: "x:1"}]}}}
+    podCliqueScalingGroups:
+      - {name: sg, cliqueNames: [worker], replicas: 2, topologyConstraint: {packDomain: rack}}
+`
+
+// state is what a set tells about itself: its counts, and its Ready condition.
+func state(in, name string) func() string {
+	return func() string {
+		GinkgoHelper()
+		set := get(in, name, &grovev1alpha1.PodCliqueSet{})
+		ready := meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionReady)
+		if ready == nil {
+			return "unknown"
+		}
+		return fmt.Sprintf("%d/%d/%d %s", set.Status.Replicas, set.Status.AvailableReplicas, set.Spec.Replicas, ready.Reason)
+	}
+}
+
+func gangPhases(in string) func() map[string]string {
+	return func() map[string]string {
+		GinkgoHelper()
+		var list schedulerv1alpha1.PodGangList
+		Expect(c.List(ctx, &list, client.InNamespace(in))).To(Succeed())
+		phases := map[string]string{}
+		for _, gang := range list.Items {
+			phases[gang.Name] = string(gang.Status.Phase)
+		}
+		return phases
+	}
+}
+
+var base, scaled = client.MatchingLabels{"grove.io/podgang": "inf-0"}, client.MatchingLabels{"grove.io/podgang": "inf-0-sg-0"}
+
+// openRouterGate takes the users' own gate off the router's pods.
+func openRouterGate(in string) {
+	GinkgoHelper()
+	for _, pod := range podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-router"})() {
+		patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/spec/schedulingGates"}]`))
+		if len(pod.Spec.SchedulingGates) > 0 {
+			Expect(c.Patch(ctx, &pod, patch)).To(Succeed())
+		}
+	}
+}
+
+// running brings the set of the manifest inference to life.
+func running() (string, *grovev1alpha1.PodCliqueSet) {
+	GinkgoHelper()
+	in := namespace()
+	set := createSet(in, inference)
+	Eventually(func() []string { return gates(podsOf(in, base)()) }).Should(ConsistOf("example.com/hold ", "example.com/hold ", "", ""))
+	openRouterGate(in)
+	run(in, base)
+	Eventually(func() []string { return gates(podsOf(in, scaled)()) }).Should(ConsistOf("", ""))
+	run(in, scaled)
+	Eventually(state(in, "inf")).Should(Equal("1/1/1 AllReplicasAvailable"))
+	return in, set
+}
+
+var _ = Describe("A PodCliqueSet", func() {
+	It("becomes gangs and pods whose gates open in order", func() {
+		in := namespace()
+		set := createSet(in, inference)
+
+		By("creating the children")
+		owned := func(object client.Object, owner string) {
+			GinkgoHelper()
+			Expect(metav1.GetControllerOf(object)).To(HaveField("Name", owner))
+			Expect(object.GetLabels()).To(And(
+				HaveKeyWithValue(grovev1alpha1.LabelPartOf, "inf"), HaveKeyWithValue(grovev1alpha1.LabelManagedBy, "grove-operator")))
+		}
+		Eventually(podsOf(in, base)).Should(HaveLen(4))
+		Eventually(podsOf(in, scaled)).Should(HaveLen(2))
+		owned(get(in, "inf", &corev1.ServiceAccount{}), "inf")
+		owned(get(in, "grove.io:pcs:inf", &rbacv1.Role{}), "inf")
+		owned(get(in, "grove.io:pcs:inf", &rbacv1.RoleBinding{}), "inf")
+		owned(get(in, "inf-0", &corev1.Service{}), "inf")
+		owned(get(in, "inf-0-router", &autoscalingv2.HorizontalPodAutoscaler{}), "inf")
+		owned(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}), "inf")
+		owned(get(in, "inf-0-router", &grovev1alpha1.PodClique{}), "inf")
+		owned(get(in, "inf-0-sg-1-worker", &grovev1alpha1.PodClique{}), "inf-0-sg")
+		owned(get(in, "inf-0", &schedulerv1alpha1.PodGang{}), "inf")
+
+		By("opening the gates of the base gang alone, and leaving those of others")
+		Eventually(func() []string { return gates(podsOf(in, base)()) }).Should(ConsistOf("example.com/hold ", "example.com/hold ", "", ""))
+		ours := grovev1alpha1.SchedulingGatePodGangPending + " "
+		Expect(gates(podsOf(in, scaled)())).To(ConsistOf(ours, ours))
+		Eventually(gangPhases(in)).Should(Equal(map[string]string{"inf-0": "Pending", "inf-0-sg-0": "Pending"}))
+		Eventually(state(in, "inf")).Should(Equal("1/0/1 GangsWaiting"))
+
+		By("opening the gates of the scaled gang when every minimum of the base gang stands")
+		run(in, base)
+		Consistently(func() []string { return gates(podsOf(in, scaled)()) }).Should(ConsistOf(ours, ours))
+		openRouterGate(in)
+		run(in, base)
+		Eventually(func() []string { return gates(podsOf(in, scaled)()) }).Should(ConsistOf("", ""))
+		run(in, scaled)
+		Eventually(gangPhases(in)).Should(Equal(map[string]string{"inf-0": "Running", "inf-0-sg-0": "Running"}))
+		Eventually(state(in, "inf")).Should(Equal("1/1/1 AllReplicasAvailable"))
+
+		By("translating the constraints")
+		gang := get(in, "inf-0", &schedulerv1alpha1.PodGang{})
+		Expect(gang.Annotations).To(HaveKeyWithValue(grovev1alpha1.AnnotationTopologyName, "grove-topology"))
+		Expect(*gang.Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/zone"))
+		Expect(*get(in, "inf-0-sg-0", &schedulerv1alpha1.PodGang{}).Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/rack"))
+		Expect(get(in, set.Name, set).Status.ClusterTopologyName).To(Equal("grove-topology"))
+	})
+
+	It("repeats the words of the scheduler, which another writes", func() {
+		in := namespace()
+		createSet(in, inference)
+		Eventually(podsOf(in, scaled)).Should(HaveLen(2))
+		Eventually(gangPhases(in)).Should(HaveKeyWithValue("inf-0", "Pending"))
+		said := &schedulerv1alpha1.PodGang{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "scheduler.grove.io/v1alpha1", Kind: "PodGang"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "inf-0"},
+		}
+		said.Status.Conditions = []metav1.Condition{{
+			Type: "Scheduled", Status: "False", Reason: "Infeasible", Message: "no zone has room for 3 pods", LastTransitionTime: metav1.Now(),
+		}}
+		Expect(applyStatus(said, "podgrouper")).To(Succeed())
+		message := func() string {
+			set := get(in, "inf", &grovev1alpha1.PodCliqueSet{})
+			return meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionReady).Message
+		}
+		Eventually(message).Should(ContainSubstring("PodGang inf-0 waits: no zone has room for 3 pods"))
+
+		By("leaving them there when it writes its own conditions")
+		run(in, base)
+		openRouterGate(in)
+		run(in, base)
+		Eventually(gangPhases(in)).Should(HaveKeyWithValue("inf-0", "Running"))
+		conditions := get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions
+		Expect(meta.FindStatusCondition(conditions, "Scheduled").Message).To(Equal("no zone has room for 3 pods"))
+	})
+
+	It("tells when it falls below its minimum, but only if it ever had it", func() {
+		in, _ := running()
+		breached := func(podClique string) func() string {
+			return func() string {
+				conditions := get(in, podClique, &grovev1alpha1.PodClique{}).Status.Conditions
+				condition := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionMinAvailableBreached)
+				return string(condition.Status) + " " + condition.Reason
+			}
+		}
+		Expect(breached("inf-0-sg-0-worker")()).To(Equal("False SufficientReadyPods"))
+		worker := podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-sg-0-worker"})()[0]
+		setReady(&worker, corev1.ConditionFalse)
+		Eventually(breached("inf-0-sg-0-worker")).Should(Equal("True InsufficientReadyPods"))
+		// The other copy of the group still makes up its minimum.
+		Eventually(state(in, "inf")).Should(Equal("1/1/1 PodsNotReady"))
+	})
+
+	It("gives the index of a deleted pod to its replacement", func() {
+		in, _ := running()
+		workers := client.MatchingLabels{"grove.io/podclique": "inf-0-sg-0-worker"}
+		indexes := func() []string {
+			var all []string
+			for _, pod := range podsOf(in, workers)() {
+				all = append(all, pod.Labels[grovev1alpha1.LabelPodIndex]+" "+pod.Spec.Hostname)
+			}
+			slices.Sort(all)
+			return all
+		}
+		want := []string{"0 inf-0-sg-0-worker-0", "1 inf-0-sg-0-worker-1"}
+		Expect(indexes()).To(Equal(want))
+		doomed := podsOf(in, workers)()[0]
+		Expect(c.Delete(ctx, &doomed, client.GracePeriodSeconds(0))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(indexes()).To(Equal(want))
+			for _, pod := range podsOf(in, workers)() {
+				g.Expect(pod.UID).NotTo(Equal(doomed.UID))
+			}
+		}).Should(Succeed())
+	})
+
+	It("says when a name is taken by somebody else, and takes nothing over", func() {
+		in := namespace()
+		foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "inf-0"}}
+		foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+		Expect(c.Create(ctx, foreign)).To(Succeed())
+		createSet(in, inference)
+		Eventually(state(in, "inf")).Should(Equal("1/0/1 ReconcileFailed"))
+		Expect(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors).To(ConsistOf(
+			And(HaveField("Code", "NameTaken"), HaveField("Description", ContainSubstring("Service inf-0 exists and belongs to no controller")))))
+		Expect(get(in, "inf-0", &corev1.Service{}).Spec.Selector).To(BeEmpty())
+		Expect(c.Delete(ctx, foreign)).To(Succeed())
+		Eventually(state(in, "inf")).Should(Equal("1/0/1 GangsWaiting"))
+		Expect(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors).To(BeEmpty())
+	})
+
+	It("goes with everything that has pods", func() {
+		in, set := running()
+		Expect(c.Delete(ctx, set)).To(Succeed())
+		Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "inf"})).Should(HaveEach(HaveField("DeletionTimestamp", Not(BeNil()))))
+		Consistently(func() error { return c.Get(ctx, client.ObjectKeyFromObject(set), set) }).Should(Succeed(), "its pods are still going")
+
+		By("waiting for the kubelet to end the pods")
+		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "inf"})() {
+			Expect(c.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+		Eventually(func() bool {
+			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(set), set))
+		}).Should(BeTrue())
+		for _, list := range []client.ObjectList{
+			&grovev1alpha1.PodCliqueList{}, &grovev1alpha1.PodCliqueScalingGroupList{}, &schedulerv1alpha1.PodGangList{},
+			&corev1.ServiceList{}, &autoscalingv2.HorizontalPodAutoscalerList{},
+		} {
+			Expect(c.List(ctx, list, client.InNamespace(in))).To(Succeed())
+			Expect(meta.LenList(list)).To(BeZero(), "%T", list)
+		}
+	})
+
+	It("writes nothing when nothing changes, not even after a restart", func() {
+		in, _ := running()
+		versions := func() map[string]string {
+			GinkgoHelper()
+			all := map[string]string{}
+			for _, list := range []client.ObjectList{
+				&grovev1alpha1.PodCliqueSetList{}, &grovev1alpha1.PodCliqueList{}, &grovev1alpha1.PodCliqueScalingGroupList{},
+				&schedulerv1alpha1.PodGangList{}, &corev1.PodList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
+				&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &autoscalingv2.HorizontalPodAutoscalerList{},
+			} {
+				Expect(c.List(ctx, list, client.InNamespace(in))).To(Succeed())
+				Expect(meta.EachListItem(list, func(item runtimeObject) error {
+					object := item.(client.Object)
+					all[fmt.Sprintf("%T %s", object, object.GetName())] = object.GetResourceVersion()
+					return nil
+				})).To(Succeed())
+			}
+			return all
+		}
+		before := versions()
+		start(levels("zone", "rack", "host"))
+		Consistently(versions).Should(Equal(before))
+	})
+})

@@ -1,0 +1,178 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/apiservertest"
+
+	"packtree.dev/grove-operator/internal/configuration"
+	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+func TestControllers(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	SetDefaultConsistentlyDuration(500 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(20 * time.Millisecond)
+	RunSpecs(t, "Controllers")
+}
+
+var (
+	ctx  context.Context
+	c    client.Client
+	rcfg *rest.Config
+)
+
+var _ = BeforeSuite(func() {
+	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter)))
+	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(cluster.Stop)
+	rcfg = cluster.Config
+	c, err = client.New(rcfg, client.Options{Scheme: controller.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	var cancel context.CancelFunc
+	ctx, cancel = context.WithCancel(context.Background())
+	DeferCleanup(func() {
+		stopOperator()
+		cancel()
+	})
+	start(levels("zone", "rack", "host"))
+})
+
+// levels is a configuration with a default topology of these domains; without any, topology awareness is off.
+func levels(domains ...string) *groveconfigv1alpha1.OperatorConfiguration {
+	config := &groveconfigv1alpha1.OperatorConfiguration{}
+	configuration.SetDefaults(config)
+	config.TopologyAwareScheduling.Enabled = len(domains) > 0
+	for _, domain := range domains {
+		config.TopologyAwareScheduling.Levels = append(config.TopologyAwareScheduling.Levels,
+			groveconfigv1alpha1.TopologyLevel{Domain: domain, Key: "example.com/" + domain})
+	}
+	return config
+}
+
+var stopOperator func()
+
+// start runs the operator, in place of the one that ran before.
+func start(operator *groveconfigv1alpha1.OperatorConfiguration) {
+	GinkgoHelper()
+	if stopOperator != nil {
+		stopOperator()
+	}
+	skip := true
+	mgr, err := ctrl.NewManager(rcfg, ctrl.Options{
+		Scheme: controller.Scheme(), Cache: controller.Cache(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(controller.Add(ctx, mgr, operator)).To(Succeed())
+	running, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(running) }()
+	Expect(mgr.GetCache().WaitForCacheSync(running)).To(BeTrue())
+	stopOperator = func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			Fail(fmt.Sprintf("the operator ended: %v", err))
+		}
+	}
+}
+
+// namespace makes a namespace of a test's own.
+func namespace() string {
+	GinkgoHelper()
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	Expect(c.Create(ctx, made)).To(Succeed())
+	return made.Name
+}
+
+// createSet creates the PodCliqueSet of a manifest.
+func createSet(in, manifest string) *grovev1alpha1.PodCliqueSet {
+	GinkgoHelper()
+	set := fixture.Set(GinkgoTB(), manifest)
+	set.Namespace = in
+	Expect(c.Create(ctx, set)).To(Succeed())
+	return set
+}
+
+// get reads an object by name.
+func get[T client.Object](in, name string, into T) T {
+	GinkgoHelper()
+	Expect(c.Get(ctx, client.ObjectKey{Namespace: in, Name: name}, into)).To(Succeed())
+	return into
+}
+
+// scale sets the replicas of an object by its scale subresource's way: a change of spec.replicas and nothing else.
+func scale(object client.Object, replicas int32) {
+	GinkgoHelper()
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	Expect(c.Patch(ctx, object, patch)).To(Succeed())
+}
+
+// podsOf lists the pods of a namespace with these labels.
+func podsOf(in string, labels client.MatchingLabels) func() []corev1.Pod {
+	return func() []corev1.Pod {
+		GinkgoHelper()
+		var list corev1.PodList
+		Expect(c.List(ctx, &list, client.InNamespace(in), labels)).To(Succeed())
+		return list.Items
+	}
+}
+
+// run plays scheduler and kubelet for pods without gates: each gets a node and becomes ready.
+func run(in string, labels client.MatchingLabels) {
+	GinkgoHelper()
+	for _, pod := range podsOf(in, labels)() {
+		if pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) == 0 {
+			binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}
+			Expect(c.SubResource("binding").Create(ctx, &pod, binding)).To(Succeed())
+		}
+		if len(pod.Spec.SchedulingGates) == 0 {
+			setReady(&pod, corev1.ConditionTrue)
+		}
+	}
+}
+
+func setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {
+	GinkgoHelper()
+	changed := get(pod.Namespace, pod.Name, &corev1.Pod{})
+	before := changed.DeepCopy()
+	changed.Status.Phase = corev1.PodRunning
+	changed.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	Expect(c.Status().Patch(ctx, changed, client.MergeFrom(before))).To(Succeed())
+}
+
+// gates returns the names of the gates of pods, one string a pod.
+func gates(pods []corev1.Pod) []string {
+	all := []string{}
+	for _, pod := range pods {
+		names := ""
+		for _, gate := range pod.Spec.SchedulingGates {
+			names += gate.Name + " "
+		}
+		all = append(all, names)
+	}
+	return all
+}

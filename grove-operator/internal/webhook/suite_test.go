@@ -1,0 +1,126 @@
+package webhook_test
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"packtree.dev/shared/apiservertest"
+
+	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/webhook"
+)
+
+func TestWebhooks(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	RunSpecs(t, "Webhooks")
+}
+
+var (
+	ctx context.Context
+	c   client.Client
+)
+
+var _ = BeforeSuite(func() {
+	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter)))
+	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{
+		MutatingWebhooks:   []*admissionregistrationv1.MutatingWebhookConfiguration{mutating()},
+		ValidatingWebhooks: []*admissionregistrationv1.ValidatingWebhookConfiguration{validating()},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(cluster.Stop)
+	var cancel context.CancelFunc
+	ctx, cancel = context.WithCancel(context.Background())
+	DeferCleanup(func() { cancel() })
+
+	at := cluster.Environment.WebhookInstallOptions
+	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
+		Scheme: controller.Scheme(), Cache: controller.Cache(),
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
+			Host: at.LocalServingHost, Port: at.LocalServingPort, CertDir: at.LocalServingCertDir,
+		}),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(fieldindex.Add(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	Expect(webhook.Add(mgr, true)).To(Succeed())
+	go func() {
+		defer GinkgoRecover()
+		Expect(mgr.Start(ctx)).To(Succeed())
+	}()
+	Expect(mgr.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
+	address := net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort))
+	Eventually(func() error {
+		connection, err := net.Dial("tcp", address)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	}).Should(Succeed(), "the webhooks are served")
+
+	c, err = client.New(cluster.Config, client.Options{Scheme: controller.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
+	return &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "default.podcliquesets.grove.io", ClientConfig: at(webhook.DefaultPodCliqueSetPath), Rules: rules("podcliquesets"),
+			SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+}
+
+func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{
+			{
+				Name: "validate.podcliquesets.grove.io", ClientConfig: at(webhook.ValidatePodCliqueSetPath), Rules: rules("podcliquesets"),
+				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
+			},
+			{
+				Name: "validate.clustertopologies.grove.io", ClientConfig: at(webhook.ValidateClusterTopologyPath), Rules: rules("clustertopologies"),
+				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
+			},
+		},
+	}
+}
+
+// at is a path; envtest fills in the address.
+func at(path string) admissionregistrationv1.WebhookClientConfig {
+	return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+		Namespace: "default", Name: "grove-operator", Path: &path,
+	}}
+}
+
+func rules(resource string) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{"grove.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{resource},
+		},
+	}}
+}
+
+func none() *admissionregistrationv1.SideEffectClass {
+	class := admissionregistrationv1.SideEffectClassNone
+	return &class
+}

@@ -1,0 +1,152 @@
+package webhook_test
+
+import (
+	"errors"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+// set is a PodCliqueSet of a manifest's template, in the namespace default and with a name of the API server's choice.
+func set(template string) *grovev1alpha1.PodCliqueSet {
+	GinkgoHelper()
+	made := fixture.Raw(GinkgoTB(), "metadata: {generateName: set-}\nspec: {replicas: 1, template: "+template+"}")
+	made.Spec.Template.Cliques[0].Spec.Replicas = max(made.Spec.Template.Cliques[0].Spec.Replicas, 1)
+	return made
+}
+
+// causes are the fields of a rejection.
+func causes(err error) []string {
+	GinkgoHelper()
+	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+	var status apierrors.APIStatus
+	Expect(errors.As(err, &status)).To(BeTrue())
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		fields = append(fields, cause.Field)
+	}
+	return fields
+}
+
+const plain = "{cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}"
+
+// useTopology creates a ClusterTopology and waits until the webhooks know it.
+func useTopology(name string, levels ...grovev1alpha1.TopologyDomain) *grovev1alpha1.ClusterTopology {
+	GinkgoHelper()
+	made := fixture.Topology(name, levels...)
+	Expect(c.Create(ctx, made)).To(Succeed())
+	probe := set("{clusterTopologyName: " + name + ", topologyConstraint: {packDomain: " + string(levels[0]) + "}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
+	Eventually(func() error { return c.Create(ctx, probe.DeepCopy(), client.DryRunAll) }).Should(Succeed())
+	return made
+}
+
+var _ = Describe("Admission of a PodCliqueSet", func() {
+	It("fills in what is left open", func() {
+		made := set(plain)
+		Expect(c.Create(ctx, made)).To(Succeed())
+		Expect(made.Spec.Template.TerminationDelay.Duration.String()).To(Equal("4h0m0s"))
+		Expect(made.Spec.Template.Cliques[0].Spec.RoleName).To(Equal("a"))
+		Expect(*made.Spec.Template.Cliques[0].Spec.MinAvailable).To(BeEquivalentTo(1))
+		Expect(made.Spec.UpdateStrategy.Type).To(Equal(grovev1alpha1.RollingRecreate))
+	})
+
+	It("reports every finding at once, each with its path", func() {
+		useTopology("reporting", "zone", "rack")
+		err := c.Create(ctx, set(`{clusterTopologyName: reporting, topologyConstraint: {packDomain: rack},
+cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, minAvailable: 2, podSpec: {nodeName: node-1, containers: [{name: main, image: x}]}}}]}`))
+		Expect(causes(err)).To(ConsistOf(
+			"spec.template.cliques[0].spec.minAvailable", "spec.template.cliques[0].spec.podSpec.nodeName", "spec.template.topologyConstraint"))
+	})
+
+	It("has the rules of the schema as well", func() {
+		err := c.Create(ctx, set("{topologyConstraint: {packDomain: aisle}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}"))
+		Expect(causes(err)).To(ContainElement("spec.template.topologyConstraint.packDomain"))
+		err = c.Create(ctx, set("{topologyConstraint: {packDomain: rack, pack: {required: rack}}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}"))
+		Expect(causes(err)).To(ContainElement("spec.template.topologyConstraint"))
+	})
+
+	It("lets a set turn to another topology until a pod of it is scheduled", func() {
+		useTopology("first", "rack")
+		useTopology("second", "rack")
+		made := set("{clusterTopologyName: first, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
+		Expect(c.Create(ctx, made)).To(Succeed())
+		made.Spec.Template.ClusterTopologyName = "missing"
+		Expect(causes(c.Update(ctx, made))).To(ConsistOf("spec.template.clusterTopologyName"))
+		made.Spec.Template.ClusterTopologyName = "second"
+		Expect(c.Update(ctx, made)).To(Succeed())
+
+		schedule(made, 1)
+		turn := func() error {
+			changed := made.DeepCopy()
+			changed.Spec.Template.ClusterTopologyName = "first"
+			return c.Update(ctx, changed, client.DryRunAll)
+		}
+		Eventually(turn).ShouldNot(Succeed())
+		Expect(causes(turn())).To(ConsistOf("spec.template.clusterTopologyName"))
+		Expect(turn()).To(MatchError(ContainSubstring("while 1 pods of the set are scheduled")))
+	})
+
+	It("keeps constraints and the set of cliques as they are", func() {
+		useTopology("keeping", "zone", "rack")
+		made := set("{clusterTopologyName: keeping, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
+		Expect(c.Create(ctx, made)).To(Succeed())
+		made.Spec.Template.TopologyConstraint.PackDomain = "zone"
+		made.Spec.Template.Cliques[0].Name = "b"
+		Expect(causes(c.Update(ctx, made))).To(ConsistOf("spec.template.cliques", "spec.template.topologyConstraint"))
+	})
+})
+
+// schedule makes a PodClique of a set that tells of scheduled pods.
+func schedule(set *grovev1alpha1.PodCliqueSet, pods int32) {
+	GinkgoHelper()
+	podClique := &grovev1alpha1.PodClique{Spec: set.Spec.Template.Cliques[0].Spec}
+	podClique.Namespace, podClique.Name = set.Namespace, set.Name+"-0-a"
+	podClique.Labels = map[string]string{grovev1alpha1.LabelPartOf: set.Name}
+	Expect(c.Create(ctx, podClique)).To(Succeed())
+	podClique.Status.ScheduledReplicas = pods
+	Expect(c.Status().Update(ctx, podClique)).To(Succeed())
+}
+
+var _ = Describe("Admission of a ClusterTopology", func() {
+	It("keeps the reserved name for the operator", func() {
+		err := c.Create(ctx, fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack"))
+		Expect(causes(err)).To(ConsistOf("metadata.name"))
+	})
+
+	It("turns down what is no hierarchy", func() {
+		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "zone")))).To(ContainElement("spec.levels"))
+		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "rack")))).To(ContainElement("spec.levels"))
+		Expect(causes(c.Create(ctx, fixture.Topology("wrong")))).To(ContainElement("spec.levels"))
+		long := fixture.Topology("wrong", "rack")
+		long.Spec.Levels[0].Key = "example.com/a_key_with_many_more_characters_than_the_sixty-three_of_a_label_name"
+		Expect(causes(c.Create(ctx, long))).To(ContainElement("spec.levels[0].key"))
+	})
+
+	It("lets levels change until a set that uses them has scheduled pods", func() {
+		made := useTopology("used", "zone", "rack")
+		user := set("{clusterTopologyName: used, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
+		Expect(c.Create(ctx, user)).To(Succeed())
+		made.Spec = fixture.Topology("used", "zone", "block", "rack").Spec
+		Expect(c.Update(ctx, made)).To(Succeed())
+
+		schedule(user, 1)
+		change := func() error {
+			changed := made.DeepCopy()
+			changed.Spec = fixture.Topology("used", "rack").Spec
+			return c.Update(ctx, changed, client.DryRunAll)
+		}
+		Eventually(change).ShouldNot(Succeed())
+		Expect(causes(change())).To(ConsistOf("spec.levels"))
+		Expect(change()).To(MatchError(ContainSubstring("default/" + user.Name)))
+
+		By("leaving labels free")
+		made.Labels = map[string]string{"example.com/a": "b"}
+		Expect(c.Update(ctx, made)).To(Succeed())
+	})
+})
