@@ -47,7 +47,7 @@ func (w *walk) run(ctx context.Context) error {
 	if err := w.progress.step("every pod runs", func(say func(string)) error {
 		return w.wait(ctx, say, "every pod runs", w.allRun(workloads))
 	}); err != nil {
-		return err
+		return fmt.Errorf("%w\n%s", err, w.cluster.Reasons(ctx, namespace))
 	}
 	if err := w.progress.step("what cannot fit says why", func(say func(string)) error {
 		return w.wait(ctx, say, "the deployment that cannot fit says why", w.explained)

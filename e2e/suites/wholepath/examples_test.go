@@ -172,7 +172,7 @@ func workloads(ctx context.Context, t *testing.T, objects []*unstructured.Unstru
 	return found
 }
 
-// waitFor waits and, when that fails, prints the objects that it is about.
+// waitFor waits and, when that fails, prints the objects that it is about, and why gangs in the namespace of the last wait.
 func waitFor(ctx context.Context, t *testing.T, what string, look live.Look, about ...*unstructured.Unstructured) {
 	t.Helper()
 	waiting, cancel := context.WithTimeout(ctx, patience)
@@ -182,6 +182,6 @@ func waitFor(ctx context.Context, t *testing.T, what string, look live.Look, abo
 		for _, object := range about {
 			fmt.Fprintf(&printed, "---\n%s", cluster.Print(ctx, object))
 		}
-		t.Fatalf("%v\n%s", err, printed.String())
+		t.Fatalf("%v\n%s%s", err, cluster.Reasons(ctx, about[len(about)-1].GetNamespace()), printed.String())
 	}
 }
