@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,13 +18,12 @@ import (
 	"packtree.dev/e2e/devcluster/internal/deployments"
 	"packtree.dev/e2e/devcluster/internal/ports"
 	"packtree.dev/e2e/devcluster/internal/processes"
+	"packtree.dev/e2e/devcluster/internal/programs"
 	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
 // namespace is where the components are installed.
 const namespace = "packtree-system"
-
-const helm = "helm"
 
 // installComponents installs the charts as a user would, with no replicas, and then runs what the Deployments describe.
 func (c *controlPlane) installComponents(ctx context.Context) error {
@@ -80,20 +78,14 @@ func (c *controlPlane) helmInstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.write("values.yaml", content); err != nil {
+	if err := c.write(programs.ValuesFile, content); err != nil {
 		return err
 	}
 	install := processes.Spec{
-		Name:    helm,
-		Program: c.tool(helm),
-		Args: []string{
-			"install", "packtree", c.chart("packtree"), "--namespace", namespace,
-			"--kubeconfig", c.dir.Path(kubeconfigFile), "--values", c.dir.Path("values.yaml"),
-		},
-	}
-	// Its cache and configuration are not to end up in the user's home.
-	for _, kind := range []string{"CACHE", "CONFIG", "DATA"} {
-		install.Env = append(install.Env, "HELM_"+kind+"_HOME="+c.dir.Path(helm, strings.ToLower(kind)))
+		Name:    programs.Helm,
+		Program: c.tool(programs.Helm),
+		Args:    c.layout.HelmArgs(c.chart("packtree"), namespace),
+		Env:     c.layout.HelmEnv(),
 	}
 	if err := c.finish(ctx, install); err != nil {
 		return fmt.Errorf("installing the charts: %w", err)
@@ -217,7 +209,7 @@ func (c *controlPlane) identity(ctx context.Context, component, serviceAccount s
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(componentsDirectory, component, kubeconfigFile)
+	file := filepath.Join(componentsDirectory, component, "kubeconfig")
 	return c.dir.Path(file), c.write(file, content)
 }
 

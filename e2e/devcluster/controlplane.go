@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	kubeconfigFile = "kubeconfig"
-	adminUser      = "packtree:admin"
-	adminGroup     = "system:masters"
+	adminUser  = "packtree:admin"
+	adminGroup = "system:masters"
 )
 
 // controlPlane is a start that has ports and credentials.
@@ -50,7 +49,7 @@ func (s *start) newControlPlane() (*controlPlane, error) {
 	if err := c.writeKeys(); err != nil {
 		return nil, fmt.Errorf("making certificates: %w", err)
 	}
-	kubeconfig, err := c.kubeconfig(kubeconfigFile, adminUser, adminGroup)
+	kubeconfig, err := c.kubeconfig(programs.AdministratorFile, adminUser, adminGroup)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func findRoot() (string, error) {
 func (p plan) checkPrograms() error {
 	tools := []string{programs.Etcd, programs.APIServer, programs.ControllerManager, programs.KWOK}
 	if len(p.components) > 0 {
-		tools = append(tools, helm)
+		tools = append(tools, programs.Helm)
 	}
 	if missing := absent(p.tool, tools); len(missing) > 0 {
 		return fmt.Errorf("not built yet: %s; run `make tools`, which takes minutes the first time", strings.Join(missing, ", "))

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"packtree.dev/e2e/devcluster/internal/processes"
+	"packtree.dev/e2e/devcluster/internal/programs"
 	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
@@ -89,7 +90,7 @@ func ReadStatus(ctx context.Context, directory string) (Status, error) {
 		return Status{}, err
 	}
 	status := Status{
-		Dir: dir, Kubeconfig: filepath.Join(dir, kubeconfigFile), Started: state.Started,
+		Dir: dir, Kubeconfig: filepath.Join(dir, programs.AdministratorFile), Started: state.Started,
 		Phase: phaseOf(state),
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
@@ -137,7 +138,7 @@ func Kubeconfig(directory string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, kubeconfigFile)
+	file := filepath.Join(dir, programs.AdministratorFile)
 	if _, err := os.Stat(file); err != nil {
 		return "", fmt.Errorf("%w in %s: its start has not come to a kubeconfig", ErrNone, directory)
 	}

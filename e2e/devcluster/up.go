@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"packtree.dev/e2e/devcluster/internal/processes"
+	"packtree.dev/e2e/devcluster/internal/programs"
 	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
@@ -23,6 +24,9 @@ type Cluster struct {
 
 	running []*processes.Process
 }
+
+// limit is how long all of a start may take, for a request that is never answered.
+const limit = 5 * time.Minute
 
 // Up starts a cluster and returns when its nodes are ready and its components work. The cluster outlives the calling
 // process, until somebody calls Down. When Up fails, or the context ends, nothing is left.
@@ -37,7 +41,9 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	s := &start{plan: plan, dir: dir, begin: time.Now()}
 	s.state = statedir.State{Started: s.begin, Owner: processes.Self("up")}
-	if err := s.run(ctx); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := s.run(bounded); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -47,7 +53,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	dir.Release()
-	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(kubeconfigFile), running: s.running}, nil
+	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(programs.AdministratorFile), running: s.running}, nil
 }
 
 // claim takes the state directory, and cleans up after a cluster whose processes are gone.

@@ -48,7 +48,7 @@ if [ -r ` + bootID + ` ]; then
 else
 	start=$(ps -o lstart= -p $$)
 fi
-echo "$$" $start >"$record.new"
+echo "$$ $start" >"$record.new"
 mv "$record.new" "$record"
 exec "$@" 3>&-
 `

@@ -1,10 +1,11 @@
 // Package programs knows the command lines of the programs that make a control plane: etcd, kube-apiserver,
-// kube-controller-manager and KWOK.
+// kube-controller-manager and KWOK, and helm, which installs the components.
 package programs
 
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"packtree.dev/e2e/devcluster/internal/ports"
 )
@@ -15,6 +16,7 @@ const (
 	APIServer         = "kube-apiserver"
 	ControllerManager = "kube-controller-manager"
 	KWOK              = "kwok"
+	Helm              = "helm"
 )
 
 // EtcdPeer is etcd's other port.
@@ -31,6 +33,8 @@ const (
 	ProxyKey              = "pki/front-proxy.key"
 	ControllerManagerFile = "kube-controller-manager.kubeconfig"
 	KWOKFile              = "kwok.kubeconfig"
+	AdministratorFile     = "kubeconfig"
+	ValuesFile            = "values.yaml"
 	StagesFile            = "stages.yaml"
 	dataDirectory         = "etcd"
 )
@@ -172,7 +176,7 @@ func (l Layout) ControllerManagerArgs() []string {
 func (l Layout) KWOKArgs() []string {
 	return []string{
 		"--kubeconfig=" + l.file(KWOKFile),
-		"--config=" + l.file(StagesFile),
+		"--config=" + listItem(l.file(StagesFile)),
 		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 		"--node-lease-duration-seconds=40",
 		"--node-ip=" + ports.Host,
@@ -180,4 +184,28 @@ func (l Layout) KWOKArgs() []string {
 		"--cidr=" + podRange,
 		"--server-address=" + l.address(KWOK),
 	}
+}
+
+// HelmArgs installs a chart with the values of ValuesFile.
+func (l Layout) HelmArgs(chart, namespace string) []string {
+	return []string{
+		"install", "packtree", chart,
+		"--namespace=" + namespace,
+		"--kubeconfig=" + l.file(AdministratorFile),
+		"--values=" + listItem(l.file(ValuesFile)),
+	}
+}
+
+// HelmEnv keeps helm's cache and configuration out of the user's home.
+func (l Layout) HelmEnv() []string {
+	return []string{
+		"HELM_CACHE_HOME=" + l.file("helm/cache"),
+		"HELM_CONFIG_HOME=" + l.file("helm/config"),
+		"HELM_DATA_HOME=" + l.file("helm/data"),
+	}
+}
+
+// listItem is for flags that take several values as CSV: a comma in the path is not to end it.
+func listItem(path string) string {
+	return `"` + strings.ReplaceAll(path, `"`, `""`) + `"`
 }

@@ -39,8 +39,8 @@ func TestEverythingListensOnLoopbackAlone(t *testing.T) {
 }
 
 func TestFilesLieInTheStateDirectory(t *testing.T) {
-	file := regexp.MustCompile(`^--[a-z-]*(file|dir|kubeconfig|config)=(.*)$`)
-	for _, args := range [][]string{layout.EtcdArgs(), layout.APIServerArgs(), layout.ControllerManagerArgs(), layout.KWOKArgs()} {
+	file := regexp.MustCompile(`^--[a-z-]*(file|dir|kubeconfig|config|values)="?([^"]*)"?$`)
+	for _, args := range [][]string{layout.EtcdArgs(), layout.APIServerArgs(), layout.ControllerManagerArgs(), layout.KWOKArgs(), layout.HelmArgs("chart", "namespace")} {
 		for _, arg := range args {
 			if match := file.FindStringSubmatch(arg); match != nil && !strings.HasPrefix(match[2], "/state/") {
 				t.Errorf("%s is outside", arg)
@@ -77,5 +77,11 @@ func TestStagesCoverTheLivesOfNodesAndPods(t *testing.T) {
 	want := []string{"node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-complete", "pod-delete"}
 	if !slices.Equal(names, want) {
 		t.Errorf("stages %v, want %v", names, want)
+	}
+}
+
+func TestAPathWithACommaIsOneItem(t *testing.T) {
+	if got := listItem(`/a,b/"c"`); got != `"/a,b/""c"""` {
+		t.Errorf("got %s", got)
 	}
 }
