@@ -18,7 +18,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// workers is how many deployments are looked at at once; each is looked at by one only.
+// workers is how many deployments are worked on together, each by one only.
 const workers = 4
 
 // CacheOptions narrow the manager's cache to what the controller reads. Of the owned kinds only what bears a

@@ -75,6 +75,8 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 		errs = v.create(ctx, candidate)
 	case admissionv1.Update:
 		errs, err = update(request, candidate)
+	default:
+		// The webhook is registered for nothing else.
 	}
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
