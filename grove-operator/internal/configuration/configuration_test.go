@@ -37,7 +37,9 @@ func TestAnEmptySchedulerNameStaysEmpty(t *testing.T) {
 }
 
 func TestParseNamesWhatIsWrong(t *testing.T) {
-	on := func(levels string) string { return "topologyAwareScheduling: {enabled: true, levels: [" + levels + "]}" }
+	on := func(levels string) string {
+		return "topologyAwareScheduling: {enabled: true, levels: [" + levels + "]}"
+	}
 	for name, c := range map[string]struct {
 		text string
 		want []string

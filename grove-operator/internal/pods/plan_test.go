@@ -75,9 +75,9 @@ func TestDecide(t *testing.T) {
 		recheck  time.Duration
 	}{
 		"an empty clique gets all its pods": {replicas: 3, create: []int32{0, 1, 2}},
-		"nothing is done when all is there":  {replicas: 2, existing: []*corev1.Pod{pod(0), pod(1)}},
-		"the lowest hole is filled first":    {replicas: 3, existing: []*corev1.Pod{pod(0), pod(2)}, create: []int32{1}},
-		"indexes above a hole are kept":      {replicas: 2, existing: []*corev1.Pod{pod(5)}, create: []int32{0}},
+		"nothing is done when all is there": {replicas: 2, existing: []*corev1.Pod{pod(0), pod(1)}},
+		"the lowest hole is filled first":   {replicas: 3, existing: []*corev1.Pod{pod(0), pod(2)}, create: []int32{1}},
+		"indexes above a hole are kept":     {replicas: 2, existing: []*corev1.Pod{pod(5)}, create: []int32{0}},
 		"a pod that is being deleted keeps its index until it is gone": {
 			replicas: 2, existing: []*corev1.Pod{pod(0), pod(1, terminating(10*time.Second))},
 			recheck: pods.OverdueAfter - 10*time.Second,

@@ -241,7 +241,9 @@ func TestOfSet(t *testing.T) {
 			counts: "1 1 1", reason: "GangsWaiting", message: "1 of 1 replicas are available; PodGang s-0-g-0 waits: it has not been scheduled yet",
 		},
 		"pods start": {
-			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) { observed.Gangs[1].Status.Phase = "Starting" },
+			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
+				observed.Gangs[1].Status.Phase = "Starting"
+			},
 			counts: "1 1 1", reason: "PodsNotReady", message: "1 of 1 replicas are available; PodGang s-0 starts: its pods are not ready yet",
 		},
 		"pods run an old template": {

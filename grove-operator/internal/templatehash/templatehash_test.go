@@ -31,9 +31,11 @@ func TestOfSet(t *testing.T) {
 		"the pods' template counts": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) {
 			set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "a:2"
 		}},
-		"the pods' labels count":      {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.Cliques[0].Labels["x"] = "z" }},
-		"the pods' annotations count": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.Cliques[0].Annotations = map[string]string{"x": "z"} }},
-		"the priority counts":         {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.PriorityClassName = "high" }},
+		"the pods' labels count": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.Cliques[0].Labels["x"] = "z" }},
+		"the pods' annotations count": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) {
+			set.Spec.Template.Cliques[0].Annotations = map[string]string{"x": "z"}
+		}},
+		"the priority counts": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.PriorityClassName = "high" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, manifest)
