@@ -1,6 +1,9 @@
 package packing
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The bounds here are relaxations: they never say "no" where a placement
 // exists, so a "no" is a proof.
@@ -49,6 +52,56 @@ func (p *problem) copiesHere(s *selection, group int, in place) int64 {
 		}
 	}
 	return copies
+}
+
+// amountsSuffice is a bound for groups of several shapes: whether the nodes of a
+// domain that take any of the pods have enough of each resource for all of them.
+// O(nodes of the domain · resources).
+func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
+	need := make([]int64, len(p.cluster.resources.names))
+	shapes := 0
+	for shape, n := range p.wants(s.want, group) {
+		if n == 0 {
+			continue
+		}
+		shapes++
+		for _, q := range p.shapes[shape].requests {
+			need[q.resource] = plusSaturating(need[q.resource], timesSaturating(q.amount, int64(n)))
+		}
+	}
+	if shapes < 2 {
+		return true
+	}
+	p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
+		if p.takesAny(s, group, node) {
+			for r, free := range p.cluster.resources.row(node)[:len(need)] {
+				need[r] -= min(need[r], max(0, free))
+			}
+		}
+		return true
+	})
+	return !slices.ContainsFunc(need, func(n int64) bool { return n > 0 })
+}
+
+func (p *problem) takesAny(s *selection, group int, node int32) bool {
+	for shape, n := range p.wants(s.want, group) {
+		if n > 0 && p.shapes[shape].fit[node] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// amountsSufficeGang reports whether there are amounts enough for a selection in
+// any domain of the level that the gang requires.
+func (p *problem) amountsSufficeGang(s *selection) bool {
+	g := &p.groups[0]
+	if g.required == none {
+		return p.amountsSuffice(s, 0, wholeCluster.place)
+	}
+	return !p.cluster.topologies[g.slot].domainsAt(whole, g.required, func(at int32) bool {
+		return !p.amountsSuffice(s, 0, place{g.slot, at})
+	})
 }
 
 // holdsAnywhere reports whether any domain of a group's required level may have

@@ -107,9 +107,12 @@ func (d *decision) feasible() Verdict {
 	}
 	var open []*selection
 	for _, s := range least {
+		if d.exhausted() {
+			return Unknown
+		}
 		if slices.Equal(s.want, d.largest.want) {
 			// Tried greedily before.
-			if d.roomy {
+			if d.roomy && d.p.amountsSufficeGang(s) {
 				open = append(open, s)
 			}
 			continue
@@ -119,6 +122,9 @@ func (d *decision) feasible() Verdict {
 		}
 		if d.greedily(s) {
 			return Placed
+		}
+		if !d.p.amountsSufficeGang(s) {
+			continue
 		}
 		open = append(open, s)
 	}
@@ -201,7 +207,7 @@ func (d *decision) prefer() {
 	if len(alternatives) == 0 {
 		return
 	}
-	if len(d.snapshot().nodes) > maxExactNodes {
+	if d.p.cluster.topologies[0].domains[whole].size > maxExactNodes {
 		d.optimal = false
 		return
 	}

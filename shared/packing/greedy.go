@@ -173,7 +173,7 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 // into tries to place a group's content in one region.
 func (g *greedy) into(i int, r region) bool {
 	g.steps++
-	if g.exhausted() || !g.p.holds(g.s, i, r) {
+	if g.exhausted() || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
 		return false
 	}
 	mark := len(g.trail)

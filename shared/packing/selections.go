@@ -107,27 +107,45 @@ func (c *chooser) leaf(i int, blocked bool) [][]int32 {
 	var result [][]int32
 	want := c.nothing()
 	pending := c.p.wants(c.p.pending, i)
-	var choose func(shape, sum int)
-	choose = func(shape, sum int) {
+	// Small pods first: if any pods do for a minimum, they are the ones to try.
+	order := c.p.smallFirst()
+	var choose func(k, sum int)
+	choose = func(k, sum int) {
 		if len(result) == maxSelections {
 			c.overflow = true
 			return
 		}
-		if shape == len(pending) {
+		if k == len(order) {
 			if sum == g.need || sum > g.need && !c.minimal {
 				result = append(result, slices.Clone(want))
 			}
 			return
 		}
-		row := c.p.wants(want, i)
-		for n := pending[shape]; n >= 0; n-- {
+		shape, row := order[k], c.p.wants(want, i)
+		most := pending[shape]
+		if c.minimal {
+			most = min(most, int32(max(0, min(g.need, maxFit)-sum)))
+		}
+		for n := most; n >= 0; n-- {
 			row[shape] = n
-			choose(shape+1, sum+int(n))
+			choose(k+1, sum+int(n))
 		}
 		row[shape] = 0
 	}
 	choose(0, 0)
 	return result
+}
+
+// smallFirst sorts shapes by how many of them fit into the cluster.
+func (p *problem) smallFirst() []int {
+	order := make([]int, len(p.shapes))
+	for s := range order {
+		order[s] = s
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(p.capacity(wholeCluster, b), p.capacity(wholeCluster, a))
+	})
+	return order
 }
 
 func (c *chooser) nothing() []int32 { return make([]int32, len(c.p.pending)) }

@@ -21,6 +21,7 @@ func (t *trial) exhausted() bool { return t.steps >= t.budget }
 
 // put places pods. O(shapes of the gang · (resources + levels)).
 func (t *trial) put(leaf, shape int, node int32, pods int32) {
+	t.steps += len(t.p.shapes)
 	t.trail = append(t.trail, placement{leaf: int32(leaf), shape: int32(shape), pods: pods, node: node})
 	t.apply(shape, node, pods)
 }

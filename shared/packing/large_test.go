@@ -1,0 +1,87 @@
+package packing_test
+
+import (
+	"fmt"
+	"testing"
+
+	"packtree.dev/shared/packing"
+)
+
+// workers makes subgroups of equal pods, each with a minimum and more pods.
+func workers(groups, minimum, pods int, c packing.Constraint) []packing.Group {
+	var result []packing.Group
+	for i := range groups {
+		name := fmt.Sprint("workers-", i)
+		result = append(result, packing.Group{
+			Name: name, MinMember: minimum, Constraint: c,
+			Pending: []packing.Pods{{Shape: worker("worker"), Names: podNames(name, pods)}},
+		})
+	}
+	return result
+}
+
+// mixed is one leaf with pods of four shapes.
+func mixed(minimum, each int) packing.Group {
+	g := packing.Group{Constraint: in("block"), MinMember: minimum}
+	for i, gpus := range []int64{1, 2, 3, 5} {
+		key := fmt.Sprint("mixed-", gpus)
+		g.Pending = append(g.Pending, packing.Pods{
+			Shape: packing.Shape{Key: key, Requests: packing.Resources{"nvidia.com/gpu": gpus, "cpu": 1000 * int64(4-i)}},
+			Names: podNames(key, each),
+		})
+	}
+	return g
+}
+
+func TestLargeGangsAreDecidedWithinTheBudget(t *testing.T) {
+	var unequal []packing.Group
+	for i := range 64 {
+		unequal = append(unequal, workers(1, 50+i/2, 50+i/2, in("rack"))[0])
+	}
+	prefer := func(required, preferred string) packing.Constraint {
+		return packing.Constraint{Topology: "yard", Required: required, Preferred: preferred}
+	}
+	c := newYard(t, 10_000, 50)
+	for name, tc := range map[string]struct {
+		root packing.Group
+		want packing.Verdict
+		// placed is the least number of pods to be placed.
+		placed int
+	}{
+		"64 elastic leaves on hosts":                  {packing.Group{Constraint: in("block"), Children: workers(64, 4, 8, in("host"))}, packing.Placed, 512},
+		"one elastic leaf larger than any block":      {workers(1, 1, 20_000, in("block"))[0], packing.Placed, 5_000},
+		"512 leaves on hosts anywhere":                {packing.Group{Children: workers(512, 8, 8, in("host"))}, packing.Placed, 4096},
+		"no constraint":                               {workers(1, 4096, 4096, packing.Constraint{})[0], packing.Placed, 4096},
+		"a preferred rack that cannot be":             {workers(1, 512, 512, prefer("block", "rack"))[0], packing.Placed, 512},
+		"preferred blocks of preferred racks":         {packing.Group{Constraint: prefer("", "block"), Children: workers(40, 60, 60, prefer("", "rack"))}, packing.Placed, 2400},
+		"32 of 64 unequal groups":                     {packing.Group{MinSubGroups: least(32), Children: unequal}, packing.Placed, 4192},
+		"64 unequal groups in one block":              {packing.Group{Constraint: in("block"), Children: unequal}, packing.Placed, 4192},
+		"four shapes":                                 {mixed(700, 175), packing.Placed, 700},
+		"four shapes that are too much for any block": {mixed(2800, 700), packing.Infeasible, 0},
+		"four elastic shapes":                         {mixed(700, 700), packing.Placed, 2000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := c.Decide(&packing.Gang{Root: tc.root}, packing.Options{})
+			if d.Verdict != tc.want || d.Groups[0].Placed < tc.placed || d.Steps > packing.DefaultBudget {
+				t.Errorf("%s with %d pods after %d steps: %s", d.Verdict, d.Groups[0].Placed, d.Steps, d.Message())
+			}
+		})
+	}
+}
+
+// The budget that solves nearly all is the default one.
+func TestHardGangsAreSolved(t *testing.T) {
+	solved := 0
+	const tries = 60
+	for seed := range uint64(tries) {
+		c, gang := hardInstance(t, seed, 95)
+		if d := c.Decide(gang, packing.Options{}); d.Verdict == packing.Placed {
+			solved++
+		} else if d.Verdict != packing.Unknown {
+			t.Errorf("seed %d: %s, although a placement exists", seed, d.Verdict)
+		}
+	}
+	if solved < tries*99/100 {
+		t.Errorf("solved %d of %d", solved, tries)
+	}
+}
