@@ -208,7 +208,7 @@ func (d *decision) prefer() {
 		return
 	}
 	if d.p.cluster.topologies[0].domains[whole].size > maxExactNodes {
-		d.optimal = false
+		d.within(4, func() { d.elsewhere(best) })
 		return
 	}
 	d.within(4, func() {
@@ -222,6 +222,26 @@ func (d *decision) prefer() {
 			}
 		}
 	})
+}
+
+// elsewhere is prefer for large clusters: it repeats the greedy search in each
+// domain that the gang could choose, until a bound says that nothing is better.
+func (d *decision) elsewhere(best cost) {
+	s, least := d.chosen, d.p.sharperLeastCost(d.chosen)
+	for _, r := range d.candidates(0) {
+		if !least.less(best) {
+			return
+		}
+		g := newGreedy(d.trial, s)
+		if g.into(0, r) {
+			if c := d.p.costOf(d.trail); c.less(best) {
+				best = c
+				d.keep(s, d.trail)
+			}
+		}
+		d.undo(0)
+	}
+	d.optimal = d.optimal && !least.less(best)
 }
 
 // equallyLarge are all selections of as many pods as the chosen one.

@@ -69,6 +69,20 @@ func TestLargeGangsAreDecidedWithinTheBudget(t *testing.T) {
 	}
 }
 
+func TestALargeClusterIsSearchedForTheFewestRacks(t *testing.T) {
+	c := newYard(t, 10_000, 50)
+	gang := flat(500, "block")
+	gang.Root.Constraint.Preferred = "rack"
+	d := c.Decide(gang, packing.Options{})
+	tightest := c.Decide(flat(500, "block"), packing.Options{})
+	if d.Verdict != packing.Placed {
+		t.Fatalf("%s: %s", d.Verdict, d.Message())
+	}
+	if with, without := len(paths(d.Groups[0], "rack")), len(paths(tightest.Groups[0], "rack")); with > 6 || with > without {
+		t.Errorf("%d racks with a preference, %d without", with, without)
+	}
+}
+
 // The budget that solves nearly all is the default one.
 func TestHardGangsAreSolved(t *testing.T) {
 	solved := 0
