@@ -4,13 +4,62 @@
 //
 // The package reads like a chapter, one idea a file:
 //
-//	resources.go  integer amounts that saturate instead of overflowing
-//	path.go       a domain's name: label values from the broadest level down
-//	gang.go       what is asked: a tree of groups, constraints, minima, anchors
-//	decision.go   what is answered: a verdict, assignments, domains, reasons
-//	topology.go   the tree of domains of one topology
-//	cluster.go    nodes and the pods on them
-//	undo.go       checkpoint and rollback
+// The model:
+//
+//	gang.go        what is asked: a tree of groups, constraints, minima, anchors
+//	decision.go    what is answered: a verdict, assignments, domains, reasons
+//	resources.go   integer amounts, one table for all nodes
+//	path.go        a domain's name: label values from the broadest level down
+//	topology.go    the tree of domains of one topology
+//	cluster.go     nodes and the pods on them
+//	undo.go        checkpoint and rollback
+//
+// The aggregates, which make a decision cost what it looks at:
+//
+//	shapes.go      how many pods of a shape fit on each node and in each domain
+//	changes.go     the log by which the counts of a shape catch up
+//	ranks.go       dense counts of a level, to find the tightest domain
+//
+// The question, translated:
+//
+//	problem.go     groups in preorder, shapes and levels as indices
+//	anchors.go     what running members and followed pods fix
+//	classes.go     groups that differ in their names only
+//	selection.go   which pods are to be placed; selections.go lists the choices
+//	region.go      sets of nodes: a domain, cut with domains of other topologies
+//	bounds.go      relaxations, whose "no" is a proof
+//
+// The search:
+//
+//	decide.go      the order of goals: minima, further pods, preferred levels
+//	trial.go       placing on the live counts, and taking it back
+//	greedy.go      the hardest group first, in the tightest domain; fill.go for
+//	               pods, prefer.go for preferred levels, grow.go for further pods
+//	exact.go       complete search over count vectors: loads.go has the items,
+//	               snapshot.go the nodes, vectors.go and fillings.go the choices
+//	draft.go       local search within it, for crowded instances; consolidate.go
+//	quick.go       pods on the nodes of a cell, without search
+//	optimise.go    the fewest preferred units, proved; goals.go has the cost
+//
+// The answer:
+//
+//	answer.go      assignments and domains; walk.go lists domains
+//	explain.go     why pods have no node; sentences.go says it
+//
+// # Exactness
+//
+// Placed is always right, since it is carried out. Infeasible is given only when
+// a relaxation failed or a complete search ended without result. Everything else
+// is Unknown. The problem is strongly NP-hard, so the search has a budget; it
+// counts steps, and equal questions to equal clusters get equal answers. (Groups
+// and nodes that look alike are recognised by 64-bit hashes.) Ties go to the
+// domain whose path, and the node whose name, sorts first.
+//
+// # Bounds
+//
+// Amounts are clamped to MaxAmount, the pods of one shape on one node and the
+// pending pods of a gang to 2^20. No input makes the package panic, but a
+// Shape.Excluded that calls the Cluster back may.
 //
 // # Use
 //
