@@ -44,6 +44,7 @@ type PodCliqueSpec struct {
 	// Replicas is how many pods the clique has. Unset: 1. In a template it is at least 1; a PodClique may be scaled to 0.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Replicas int32 `json:"replicas"`
 	// MinAvailable is how many pods must be scheduled together and stay ready for the gang to work. At least 1, at most

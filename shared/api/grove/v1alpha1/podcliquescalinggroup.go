@@ -32,8 +32,10 @@ type PodCliqueScalingGroup struct {
 
 // PodCliqueScalingGroupSpec is how many copies of which cliques the group has.
 type PodCliqueScalingGroupSpec struct {
-	// Replicas is how many copies of the group there are. 0: none.
+	// Replicas is how many copies of the group there are. 0: none. Unset: 1.
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	// +required
 	Replicas int32 `json:"replicas"`
 	// MinAvailable is how many copies belong to the base gang and must be available. Unset: 1.

@@ -38,6 +38,7 @@ type PodCliqueSetSpec struct {
 	// Replicas is how many copies of the whole template run. Unset: none.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Replicas int32 `json:"replicas"`
 	// UpdateStrategy says how a changed template reaches the running pods. Unset: RollingRecreate.
@@ -174,6 +175,7 @@ type PodCliqueScalingGroupConfig struct {
 	CliqueNames []string `json:"cliqueNames"`
 	// Replicas is how many copies of the group each replica of the set starts with. Unset: 1.
 	// +kubebuilder:default=1
+	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 	// MinAvailable is how many copies belong to the base gang of a set replica and must be available for the group to
@@ -199,6 +201,7 @@ type AutoScalingConfig struct {
 	// +optional
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 	// MaxReplicas is the upper bound of the autoscaler, at least minReplicas and replicas.
+	// +kubebuilder:validation:Maximum=10000
 	// +required
 	MaxReplicas int32 `json:"maxReplicas"`
 	// Metrics are what the autoscaler follows. Unset: the autoscaler's own default, 80 % of the requested CPU.

@@ -49,7 +49,7 @@ const NoSchedulingBackoff int32 = -1
 
 // PodGroupSpec is what a gang needs.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.minMember) && has(self.minSubGroup))",message="minMember and minSubGroup exclude each other: minMember is for a group of pods, minSubGroup for a group of groups"
+// +kubebuilder:validation:XValidation:rule="!(has(self.minMember) && self.minMember > 0 && has(self.minSubGroup))",message="minMember and minSubGroup exclude each other: minMember is for a group of pods, minSubGroup for a group of groups"
 type PodGroupSpec struct {
 	// minMember is how many pods of the PodGroup must be placed together; further pods are placed if they fit. It must be
 	// set if there are no subGroups, and is ignored if there are: then the minima of the subGroups count.
@@ -114,19 +114,23 @@ type PodGroupSpec struct {
 	// duration such as 30s. Unset means no wait.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`
 	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
 
 	// stalenessGracePeriod is how long a running gang may stay below its minima before all of it is stopped, as a duration
 	// such as 5m; a negative one means for ever. Unset means the scheduler's default.
 	//
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`
 	StalenessGracePeriod *metav1.Duration `json:"stalenessGracePeriod,omitempty"`
 }
 
 // SubGroup is one group of the tree inside a PodGroup: a leaf, to which pods belong by their label
 // kai.scheduler/subgroup-name, or a parent of other groups.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.minMember) && has(self.minSubGroup))",message="minMember and minSubGroup exclude each other: minMember is for a group of pods, minSubGroup for a group of groups"
+// +kubebuilder:validation:XValidation:rule="!(has(self.minMember) && self.minMember > 0 && has(self.minSubGroup))",message="minMember and minSubGroup exclude each other: minMember is for a group of pods, minSubGroup for a group of groups"
 type SubGroup struct {
 	// name tells the group apart in its PodGroup. It is a label value, since pods name their leaf in a label.
 	//
