@@ -43,8 +43,8 @@ type Decision struct {
 	// and fewer preferred domains. False means that the budget for improvement ran
 	// out, not that a better placement exists.
 	Optimal bool
-	// Explanations say why pods have no node, the decisive one first. Empty when
-	// every pod has one.
+	// Explanations say why pods have no node, the decisive one first, a few groups
+	// at most. Empty when every pod has one.
 	Explanations []Explanation
 	// Notes are things in the gang that are probably not meant, though harmless:
 	// a preferred level broader than the required one, say.

@@ -27,6 +27,8 @@ type exact struct {
 	failed map[string]bool
 	solved map[string]*packed
 
+	// thorough leaves out the shortcuts that find most packings without search.
+	thorough bool
 	// patience bounds the steps of a search among the nodes of one cell; gaveUp
 	// says that one was broken off, so that a failure is no proof.
 	patience int
@@ -198,7 +200,10 @@ func (e *exact) fit(cell int, l load) *packed {
 	if p, ok := e.solved[here]; ok {
 		return p
 	}
-	parts, ok := e.quick(cell, l)
+	parts, ok := []part(nil), false
+	if !e.thorough {
+		parts, ok = e.quick(cell, l)
+	}
 	if !ok {
 		parts, ok = e.distribute(e.bins(cell, l), l)
 	}

@@ -10,6 +10,9 @@ import (
 // picked by a bound first.
 const nearestTried = 2
 
+// maxExplained is how many groups with waiting pods are explained.
+const maxExplained = 8
+
 // explain says why pods have no node.
 func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
 	switch d.verdict {
@@ -244,7 +247,7 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 	d.redo(d.found)
 	for i := range d.p.groups {
 		g := &d.p.groups[i]
-		if !g.leaf() || groups[i].Waiting == 0 || d.blockedAbove(i) {
+		if !g.leaf() || groups[i].Waiting == 0 || d.blockedAbove(i) || len(result) >= maxExplained {
 			continue
 		}
 		e := d.about(i)

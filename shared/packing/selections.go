@@ -8,6 +8,9 @@ import (
 // maxSelections bounds how many selections of a gang are tried one by one.
 const maxSelections = 2000
 
+// manySelections is where listing all selections is not even begun.
+const manySelections = 200_000
+
 // satisfiable reports whether a group has pods enough for its minimum, were
 // there room for all; pods of blocked groups don't count.
 func (p *problem) satisfiable(i int, blocked bool) bool {
@@ -67,6 +70,9 @@ type chooser struct {
 // list; the list has some then.
 func (p *problem) selections(minimal bool) ([]*selection, bool) {
 	c := &chooser{p: p, minimal: minimal}
+	if !minimal && c.roughly(0) > manySelections {
+		return nil, false
+	}
 	var result []*selection
 	for _, want := range c.satisfying(0, false) {
 		result = append(result, p.newSelection(want))
@@ -79,6 +85,21 @@ func (p *problem) selections(minimal bool) ([]*selection, bool) {
 		return d
 	})
 	return result, !c.overflow
+}
+
+// roughly bounds the number of selections of a group from above.
+func (c *chooser) roughly(i int) int64 {
+	many := int64(1)
+	if c.p.groups[i].leaf() {
+		for _, n := range c.p.wants(c.p.pending, i) {
+			many = timesSaturating(many, int64(n)+1)
+		}
+		return many
+	}
+	for child := range c.p.children(i) {
+		many = timesSaturating(many, plusSaturating(c.roughly(child), 1))
+	}
+	return many
 }
 
 // satisfying gives tables of wants, zero outside the group.

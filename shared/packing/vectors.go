@@ -82,7 +82,7 @@ func (e *exact) distribute(vessels []vessel, l load) ([]part, bool) {
 	if !d.enough(0, l) {
 		return nil, false
 	}
-	if e.boxes(l) && d.draft(l) {
+	if !e.thorough && e.boxes(l) && d.draft(l) {
 		return d.parts, true
 	}
 	if !e.within(l, func() bool { return d.search(0, l, nil) }) {
