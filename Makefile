@@ -43,11 +43,12 @@ bin/golangci-lint: e2e/tools/lint/go.mod
 build-standalone: ## each module by itself, as a release builds it
 	@for m in $(MODULES); do echo "build $$m with GOWORK=off"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
 
-test-modules: tools ## the tests of every module but the e2e suites
-	go test $(foreach m,$(filter-out e2e,$(MODULES)),./$(m)/...) $(shell go list ./e2e/... 2>/dev/null | grep -v /suites | tr '\n' ' ')
+test-modules: build tools ## the tests of every module but the e2e suites
+	GOWORK=off go -C e2e/tools test ./...
+	go test $(foreach m,$(filter-out e2e,$(MODULES)),./$(m)/...) $$(go list ./e2e/... | grep -v /suites)
 
 e2e: build tools ## the e2e suites on a dev cluster (or on KUBECONFIG, or E2E_CLUSTER=kind)
-	go test -count=1 -timeout 30m ./e2e/suites/...
+	go test -count=1 -p 1 -timeout 30m ./e2e/suites/...
 
 verify: ## generated files and go.mod files are what the sources say
 	.ci/verify

@@ -48,7 +48,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 			err = context.Cause(ctx)
 		}
 		if left := s.undo(); left != nil {
-			return nil, fmt.Errorf("%v; and cleaning up: %w", err, left)
+			return nil, fmt.Errorf("%w; and cleaning up: %w", err, left)
 		}
 		return nil, err
 	}

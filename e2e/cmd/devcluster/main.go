@@ -15,12 +15,16 @@ import (
 )
 
 func main() {
+	os.Exit(run())
+}
+
+func run() int {
 	// A terminal that closes is a wish to end too.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := newCommand()
 	root.SetContext(ctx)
-	os.Exit(render.Execute(root))
+	return render.Execute(root)
 }
 
 func newCommand() *cobra.Command {

@@ -66,6 +66,7 @@ func (p *Plugin) nodeFor(ctx context.Context, podGroup *scheduling.PodGroup, pod
 		return node, nil
 	case plans.LeftOut:
 		return "", fwk.NewStatus(fwk.Unschedulable, "waiting for the pods that its gang needs to be placed first")
+	case plans.Unplanned:
 	}
 	if waiting := p.book.Waiting(key); len(waiting) > 0 {
 		// They wait for a plan that is no more. Planned around, they would tie the gang to nodes that it has not got.

@@ -7,10 +7,7 @@ import (
 )
 
 func TestFreePortsAreDistinctAndCanBeListenedOn(t *testing.T) {
-	var names []string
-	for _, letter := range strings.Split("abcdefghijklmnop", "") {
-		names = append(names, letter)
-	}
+	names := strings.Split("abcdefghijklmnop", "")
 	chosen, err := Free(names, 0)
 	if err != nil {
 		t.Fatal(err)
