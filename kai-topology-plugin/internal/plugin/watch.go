@@ -85,8 +85,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 				p.podLeft(old)
 			}
 			p.podAppeared(pod)
-			if gang.Expected(old) && !gang.Expected(pod) && gang.Pending(pod) {
-				// The pod grouper leaves it alone: PreEnqueue has no reason to hold it any more.
+			if released(old, pod) {
 				p.activate([]*corev1.Pod{pod})
 			}
 		},
@@ -108,6 +107,14 @@ func keyOf(pod *corev1.Pod) gang.Key {
 func sameMember(old, pod *corev1.Pod) bool {
 	return old.UID == pod.UID && keyOf(old) == keyOf(pod) && gang.LeafOf(old) == gang.LeafOf(pod) &&
 		gang.Expected(old) == gang.Expected(pod) && gang.Pending(old) == gang.Pending(pod) && gang.Standing(old) == gang.Standing(pod)
+}
+
+// released reports whether an update ends what a pod waited for by itself: to be grouped or left alone, or its last scheduling
+// gate. PreEnqueue may have held it before it had a gang, so that no gang knows of it, and the queue does not ask again
+// about a gate while it is PreEnqueue that holds the pod.
+func released(old, pod *corev1.Pod) bool {
+	waited := gang.Expected(old) || !gang.Pending(old)
+	return waited && !gang.Expected(pod) && gang.Pending(pod)
 }
 
 // podAppeared is for a pod that is new to its gang, or new in its state.
