@@ -20,15 +20,19 @@ inputs=""
 for dir in api/grove/v1alpha1 api/grovescheduler/v1alpha1 api/kai/v1alpha1 api/scheduling/v2alpha2 api/dynamo/v1alpha1 api/dynamo/v1beta1; do
 	[ -f "$dir/doc.go" ] && inputs="$inputs packtree.dev/shared/$dir"
 done
-rm -rf client/clientset client/listers client/informers
+# Made aside and moved into place, so that a build meanwhile finds the old clients or the new ones.
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
 "$tools/client-gen" --go-header-file "$header" --clientset-name versioned --input-base "" \
 	--input "$(echo $inputs | tr ' ' ',')" \
-	--output-dir client/clientset --output-pkg packtree.dev/shared/client/clientset
-"$tools/lister-gen" --go-header-file "$header" --output-dir client/listers --output-pkg packtree.dev/shared/client/listers $inputs
-"$tools/informer-gen" --go-header-file "$header" --output-dir client/informers --output-pkg packtree.dev/shared/client/informers \
+	--output-dir "$made/client/clientset" --output-pkg packtree.dev/shared/client/clientset
+"$tools/lister-gen" --go-header-file "$header" --output-dir "$made/client/listers" --output-pkg packtree.dev/shared/client/listers $inputs
+"$tools/informer-gen" --go-header-file "$header" --output-dir "$made/client/informers" --output-pkg packtree.dev/shared/client/informers \
 	--versioned-clientset-package packtree.dev/shared/client/clientset/versioned \
 	--listers-package packtree.dev/shared/client/listers $inputs
-gofmt -w client
+gofmt -w "$made/client"
+rm -rf client
+mv "$made/client" client
 
 # The charts carry the CRDs that they install: their own, and KAI's where a component needs them without the scheduler's chart.
 while read -r folder crds; do
