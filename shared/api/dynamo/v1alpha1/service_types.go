@@ -21,11 +21,11 @@ type ServiceSpec struct {
 	// label of the pods.
 	// +optional
 	SubComponentType string `json:"subComponentType,omitempty"`
-	// Replicas of the service, 0 or more. Defaults to 1. It may change at any time and scales the service without
+	// Replicas of the service, 0 to 10000. Defaults to 1. It may change at any time and scales the service without
 	// restarting it.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
-	// MinAvailable is the number of replicas that start together or not at all, 1 or more. Defaults to 1. Immutable.
+	// MinAvailable is the number of replicas that start together or not at all, 1 to 10000. Defaults to 1. Immutable.
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// Multinode makes each replica a leader and its workers, on as many nodes. Unset means one pod a replica.
@@ -89,11 +89,17 @@ type ServiceSpec struct {
 	// `<namespace>-<name>` of the deployment.
 	// +optional
 	DynamoNamespace *string `json:"dynamoNamespace,omitempty"`
+	// GlobalDynamoNamespace is accepted and has no effect; admission warns if it is true. See dynamoNamespace.
+	// +optional
+	GlobalDynamoNamespace *bool `json:"globalDynamoNamespace,omitempty"`
+	// ModelRef is accepted and has no effect; admission warns. The command of the main container names the model.
+	// +optional
+	ModelRef *runtime.RawExtension `json:"modelRef,omitempty"`
 }
 
 // Multinode spreads a replica over nodes.
 type Multinode struct {
-	// NodeCount is the number of pods of one replica, 2 or more: one leader and NodeCount-1 workers. Immutable.
+	// NodeCount is the number of pods of one replica, 2 to 1000: one leader and NodeCount-1 workers. Immutable.
 	// +required
 	NodeCount int32 `json:"nodeCount"`
 }
@@ -160,6 +166,10 @@ type VolumeMount struct {
 	// MountPoint is the directory in the container.
 	// +required
 	MountPoint string `json:"mountPoint"`
+	// UseAsCompilationCache is accepted and has no effect; admission warns if it is true. The volume is mounted; the
+	// framework's own settings say that it compiles into it.
+	// +optional
+	UseAsCompilationCache *bool `json:"useAsCompilationCache,omitempty"`
 }
 
 // SharedMemory is the memory-backed volume at /dev/shm.

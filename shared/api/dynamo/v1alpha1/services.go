@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +16,13 @@ type Services []ServiceSpec
 
 // UnmarshalJSON reads a list, or a map from name to service, which it sorts by name.
 func (s *Services) UnmarshalJSON(written []byte) error {
-	if !bytes.HasPrefix(bytes.TrimSpace(written), []byte("{")) {
+	switch written := bytes.TrimSpace(written); {
+	case bytes.HasPrefix(written, []byte("[")):
 		return json.Unmarshal(written, (*[]ServiceSpec)(s))
+	case bytes.Equal(written, []byte("null")):
+		return nil
+	case !bytes.HasPrefix(written, []byte("{")):
+		return errors.New("services must be a list of services, or a map of them by name")
 	}
 	var byName map[string]ServiceSpec
 	if err := json.Unmarshal(written, &byName); err != nil {

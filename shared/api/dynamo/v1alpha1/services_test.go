@@ -43,6 +43,16 @@ func TestAServiceNamedTwiceIsAnError(t *testing.T) {
 	}
 }
 
+func TestWhatIsNeitherListNorMapIsAnError(t *testing.T) {
+	for _, written := range []string{"3", `"A"`, "true"} {
+		var services v1alpha1.Services
+		err := json.Unmarshal([]byte(written), &services)
+		if err == nil || err.Error() != "services must be a list of services, or a map of them by name" {
+			t.Errorf("%s: got %v, error %v", written, services, err)
+		}
+	}
+}
+
 func encoded(t *testing.T, value any) []byte {
 	t.Helper()
 	written, err := json.Marshal(value)

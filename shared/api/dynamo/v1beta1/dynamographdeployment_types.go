@@ -135,10 +135,12 @@ type ComponentSpec struct {
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	Replicas *int32 `json:"replicas,omitempty"`
 	// MinAvailable is the number of replicas that start together or not at all. Defaults to 1. Immutable.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// Multinode makes each replica a leader and its workers, on as many nodes. Unset means one pod a replica.
 	// Immutable.
@@ -166,6 +168,7 @@ type Multinode struct {
 	// NodeCount is the number of pods of one replica: one leader and NodeCount-1 workers. Immutable.
 	// +required
 	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=1000
 	NodeCount int32 `json:"nodeCount"`
 }
 
