@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -41,22 +42,18 @@ func (c Candidate) Validate() field.ErrorList {
 	if c.written != nil {
 		errs = validateServices(c.written)
 	}
-	return append(errs, validate(c.Hub, c.words)...)
+	return c.naming(append(errs, validate(c.Hub, c.words)...))
 }
 
 // ValidateCreate returns what is wrong with creating the deployment in a cluster of that topology.
 func (c Candidate) ValidateCreate(topology Topology) field.ErrorList {
-	errs := c.Validate()
-	if len(errs) > 0 {
-		return errs
-	}
-	return checkTopology(c.Hub, topology, c.words)
+	return append(c.Validate(), c.naming(checkTopology(c.Hub, topology, c.words))...)
 }
 
 // ValidateUpdate returns what is wrong with writing the deployment over an older state of itself. Constraints of that
 // state are not judged again, since they cannot be changed.
 func (c Candidate) ValidateUpdate(old Candidate) field.ErrorList {
-	return append(c.Validate(), validateUpdate(old.Hub, c.Hub, c.words)...)
+	return append(c.Validate(), c.naming(validateUpdate(old.Hub, c.Hub, c.words))...)
 }
 
 // Warnings returns what is accepted although it is probably not what was meant.
@@ -69,6 +66,10 @@ func (c Candidate) Warnings() []string {
 		if warning := c.multinodeWarning(i); warning != "" {
 			warnings = append(warnings, warning)
 		}
+	}
+	for i, warning := range warnings {
+		path, _, _ := strings.Cut(warning, ":")
+		warnings[i] = withService(warning, c.serviceAt(path))
 	}
 	return warnings
 }

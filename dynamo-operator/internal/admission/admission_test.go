@@ -34,20 +34,20 @@ func TestCreation(t *testing.T) {
 			spec:     "topologyConstraint: {packDomain: rack}",
 			services: "[{name: A}, {name: B}, {name: C, topologyConstraint: {packDomain: zone}}]",
 			want: []string{
-				`spec.services[2].topologyConstraint.packDomain: Invalid value: "zone": broader than the deployment's packDomain "rack": choose rack, host or numa`,
+				`spec.services[2].topologyConstraint.packDomain: Invalid value: "zone": broader than the deployment's packDomain "rack": choose rack, host or numa (service "C")`,
 			},
 		},
 		"a preference may not be broader than the deployment's requirement": {
 			spec:     "topologyConstraint: {packDomain: host}",
 			services: "[{name: A, topologyConstraint: {preferredDomain: rack}}]",
 			want: []string{
-				`spec.services[0].topologyConstraint.preferredDomain: Invalid value: "rack": broader than the deployment's packDomain "host": choose host or numa`,
+				`spec.services[0].topologyConstraint.preferredDomain: Invalid value: "rack": broader than the deployment's packDomain "host": choose host or numa (service "A")`,
 			},
 		},
 		"a preference may not be broader than the requirement beside it": {
 			services: "[{name: A, topologyConstraint: {packDomain: rack, preferredDomain: zone}}]",
 			want: []string{
-				`spec.services[0].topologyConstraint.preferredDomain: Invalid value: "zone": broader than packDomain "rack", which holds all pods together already: choose one inside it`,
+				`spec.services[0].topologyConstraint.preferredDomain: Invalid value: "zone": broader than packDomain "rack", which holds all pods together already: choose one inside it (service "A")`,
 			},
 		},
 		"a preference alone is a constraint": {
@@ -65,12 +65,12 @@ func TestCreation(t *testing.T) {
 			services: "[{name: A, topologyConstraint: {packDomain: datacenter, preferredDomain: rack}}]",
 			want: []string{
 				`spec.topologyConstraint.packDomain: Invalid value: "region": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
-				`spec.services[0].topologyConstraint.packDomain: Invalid value: "datacenter": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
+				`spec.services[0].topologyConstraint.packDomain: Invalid value: "datacenter": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "A")`,
 			},
 		},
 		"an empty constraint of a service": {
 			services: "[{name: A, topologyConstraint: {}}]",
-			want:     []string{`spec.services[0].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain`},
+			want:     []string{`spec.services[0].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain (service "A")`},
 		},
 		"a topology without a constraint": {
 			spec: "topologyConstraint: {topologyProfile: aws}", services: "[{name: A}]",
@@ -105,18 +105,29 @@ func TestCreation(t *testing.T) {
 		},
 		"one node is not multinode": {
 			services: "[{name: A, multinode: {nodeCount: 1}}]",
-			want:     []string{"spec.services[0].multinode.nodeCount: Invalid value: 1: must be 2 or more; leave multinode out for one pod a replica"},
+			want:     []string{`spec.services[0].multinode.nodeCount: Invalid value: 1: must be 2 or more; leave multinode out for one pod a replica (service "A")`},
 		},
 		"numbers below their bounds": {
 			services: "[{name: A, replicas: -1, minAvailable: 0}]",
 			want: []string{
-				"spec.services[0].replicas: Invalid value: -1: must be 0 or more",
-				"spec.services[0].minAvailable: Invalid value: 0: must be 1 or more",
+				`spec.services[0].replicas: Invalid value: -1: must be 0 or more (service "A")`,
+				`spec.services[0].minAvailable: Invalid value: 0: must be 1 or more (service "A")`,
 			},
+		},
+		"numbers above their bounds": {
+			services: "[{name: A, replicas: 10001, minAvailable: 10001, multinode: {nodeCount: 1001}}]",
+			want: []string{
+				`spec.services[0].replicas: Invalid value: 10001: must be at most 10000 (service "A")`,
+				`spec.services[0].minAvailable: Invalid value: 10001: must be at most 10000 (service "A")`,
+				`spec.services[0].multinode.nodeCount: Invalid value: 1001: must be at most 1000 (service "A")`,
+			},
+		},
+		"numbers at their bounds": {
+			services: "[{name: A, replicas: 10000, minAvailable: 10000, multinode: {nodeCount: 1000}}]",
 		},
 		"fewer replicas than must be available": {
 			services: "[{name: A, replicas: 1, minAvailable: 2}]",
-			want:     []string{"spec.services[0].replicas: Invalid value: 1: must be 0 or at least minAvailable, which is 2"},
+			want:     []string{`spec.services[0].replicas: Invalid value: 1: must be 0 or at least minAvailable, which is 2 (service "A")`},
 		},
 		"no replicas at all is a service that is switched off": {
 			services: "[{name: A, replicas: 0, minAvailable: 2}]",
@@ -125,36 +136,52 @@ func TestCreation(t *testing.T) {
 			services: "[{name: A, extraPodSpec: {mainContainer: {args: [x]}}}]",
 			want:     []string{"spec.services[0].extraPodSpec.mainContainer.image: Required value: service A needs a container image"},
 		},
+		"no image, and a domain that the cluster's topology lacks": {
+			spec:     "topologyConstraint: {packDomain: shelf}",
+			services: "[{name: Decode, topologyConstraint: {packDomain: datacenter}, extraPodSpec: {mainContainer: {args: [x]}}}]",
+			want: []string{
+				"spec.services[0].extraPodSpec.mainContainer.image: Required value: service Decode needs a container image",
+				`spec.topologyConstraint.packDomain: Unsupported value: "shelf": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`,
+				`spec.services[0].topologyConstraint.packDomain: Invalid value: "datacenter": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "Decode")`,
+			},
+		},
+		"a service of a map is named beside its place in the list": {
+			services: "{Worker: {replicas: -1}, Decode: {envs: [{name: X}, {name: X}]}}",
+			want: []string{
+				`spec.services[0].envs[1].name: Duplicate value: "X": service "Decode"`,
+				`spec.services[1].replicas: Invalid value: -1: must be 0 or more (service "Worker")`,
+			},
+		},
 		"a second main container": {
 			services: "[{name: A, extraPodSpec: {containers: [{name: main}]}}]",
-			want:     []string{`spec.services[0].extraPodSpec.containers: Duplicate value: "main"`},
+			want:     []string{`spec.services[0].extraPodSpec.containers: Duplicate value: "main": service "A"`},
 		},
 		"a main container of another name": {
 			services: "[{name: A, extraPodSpec: {mainContainer: {name: worker, image: i}}}]",
-			want:     []string{`spec.services[0].extraPodSpec.mainContainer.name: Unsupported value: "worker": supported values: "main"`},
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.name: Unsupported value: "worker": supported values: "main" (service "A")`},
 		},
 		"amounts that are none": {
 			services: "[{name: A, resources: {requests: {cpu: many}, limits: {gpu: eight, custom: {rdma/ib: '-1'}}}}]",
 			want: []string{
-				`spec.services[0].resources.requests.cpu: Invalid value: "many": must be an amount such as 4, 500m or 16Gi`,
-				`spec.services[0].resources.limits.gpu: Invalid value: "eight": must be a whole number of GPUs, such as "8"`,
-				`spec.services[0].resources.limits.custom[rdma/ib]: Invalid value: "-1": must be an amount such as 4, 500m or 16Gi`,
+				`spec.services[0].resources.requests.cpu: Invalid value: "many": must be an amount such as 4, 500m or 16Gi (service "A")`,
+				`spec.services[0].resources.limits.gpu: Invalid value: "eight": must be a whole number of GPUs, such as "8" (service "A")`,
+				`spec.services[0].resources.limits.custom[rdma/ib]: Invalid value: "-1": must be an amount such as 4, 500m or 16Gi (service "A")`,
 			},
 		},
 		"half a GPU": {
 			services: "[{name: A, resources: {limits: {gpu: '0.5'}}}]",
-			want:     []string{`spec.services[0].resources.limits.gpu: Invalid value: "0.5": must be a whole number of GPUs, such as "8"`},
+			want:     []string{`spec.services[0].resources.limits.gpu: Invalid value: "0.5": must be a whole number of GPUs, such as "8" (service "A")`},
 		},
 		"a variable twice": {
 			services: "[{name: A, envs: [{name: X}, {name: X}]}]",
-			want:     []string{`spec.services[0].envs[1].name: Duplicate value: "X"`},
+			want:     []string{`spec.services[0].envs[1].name: Duplicate value: "X": service "A"`},
 		},
 		"a mount of nothing": {
 			spec:     "pvcs: [{name: models}]",
 			services: "[{name: A, volumeMounts: [{name: model, mountPoint: models}]}]",
 			want: []string{
-				`spec.services[0].volumeMounts[0].name: Invalid value: "model": neither in spec.pvcs nor a volume of extraPodSpec; known: models`,
-				`spec.services[0].volumeMounts[0].mountPoint: Invalid value: "models": must be an absolute path`,
+				`spec.services[0].volumeMounts[0].name: Invalid value: "model": neither in spec.pvcs nor a volume of extraPodSpec; known: models (service "A")`,
+				`spec.services[0].volumeMounts[0].mountPoint: Invalid value: "models": must be an absolute path (service "A")`,
 			},
 		},
 		"a claim to create without a size": {
@@ -208,29 +235,33 @@ func TestAMissingTopologyIsNamedWhereItIsChosen(t *testing.T) {
 	gone := admission.Topology{Name: "aws", Problem: `ClusterTopology "aws" does not exist; existing ones: gcp`}
 	compare(t, []string{`spec.topologyConstraint.topologyProfile: Invalid value: "aws": ClusterTopology "aws" does not exist; existing ones: gcp`},
 		alpha(t, "topologyConstraint: {topologyProfile: aws, packDomain: rack}", "[{name: A}]").ValidateCreate(gone).ToAggregate())
-	compare(t, []string{`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "aws" does not exist; existing ones: gcp`},
+	compare(t, []string{`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "aws" does not exist; existing ones: gcp (service "A")`},
 		alpha(t, "", "[{name: A, topologyConstraint: {packDomain: rack}}]").ValidateCreate(gone).ToAggregate())
 	compare(t, nil, alpha(t, "", "[{name: A}]").ValidateCreate(gone).ToAggregate())
 }
 
 func TestWarnings(t *testing.T) {
 	candidate := alpha(t, "", `[
-    {name: A, autoscaling: {enabled: true}, ingress: {}, dynamoNamespace: x},
+    {name: A, autoscaling: {enabled: true}, ingress: {}, dynamoNamespace: x, globalDynamoNamespace: true, modelRef: {name: m},
+     volumeMounts: [{name: models, mountPoint: /models}, {name: cache, mountPoint: /cache, useAsCompilationCache: true}]},
     {name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}},
     {name: C, multinode: {nodeCount: 2}, resources: {limits: {gpu: '8'}}, extraPodSpec: {mainContainer: {image: i, command: [python3], args: [-m, dynamo.vllm, -tp=8]}}},
     {name: D, multinode: {nodeCount: 2}, resources: {limits: {gpu: '8'}}, extraPodSpec: {mainContainer: {image: i, command: [python3], args: [-m, dynamo.vllm, -tp=16]}}}]`)
 	want := []string{
-		"spec.services[0].autoscaling: has no effect; point a HorizontalPodAutoscaler at the object in status.services",
-		"spec.services[0].ingress: has no effect; write an Ingress for the service's Service",
-		"spec.services[0].dynamoNamespace: has no effect; it is always <namespace>-<name> of the deployment",
-		"spec.services[1].extraPodSpec.mainContainer.args: starts no framework that is known, so its 2 nodes get no flags to find one another; set spec.backendFramework",
-		"spec.services[2].extraPodSpec.mainContainer.args: all parallel ranks fit into the GPUs of one pod, so that 2 nodes run as many engines; raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave multinode out",
+		`spec.services[0].autoscaling: has no effect; point a HorizontalPodAutoscaler at the object in status.services (service "A")`,
+		`spec.services[0].ingress: has no effect; write an Ingress for the service's Service (service "A")`,
+		`spec.services[0].dynamoNamespace: has no effect; it is always <namespace>-<name> of the deployment (service "A")`,
+		`spec.services[0].globalDynamoNamespace: has no effect; it is always <namespace>-<name> of the deployment (service "A")`,
+		`spec.services[0].modelRef: has no effect; name the model in the command (service "A")`,
+		`spec.services[0].volumeMounts[1].useAsCompilationCache: has no effect beyond the mount; tell the framework of the directory, as with VLLM_CACHE_ROOT (service "A")`,
+		`spec.services[1].extraPodSpec.mainContainer.args: starts no framework that is known, so its 2 nodes get no flags to find one another; set spec.backendFramework (service "B")`,
+		`spec.services[2].extraPodSpec.mainContainer.args: all parallel ranks fit into the GPUs of one pod, so that 2 nodes run as many engines; raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave multinode out (service "C")`,
 	}
 	if diff := cmp.Diff(want, candidate.Warnings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	named := alpha(t, "backendFramework: vllm", `[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}}]`)
-	want = []string{"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one another; start it with python3 -m dynamo.vllm"}
+	want = []string{"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one another; start it with python3 -m dynamo.vllm (service \"B\")"}
 	if diff := cmp.Diff(want, named.Warnings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -243,11 +274,11 @@ func TestUnknownFields(t *testing.T) {
 	}{
 		"in a service of a map, by its place in the list": {
 			manifest: "spec: {services: {B: {replcas: 1}, A: {}}}",
-			want:     []string{`spec.services[1].replcas: unknown field, did you mean "replicas"?`},
+			want:     []string{`spec.services[1].replcas: unknown field, did you mean "replicas"? (service "B")`},
 		},
 		"deep in a pod": {
 			manifest: "spec: {services: [{name: A, extraPodSpec: {mainContainer: {imagee: x}}}]}",
-			want:     []string{`spec.services[0].extraPodSpec.mainContainer.imagee: unknown field, did you mean "image"?`},
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.imagee: unknown field, did you mean "image"? (service "A")`},
 		},
 		"on the deployment": {
 			manifest: "spec: {services: [], topologyConstrain: {packDomain: rack}}",
@@ -255,15 +286,29 @@ func TestUnknownFields(t *testing.T) {
 		},
 		"a value of the wrong type": {
 			manifest: "spec: {services: [{name: A, replicas: two}]}",
-			want:     []string{"spec.services[0].replicas: must be int32, not string"},
+			want:     []string{`spec.services[0].replicas: must be int32, not string (service "A")`},
 		},
 		"a service that is none": {
-			manifest: "spec: {services: {A: 3}}",
-			want:     []string{"spec.services[A]: must be an object"},
+			manifest: "spec: {services: {A: {}, B: 3}}",
+			want:     []string{`spec.services[1]: must be an object (service "B")`},
+		},
+		"an item of the list that is no service": {
+			manifest: "spec: {services: [{name: A}, 3]}",
+			want:     []string{"spec.services[1]: must be an object"},
+		},
+		"services that are neither list nor map, and another mistake": {
+			manifest: "spec: {services: 3, topologyConstrain: {}}",
+			want: []string{
+				"spec.services: must be a list of services, or a map of them by name",
+				`spec.topologyConstrain: unknown field, did you mean "topologyConstraint"?`,
+			},
+		},
+		"what manifests in the field carry": {
+			manifest: "spec: {services: [{name: A, globalDynamoNamespace: true, modelRef: {name: m}, volumeMounts: [{name: c, mountPoint: /c, useAsCompilationCache: true}]}]}",
 		},
 		"a service of two names": {
 			manifest: "spec: {services: {A: {name: B}}}",
-			want:     []string{`spec.services[A].name: Invalid value: "B": the key says "A"; leave the name out`},
+			want:     []string{`spec.services[0].name: Invalid value: "B": the key says "A"; leave the name out`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

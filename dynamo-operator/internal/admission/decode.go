@@ -44,18 +44,18 @@ func Complete(version string, fields map[string]any) []manifests.Problem {
 func listed(byName map[string]any) ([]any, []manifests.Problem) {
 	services := make([]any, 0, len(byName))
 	var problems []manifests.Problem
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		path := fmt.Sprintf("spec.services[%s]", name)
+	for i, name := range slices.Sorted(maps.Keys(byName)) {
+		path := serviceList.Index(i)
 		service, ok := byName[name].(map[string]any)
 		if byName[name] == nil {
 			service, ok = map[string]any{}, true
 		}
 		switch inside, named := service["name"]; {
 		case !ok:
-			problems = append(problems, manifests.Problem{Path: path, Reason: "must be an object"})
+			problems = append(problems, manifests.Problem{Path: path.String(), Reason: withService(noObject, name)})
 		case named && inside != name:
 			problems = append(problems, manifests.Problem{
-				Path: path + ".name", Reason: fmt.Sprintf("Invalid value: %q: the key says %q; leave the name out", fmt.Sprint(inside), name),
+				Path: path.Child("name").String(), Reason: fmt.Sprintf("Invalid value: %q: the key says %q; leave the name out", fmt.Sprint(inside), name),
 			})
 		default:
 			service["name"] = name
@@ -70,21 +70,41 @@ func listed(byName map[string]any) ([]any, []manifests.Problem) {
 func Unknown(version string, fields map[string]any) []manifests.Problem {
 	if version == v1alpha1.GroupVersion.Version {
 		rest, services := withoutServices(fields)
-		problems := strictly("", rest, &v1alpha1.DynamoGraphDeployment{})
-		for i, service := range services {
-			problems = append(problems, strictly(fmt.Sprintf("spec.services[%d]", i), service, &v1alpha1.ServiceSpec{})...)
-		}
-		return problems
+		return append(unknownInServices(services), strictly("", rest, &v1alpha1.DynamoGraphDeployment{})...)
 	}
 	return strictly("", fields, &v1beta1.DynamoGraphDeployment{})
 }
 
+const noObject = "must be an object"
+
+func unknownInServices(written any) []manifests.Problem {
+	services, ok := written.([]any)
+	if !ok && written != nil {
+		return []manifests.Problem{{Path: serviceList.String(), Reason: "must be a list of services, or a map of them by name"}}
+	}
+	var problems []manifests.Problem
+	for i, written := range services {
+		path := serviceList.Index(i).String()
+		service, ok := written.(map[string]any)
+		if !ok {
+			problems = append(problems, manifests.Problem{Path: path, Reason: noObject})
+			continue
+		}
+		name, _ := service["name"].(string)
+		for _, problem := range strictly(path, service, &v1alpha1.ServiceSpec{}) {
+			problem.Reason = withService(problem.Reason, name)
+			problems = append(problems, problem)
+		}
+	}
+	return problems
+}
+
 // withoutServices takes the services out of a copy: their Go type reads lists and maps alike and so hides from a strict
 // decoder what is inside.
-func withoutServices(fields map[string]any) (map[string]any, []any) {
+func withoutServices(fields map[string]any) (map[string]any, any) {
 	spec, _ := fields["spec"].(map[string]any)
-	services, ok := spec["services"].([]any)
-	if !ok {
+	services := spec["services"]
+	if services == nil {
 		return fields, nil
 	}
 	spec = maps.Clone(spec)

@@ -170,6 +170,8 @@ func checkTopology(deployment *v1beta1.DynamoGraphDeployment, topology Topology,
 	for _, constraint := range append([]constraint{whole}, parts...) {
 		named = append(named, constraint.named()...)
 	}
+	// What is no domain anywhere is no level of this topology either, and has been said to be none.
+	named = slices.DeleteFunc(named, func(n namedDomain) bool { return !domains.Known(string(n.domain)) })
 	if len(named) == 0 {
 		return nil
 	}

@@ -35,8 +35,8 @@ func TestUpdate(t *testing.T) {
 			oldServices: "[{name: A, topologyConstraint: {packDomain: rack}}, {name: B}]",
 			services:    "[{name: B, topologyConstraint: {packDomain: rack}}, {name: A}]",
 			want: []string{
-				"spec.services[0].topologyConstraint: Forbidden: cannot be added: immutable: delete the deployment and create it again",
-				"spec.services[1].topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again",
+				`spec.services[0].topologyConstraint: Forbidden: cannot be added: immutable: delete the deployment and create it again (service "B")`,
+				`spec.services[1].topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again (service "A")`,
 			},
 		},
 		"the set of services is fixed": {
@@ -48,15 +48,15 @@ func TestUpdate(t *testing.T) {
 		},
 		"single node stays single node": {
 			oldServices: "[{name: A}]", services: "[{name: A, multinode: {nodeCount: 2}}]",
-			want: []string{"spec.services[0].multinode: Forbidden: cannot be added: immutable: delete the deployment and create it again"},
+			want: []string{`spec.services[0].multinode: Forbidden: cannot be added: immutable: delete the deployment and create it again (service "A")`},
 		},
 		"nodes of a replica, minimum and framework stay": {
 			oldSpec: "backendFramework: vllm", oldServices: "[{name: A, replicas: 4, multinode: {nodeCount: 2}}]",
 			spec: "backendFramework: sglang", services: "[{name: A, replicas: 4, minAvailable: 2, multinode: {nodeCount: 4}}]",
 			want: []string{
 				`spec.backendFramework: Invalid value: "sglang": was "vllm"; immutable: delete the deployment and create it again`,
-				`spec.services[0].multinode.nodeCount: Invalid value: 4: was "2"; immutable: delete the deployment and create it again`,
-				`spec.services[0].minAvailable: Invalid value: 2: was "1"; immutable: delete the deployment and create it again`,
+				`spec.services[0].multinode.nodeCount: Invalid value: 4: was "2"; immutable: delete the deployment and create it again (service "A")`,
+				`spec.services[0].minAvailable: Invalid value: 2: was "1"; immutable: delete the deployment and create it again (service "A")`,
 			},
 		},
 		"writing out a default is no change": {

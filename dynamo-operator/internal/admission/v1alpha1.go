@@ -104,6 +104,13 @@ func validateMainContainer(service *v1alpha1.ServiceSpec, path *field.Path) fiel
 	return errs
 }
 
+const namespaceIsFixed = ": has no effect; it is always <namespace>-<name> of the deployment"
+
+// isTrue is for what has no effect: false asks for what is done anyway.
+func isTrue(value *bool) bool {
+	return value != nil && *value
+}
+
 // serviceWarnings names what is accepted and has no effect.
 func serviceWarnings(deployment *v1alpha1.DynamoGraphDeployment) []string {
 	var warnings []string
@@ -116,7 +123,19 @@ func serviceWarnings(deployment *v1alpha1.DynamoGraphDeployment) []string {
 			warnings = append(warnings, path.Child("ingress").String()+": has no effect; write an Ingress for the service's Service")
 		}
 		if service.DynamoNamespace != nil {
-			warnings = append(warnings, path.Child("dynamoNamespace").String()+": has no effect; it is always <namespace>-<name> of the deployment")
+			warnings = append(warnings, path.Child("dynamoNamespace").String()+namespaceIsFixed)
+		}
+		if isTrue(service.GlobalDynamoNamespace) {
+			warnings = append(warnings, path.Child("globalDynamoNamespace").String()+namespaceIsFixed)
+		}
+		if service.ModelRef != nil {
+			warnings = append(warnings, path.Child("modelRef").String()+": has no effect; name the model in the command")
+		}
+		for j, mount := range service.VolumeMounts {
+			if isTrue(mount.UseAsCompilationCache) {
+				warnings = append(warnings, path.Child("volumeMounts").Index(j).Child("useAsCompilationCache").String()+
+					": has no effect beyond the mount; tell the framework of the directory, as with VLLM_CACHE_ROOT")
+			}
 		}
 	}
 	return warnings

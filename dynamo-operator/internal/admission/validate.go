@@ -16,6 +16,11 @@ import (
 const (
 	maxComponents = 25
 	maxNameLength = 40
+
+	// The schema of v1beta1 has the same bounds. They are far above what is run, and keep what is made of a deployment,
+	// down to the list of a replica's hosts, within what can be stored.
+	maxNodes    = 1000
+	maxReplicas = 10000
 )
 
 // validate is every rule that holds for a deployment by itself, on creation and ever after.
@@ -106,7 +111,6 @@ func validateBudget(deployment string, component *v1beta1.ComponentSpec, path *f
 
 func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) field.ErrorList {
 	path := words.component(index)
-	var errs field.ErrorList
 	replicas, minimum := int32(1), int32(1)
 	if component.Replicas != nil {
 		replicas = *component.Replicas
@@ -114,23 +118,31 @@ func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) f
 	if component.MinAvailable != nil {
 		minimum = *component.MinAvailable
 	}
-	if replicas < 0 {
-		errs = append(errs, field.Invalid(path.Child("replicas"), replicas, "must be 0 or more"))
-	}
-	switch {
-	case minimum < 1:
-		errs = append(errs, field.Invalid(path.Child("minAvailable"), minimum, "must be 1 or more"))
-	case replicas > 0 && minimum > replicas:
+	errs := validateBounds(path.Child("replicas"), replicas, 0, maxReplicas, "")
+	errs = append(errs, validateBounds(path.Child("minAvailable"), minimum, 1, maxReplicas, "")...)
+	if replicas > 0 && minimum > replicas {
 		errs = append(errs, field.Invalid(path.Child("replicas"), replicas, fmt.Sprintf("must be 0 or at least minAvailable, which is %d", minimum)))
 	}
-	if component.Multinode != nil && component.Multinode.NodeCount < 2 {
-		errs = append(errs, field.Invalid(path.Child("multinode", "nodeCount"), component.Multinode.NodeCount,
-			"must be 2 or more; leave multinode out for one pod a replica"))
+	if component.Multinode != nil {
+		errs = append(errs, validateBounds(path.Child("multinode", "nodeCount"), component.Multinode.NodeCount, 2, maxNodes,
+			"; leave multinode out for one pod a replica")...)
 	}
 	if size := component.SharedMemorySize; size != nil && size.Sign() < 0 {
 		errs = append(errs, field.Invalid(words.sharedMemory(index), size.String(), "must be 0 or more"))
 	}
 	return errs
+}
+
+// validateBounds says what to do instead where a number is below the least.
+func validateBounds(path *field.Path, number, least, most int32, instead string) field.ErrorList {
+	switch {
+	case number < least:
+		return field.ErrorList{field.Invalid(path, number, fmt.Sprintf("must be %d or more%s", least, instead))}
+	case number > most:
+		return field.ErrorList{field.Invalid(path, number, fmt.Sprintf("must be at most %d", most))}
+	default:
+		return nil
+	}
 }
 
 func validatePod(component *v1beta1.ComponentSpec, index int, words words) field.ErrorList {

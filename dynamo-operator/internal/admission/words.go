@@ -17,8 +17,11 @@ type words struct {
 	v1alpha1 bool
 }
 
+// serviceList is where v1alpha1 has its services.
+var serviceList = field.NewPath("spec", "services")
+
 var (
-	alphaWords = words{part: "service", topology: "topologyProfile", list: field.NewPath("spec", "services"), env: "envs", v1alpha1: true}
+	alphaWords = words{part: "service", topology: "topologyProfile", list: serviceList, env: "envs", v1alpha1: true}
 	betaWords  = words{part: "component", topology: "clusterTopologyName", list: field.NewPath("spec", "components"), env: "env"}
 )
 

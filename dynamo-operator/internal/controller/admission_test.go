@@ -32,6 +32,12 @@ var _ = Describe("Admission", func() {
 			`spec.topologyConstraint.clusterTopologyName: Invalid value: "aws": ClusterTopology "aws" does not exist; existing ones: grove-topology`),
 		Entry("a container without an image", strings.Replace(asComponents, "name: main, image: vllm", "name: main", 1),
 			"spec.components[1].podTemplate.spec.containers[0].image: Required value"),
+		Entry("more nodes of a replica than can be meant", strings.Replace(asMap, "nodeCount: 4", "nodeCount: 1001", 1),
+			`spec.services[1].multinode.nodeCount: Invalid value: 1001: must be at most 1000 (service "Worker")`),
+		Entry("more replicas than can be meant", strings.Replace(asComponents, "type: worker", "replicas: 10001", 1),
+			"spec.components[1].replicas: Invalid value: 10001: spec.components[1].replicas in body should be less than or equal to 10000"),
+		Entry("services that are neither list nor map", asMap[:strings.Index(asMap, "    Worker:")]+"    3\n",
+			"must be a list of services, or a map of them by name"),
 	)
 
 	It("warns of what has no effect", func(ctx SpecContext) {
@@ -42,7 +48,7 @@ var _ = Describe("Admission", func() {
 		Expect(err).NotTo(HaveOccurred())
 		object := written(newNamespace(ctx), strings.Replace(asMap, "componentType: frontend", "ingress: {enabled: true}", 1))
 		Expect(attentive.Create(ctx, object)).To(Succeed())
-		Expect(*heard).To(ContainElement("spec.services[0].ingress: has no effect; write an Ingress for the service's Service"))
+		Expect(*heard).To(ContainElement("spec.services[0].ingress: has no effect; write an Ingress for the service's Service (service \"Frontend\")"))
 	})
 
 	It("checks the topology at creation, and not again when an object is touched", func(ctx SpecContext) {

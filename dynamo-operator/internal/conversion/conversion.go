@@ -105,7 +105,8 @@ func restoredService(component *v1beta1.ComponentSpec, kept *v1alpha1.ServiceSpe
 	if equality.Semantic.DeepEqual(asComponent(kept), *component) {
 		return *kept
 	}
-	service.Autoscaling, service.Ingress, service.DynamoNamespace = kept.Autoscaling, kept.Ingress, kept.DynamoNamespace
+	service.Autoscaling, service.Ingress, service.ModelRef = kept.Autoscaling, kept.Ingress, kept.ModelRef
+	service.DynamoNamespace, service.GlobalDynamoNamespace = kept.DynamoNamespace, kept.GlobalDynamoNamespace
 	return service
 }
 

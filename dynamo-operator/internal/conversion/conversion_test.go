@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
 	"packtree.dev/dynamo-operator/internal/conversion"
@@ -56,6 +57,7 @@ func TestWordsOfV1Alpha1SurviveAReaderOfV1Beta1(t *testing.T) {
 func TestAnEditInTheOtherVersionHolds(t *testing.T) {
 	written := &v1alpha1.DynamoGraphDeployment{Spec: v1alpha1.DynamoGraphDeploymentSpec{Services: v1alpha1.Services{{
 		Name: "Worker", Replicas: new(int32(1)), DynamoNamespace: new("old"),
+		GlobalDynamoNamespace: new(true), ModelRef: &runtime.RawExtension{Raw: []byte(`{"name":"m"}`)},
 		Resources: &v1alpha1.Resources{Limits: &v1alpha1.ResourceItem{GPU: "8"}},
 		Envs:      []corev1.EnvVar{{Name: "A", Value: "1"}},
 	}}}}
@@ -84,6 +86,9 @@ func TestAnEditInTheOtherVersionHolds(t *testing.T) {
 		}
 		if service.DynamoNamespace == nil || *service.DynamoNamespace != "old" {
 			t.Errorf("dynamoNamespace is lost: %v", asJSON(t, service))
+		}
+		if service.GlobalDynamoNamespace == nil || service.ModelRef == nil {
+			t.Errorf("globalDynamoNamespace or modelRef is lost: %v", asJSON(t, service))
 		}
 		gpus := service.ExtraPodSpec.MainContainer.Resources.Limits["nvidia.com/gpu"]
 		if gpus.String() != "8" {

@@ -62,6 +62,9 @@ func drawService(t *rapid.T, name string) v1alpha1.ServiceSpec {
 		Autoscaling:      maybe(t, rapid.Just(runtime.RawExtension{Raw: []byte(`{"enabled":true,"max":"<5>"}`)})),
 		Ingress:          maybe(t, rapid.Just(runtime.RawExtension{Raw: []byte(`{}`)})),
 		DynamoNamespace:  maybe(t, rapid.Just("namespace")),
+
+		GlobalDynamoNamespace: maybe(t, rapid.Bool()),
+		ModelRef:              maybe(t, rapid.Just(runtime.RawExtension{Raw: []byte(`{"name":"model","revision":"v1"}`)})),
 	}
 	if rapid.Bool().Draw(t, "has resources") {
 		service.Resources = &v1alpha1.Resources{
@@ -70,7 +73,7 @@ func drawService(t *rapid.T, name string) v1alpha1.ServiceSpec {
 		}
 	}
 	if rapid.Bool().Draw(t, "has mounts") {
-		service.VolumeMounts = []v1alpha1.VolumeMount{{Name: "cache", MountPoint: "/cache"}}
+		service.VolumeMounts = []v1alpha1.VolumeMount{{Name: "cache", MountPoint: "/cache", UseAsCompilationCache: maybe(t, rapid.Bool())}}
 	}
 	if rapid.Bool().Draw(t, "has metadata") {
 		service.ExtraPodMetadata = &v1alpha1.ExtraPodMetadata{Labels: drawMap(t), Annotations: drawMap(t)}

@@ -47,17 +47,14 @@ func launchNode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Co
 			grovev1alpha1.EnvPodCliqueScalingGroupIndex, clique, index, grovev1alpha1.EnvHeadlessService)
 	}
 	name := names.Component(component.Name)
-	node := launch.Node{
+	return launch.Node{
 		Leader:        leader,
 		Count:         component.Multinode.NodeCount,
 		LeaderAddress: address(name+names.LeaderSuffix, 0),
+		WorkerAddress: func(index int32) string { return address(name+names.WorkerSuffix, index) },
 		RankVariable:  grovev1alpha1.EnvPodIndex,
 		Ray:           vllmExecutor(deployment, component) == "ray",
 	}
-	for index := range component.Multinode.NodeCount - 1 {
-		node.WorkerAddresses = append(node.WorkerAddresses, address(name+names.WorkerSuffix, index))
-	}
-	return node
 }
 
 func vllmExecutor(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {

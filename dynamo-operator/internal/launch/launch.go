@@ -20,9 +20,10 @@ type Node struct {
 	Leader bool
 	// Count is the number of pods of the replica.
 	Count int32
-	// LeaderAddress is the host name of the leader, WorkerAddresses are those of the workers in the order of their ranks.
-	LeaderAddress   string
-	WorkerAddresses []string
+	// LeaderAddress is the host name of the leader.
+	LeaderAddress string
+	// WorkerAddress is the host name of a worker. They are counted from 0, in the order of their ranks.
+	WorkerAddress func(index int32) string
 	// RankVariable is the environment variable of a worker that counts the workers from 0. The leader's rank is 0, so a
 	// worker's is one more.
 	RankVariable string

@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestCommands(t *testing.T) {
 				want   []string
 			}{{true, c.leader}, {false, c.worker}} {
 				main := container(c.command, c.args, c.gpus)
-				node := launch.Node{Leader: role.leader, Count: 2, LeaderAddress: "leader", WorkerAddresses: []string{"worker"}, RankVariable: "INDEX", Ray: c.ray}
+				node := launch.Node{Leader: role.leader, Count: 2, LeaderAddress: "leader", WorkerAddress: unasked(t), RankVariable: "INDEX", Ray: c.ray}
 				launch.Configure(launch.Framework(c.framework, main), node, &corev1.PodSpec{}, main)
 				if diff := cmp.Diff(role.want, append(append([]string{}, main.Command...), main.Args...)); diff != "" {
 					t.Errorf("leader %v (-want +got):\n%s", role.leader, diff)
@@ -116,7 +117,10 @@ func TestTRTLLM(t *testing.T) {
 	configure := func(leader bool) (*corev1.PodSpec, *corev1.Container) {
 		pod, main := &corev1.PodSpec{}, container([]string{"python3"}, []string{"-m", "dynamo.trtllm", "--model", "a b"}, "4")
 		main.Env = []corev1.EnvVar{{Name: "HF_TOKEN"}, {Name: "PATH"}}
-		node := launch.Node{Leader: leader, Count: 3, LeaderAddress: "ldr", WorkerAddresses: []string{"w0", "w1"}}
+		node := launch.Node{Leader: leader, Count: 3, LeaderAddress: "ldr", WorkerAddress: func(index int32) string { return fmt.Sprintf("w%d", index) }}
+		if !leader {
+			node.WorkerAddress = unasked(t)
+		}
 		launch.Configure(v1beta1.BackendFrameworkTRTLLM, node, pod, main)
 		return pod, main
 	}
@@ -166,6 +170,14 @@ func TestFramework(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// unasked is for pods that need not know the workers: there can be very many.
+func unasked(t *testing.T) func(int32) string {
+	return func(index int32) string {
+		t.Errorf("asked for the address of worker %d", index)
+		return ""
 	}
 }
 

@@ -74,9 +74,9 @@ func workerScript() string {
 
 func leaderScript(node Node, main *corev1.Container) string {
 	perNode := max(gpus(main), 1)
-	hosts := make([]string, 0, node.Count)
-	for _, host := range append([]string{node.LeaderAddress}, node.WorkerAddresses...) {
-		hosts = append(hosts, fmt.Sprintf("%s:%d", host, perNode))
+	hosts := []string{fmt.Sprintf("%s:%d", node.LeaderAddress, perNode)}
+	for index := range node.Count - 1 {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", node.WorkerAddress(index), perNode))
 	}
 	run := fmt.Sprintf(`mpirun --allow-run-as-root -n %d -H %s --mca pml ob1 --mca plm_rsh_args "-p %d -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa"%s trtllm-llmapi-launch %s`,
 		perNode*int64(node.Count), strings.Join(hosts, ","), sshPort, exports(main), launched(main))

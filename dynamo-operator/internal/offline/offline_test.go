@@ -78,6 +78,15 @@ func TestWhatIsTurnedDown(t *testing.T) {
 			"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: n}\nspec: {services: []}",
 			`in[1]: DynamoGraphDeployment d: metadata.namespace: must be string, not bool`,
 		},
+		"more nodes than can be meant": {
+			"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
+				"spec: {components: [{name: A, multinode: {nodeCount: 1001}, podTemplate: {spec: {containers: [{name: main, image: i, command: [python3, -m, dynamo.sglang]}]}}}]}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.components[0].multinode.nodeCount: Invalid value: 1001: `,
+		},
+		"services that are neither list nor map": {
+			good + "spec: {services: 3}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.services: must be a list of services, or a map of them by name`,
+		},
 		"a component without a pod": {
 			"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: {components: [{name: A}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.components[0].podTemplate.spec.containers: Required value: one container is named main and does the work of component A`,
