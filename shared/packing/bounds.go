@@ -39,7 +39,7 @@ func (p *problem) copiesHere(s *selection, group int, in place) int64 {
 			copies = min(copies, p.shapes[shape].sums[in.slot][in.at]/int64(n))
 		}
 	}
-	children := s.children(p, group)
+	children := s.children(group)
 	for i := 0; i < len(children) && copies > 0; {
 		child, alike := children[i], i
 		for i < len(children) && s.kind[children[i]] == s.kind[child] {

@@ -23,6 +23,7 @@ func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
 		return d.explainWaiting(l, groups)
 	case Incomplete:
 		return d.explainIncomplete()
+	case Infeasible, Unknown, Invalid:
 	}
 	if blocked := d.explainBlocked(); len(blocked) > 0 {
 		return blocked
@@ -148,7 +149,7 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 	g.steps = 0
 	g.part(i, best, slices.Clone(s.want))
 	e.Fit = e.Wanted - d.p.total(bestRest, i)
-	d.measure(&e, i, best, d.p.wants(bestRest, i))
+	d.measure(&e, best, d.p.wants(bestRest, i))
 	g.undo(0)
 	e.Sentence = d.misfitSentence(i, &e)
 	return e
@@ -166,7 +167,7 @@ func (d *decision) about(i int) Explanation {
 
 // measure fills in the domain, what pods without room lack there, and which
 // nodes are excluded for them.
-func (d *decision) measure(e *Explanation, i int, r region, rest []int32) {
+func (d *decision) measure(e *Explanation, r region, rest []int32) {
 	t := d.p.cluster.topologies[r.slot]
 	e.Domain = t.domains[r.at].path
 	if len(e.Domain) > 0 && e.Topology == "" {
@@ -256,7 +257,7 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 		for _, p := range l.of(g, i) {
 			rest[p.shape] -= p.pods
 		}
-		d.measure(&e, i, d.standing(i, l), rest)
+		d.measure(&e, d.standing(i, l), rest)
 		e.Sentence = d.waitingSentence(i, &e)
 		result = append(result, e)
 	}

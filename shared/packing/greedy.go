@@ -199,7 +199,7 @@ func (g *greedy) inside(i int, r region) bool {
 	if g.p.groups[i].leaf() {
 		return g.pods(i, r)
 	}
-	children := g.s.children(g.p, i)
+	children := g.s.children(i)
 	for from := 0; from < len(children); {
 		to := g.run(children, from)
 		if g.alike(children[from:to], r) < to-from {

@@ -24,7 +24,7 @@ func hardInstance(tb testing.TB, seed uint64, fill int64) (*packing.Cluster, *pa
 	gang := &packing.Gang{}
 	for rack := range 40 {
 		free := make([]int64, nodesPerRack)
-		total, left := int64(0), int64(0)
+		total := int64(0)
 		for n := range free {
 			free[n] = 8 - random.Int64N(4)
 			total += free[n]
@@ -34,7 +34,7 @@ func hardInstance(tb testing.TB, seed uint64, fill int64) (*packing.Cluster, *pa
 				Allocatable: packing.Resources{"device": free[n]},
 			})
 		}
-		for left = total * fill / 100; left > 0; {
+		for left := total * fill / 100; left > 0; {
 			group, taken := plant(random, free, sizes, left)
 			if taken == 0 {
 				break

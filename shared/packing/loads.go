@@ -146,7 +146,7 @@ func (c *cargo) restrict(i int, outer []*restriction) []*restriction {
 func (c *cargo) contents(i, box, enclosing int, inner []*restriction) load {
 	var l load
 	if !c.p.groups[i].leaf() {
-		for _, child := range c.sel.children(c.p, i) {
+		for _, child := range c.sel.children(i) {
 			for at, n := range c.pack(child, box, enclosing, inner) {
 				l = plus(l, at, n)
 			}

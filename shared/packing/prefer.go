@@ -98,7 +98,7 @@ func (g *greedy) part(i int, r region, rest []int32) {
 		}
 		return
 	}
-	children := g.s.children(g.p, i)
+	children := g.s.children(i)
 	for from := 0; from < len(children); {
 		to := g.run(children, from)
 		for _, child := range g.untouched(children[from:to], rest, r) {

@@ -95,7 +95,7 @@ func (p *problem) rigour(i int) int {
 }
 
 // children of a group in the order of placing.
-func (s *selection) children(p *problem, group int) []int {
+func (s *selection) children(group int) []int {
 	end := len(s.order)
 	if group+1 < len(s.offset) {
 		end = s.offset[group+1]
