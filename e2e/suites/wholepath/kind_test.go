@@ -46,7 +46,7 @@ func furnish(ctx context.Context, config *envconf.Config) error {
 	}
 	root := filepath.Join(directory, "..", "..")
 	for _, component := range devcluster.Components {
-		if _, err := envfuncs.LoadImageToCluster(kindCluster, "ghcr.io/packtree/"+component+":0.1.0")(ctx, config); err != nil {
+		if _, err := envfuncs.LoadImageToCluster(kindCluster, "packtree/"+component+":0.1.0")(ctx, config); err != nil {
 			return fmt.Errorf("loading the image of %s: %w", component, err)
 		}
 	}
