@@ -80,7 +80,7 @@ func readDeployment(object *unstructured.Unstructured, topologies Topologies) (W
 		Claims: reader.claims,
 	}
 	for _, each := range all {
-		workload.Pods += valueOr(each.Replicas, 1) * each.nodes()
+		workload.Pods += orOne(each.Replicas) * each.nodes()
 	}
 	return workload, nil
 }
@@ -130,9 +130,9 @@ func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service) e
 func (r *deploymentReader) readService(each service, whole *deploymentConstraint) error {
 	selector := fmt.Sprintf("%s-%s", r.object.GetName(), strings.ToLower(each.Name))
 	if each.Multinode == nil {
-		return r.claim(each.Name, each.TopologyConstraint, valueOr(each.Replicas, 1), map[string]string{selectorLabel: selector})
+		return r.claim(each.Name, each.TopologyConstraint, orOne(each.Replicas), map[string]string{selectorLabel: selector})
 	}
-	for replica := range valueOr(each.Replicas, 1) {
+	for replica := range orOne(each.Replicas) {
 		constraint := each.TopologyConstraint
 		if constraint == nil && replica >= each.gangCopies() {
 			constraint = whole
@@ -160,9 +160,9 @@ func (r *deploymentReader) claim(group string, constraint *deploymentConstraint,
 // minAvailable replicas of a multi-node one.
 func (s service) gangCopies() int {
 	if s.Multinode == nil {
-		return valueOr(s.Replicas, 1)
+		return orOne(s.Replicas)
 	}
-	return min(valueOr(s.MinAvailable, 1), valueOr(s.Replicas, 1))
+	return min(orOne(s.MinAvailable), orOne(s.Replicas))
 }
 
 func (s service) nodes() int {

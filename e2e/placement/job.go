@@ -13,7 +13,7 @@ const (
 
 func readJob(job *batchv1.Job, topologies Topologies) (Workload, error) {
 	owns := labelled(job.Namespace, map[string]string{batchv1.JobNameLabel: job.Name})
-	workload := Workload{Pods: valueOr(job.Spec.Parallelism, 1), Owns: owns}
+	workload := Workload{Pods: orOne(job.Spec.Parallelism), Owns: owns}
 	claims, err := claimsOf(topologies, job.Annotations[topologyAnnotation], "", job.Annotations[requiredAnnotation],
 		job.Annotations[preferredAnnotation], workload.Pods, owns)
 	workload.Claims = claims

@@ -25,7 +25,7 @@ func readPodCliqueSet(set *grovev1alpha1.PodCliqueSet, topologies Topologies) (W
 			return Workload{}, err
 		}
 		pods += reader.podsOfReplica(func(group grovev1alpha1.PodCliqueScalingGroupConfig) int {
-			return valueOr(group.Replicas, 1)
+			return orOne(group.Replicas)
 		})
 	}
 	return Workload{
@@ -44,13 +44,13 @@ func (r *setReader) readReplica(replica int) error {
 		grovev1alpha1.LabelBasePodGang:              "",
 	}
 	base := r.podsOfReplica(func(group grovev1alpha1.PodCliqueScalingGroupConfig) int {
-		return valueOr(group.MinAvailable, 1)
+		return orOne(group.MinAvailable)
 	})
 	if err := r.claim(name, template.TopologyConstraint, base, labels); err != nil {
 		return err
 	}
 	for _, group := range template.PodCliqueScalingGroups {
-		for copyOf := range valueOr(group.Replicas, 1) {
+		for copyOf := range orOne(group.Replicas) {
 			if err := r.readGroupCopy(replica, copyOf, group); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (r *setReader) readGroupCopy(replica, copyOf int, group grovev1alpha1.PodCl
 	name := fmt.Sprintf("replica %d %s %d", replica, group.Name, copyOf)
 	scalingGroup := fmt.Sprintf("%s-%d-%s", r.set.Name, replica, group.Name)
 	constraint := group.TopologyConstraint
-	if constraint == nil && copyOf >= valueOr(group.MinAvailable, 1) {
+	if constraint == nil && copyOf >= orOne(group.MinAvailable) {
 		constraint = r.set.Spec.Template.TopologyConstraint
 	}
 	if err := r.claim(name, constraint, r.podsOfCopy(group), map[string]string{
@@ -157,9 +157,10 @@ func cliquePods(clique grovev1alpha1.PodCliqueTemplateSpec) int {
 	return max(int(clique.Spec.Replicas), 1)
 }
 
-func valueOr(value *int32, otherwise int) int {
+// orOne is the default of every count here.
+func orOne(value *int32) int {
 	if value == nil {
-		return otherwise
+		return 1
 	}
 	return int(*value)
 }

@@ -63,12 +63,12 @@ func leavesBelow(group *schedulingv2alpha2.PodGroup, name string) []string {
 
 func membersBelow(group *schedulingv2alpha2.PodGroup, name string) int {
 	if len(group.Spec.SubGroups) == 0 {
-		return valueOr(group.Spec.MinMember, 1)
+		return orOne(group.Spec.MinMember)
 	}
 	leaves, members := leavesBelow(group, name), 0
 	for _, subGroup := range group.Spec.SubGroups {
 		if slices.Contains(leaves, subGroup.Name) {
-			members += valueOr(subGroup.MinMember, 1)
+			members += orOne(subGroup.MinMember)
 		}
 	}
 	return members

@@ -10,32 +10,50 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/examples"
 	"packtree.dev/e2e/live"
+	"packtree.dev/shared/render"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, newProgress(os.Stdout))
-	switch {
-	case errors.Is(err, errLeft):
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "demo: interrupted")
-		os.Exit(interrupted)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
+	os.Exit(render.Execute(newCommand()))
+}
+
+func newCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Everything in docs/examples, on a control plane of its own: applied, placed, checked, drawn",
+		Long: `Brings up the dev cluster, applies everything in docs/examples, waits until every pod runs and what cannot fit says why,
+checks each constraint by the labels of the nodes, draws what stands where, and takes the cluster down again.
+
+With KEEP=1 in the environment the cluster stays up, and the demo ends with how to reach it.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			// Who closes the pipe that this is shown through still wants the cluster taken down.
+			signal.Ignore(syscall.SIGPIPE)
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			err := run(ctx, newProgress(os.Stdout))
+			if ctx.Err() != nil && !errors.Is(err, errLeft) {
+				return interrupted{}
+			}
+			return err
+		},
 	}
 }
 
-// interrupted is what shells call the end by Ctrl-C.
-const interrupted = 130
+// interrupted is the end by Ctrl-C.
+type interrupted struct{}
+
+// Error says so.
+func (interrupted) Error() string { return "interrupted" }
+
+// ExitCode is what shells expect then.
+func (interrupted) ExitCode() int { return 130 }
 
 // errLeft says that the cluster could not be taken down.
 var errLeft = errors.New("the cluster may still run: `bin/devcluster down` ends it")
