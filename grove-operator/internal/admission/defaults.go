@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 // DefaultTerminationDelay is how long a gang may stay below its minimum where the set does not say.
@@ -36,6 +38,36 @@ func SetDefaults(set *grovev1alpha1.PodCliqueSet) {
 		if group.ScaleConfig != nil {
 			setDefault(&group.ScaleConfig.MinReplicas, *group.Replicas)
 		}
+	}
+}
+
+// SetDefaultsOnUpdate fills in what a changed PodCliqueSet leaves open. What was filled in from the replicas of the old
+// set stays what it was: a minimum is immutable, and who applies a manifest with other replicas has not asked for another.
+func SetDefaultsOnUpdate(old, set *grovev1alpha1.PodCliqueSet) {
+	before := map[string]*grovev1alpha1.PodCliqueSpec{}
+	for i := range old.Spec.Template.Cliques {
+		before[old.Spec.Template.Cliques[i].Name] = &old.Spec.Template.Cliques[i].Spec
+	}
+	for i := range set.Spec.Template.Cliques {
+		clique := &set.Spec.Template.Cliques[i]
+		if was := before[clique.Name]; was != nil {
+			setDefault(&clique.Spec.MinAvailable, layout.MinAvailable(was))
+			keepMinReplicas(clique.Spec.AutoScalingConfig, was.AutoScalingConfig)
+		}
+	}
+	for i := range set.Spec.Template.PodCliqueScalingGroups {
+		group := &set.Spec.Template.PodCliqueScalingGroups[i]
+		if was := layout.Group(old, group.Name); was != nil {
+			setDefault(&group.MinAvailable, layout.GroupMinAvailable(was))
+			keepMinReplicas(group.ScaleConfig, was.ScaleConfig)
+		}
+	}
+	SetDefaults(set)
+}
+
+func keepMinReplicas(config, was *grovev1alpha1.AutoScalingConfig) {
+	if config != nil && was != nil && was.MinReplicas != nil {
+		setDefault(&config.MinReplicas, *was.MinReplicas)
 	}
 }
 

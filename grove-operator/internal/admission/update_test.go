@@ -86,6 +86,37 @@ func TestValidateUpdate(t *testing.T) {
 	}
 }
 
+func TestWhatIsLeftOpenStaysWhatItWas(t *testing.T) {
+	const written = "cliques: [{name: a, spec: {replicas: 3, autoScalingConfig: {maxReplicas: 9}, podSpec: {containers: [{name: main}]}}}, {name: b, spec: {replicas: 1, podSpec: {containers: [{name: main}]}}}], " +
+		"podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, minAvailable: 2, scaleConfig: {maxReplicas: 9}}]"
+	old := fixture.Set(t, manifest("s", written))
+	for name, c := range map[string]struct {
+		replace []string
+		want    []string
+	}{
+		"more pods and copies": {replace: []string{"replicas: 3", "replicas: 5", "replicas: 2,", "replicas: 4,"}},
+		"fewer pods than the minimum": {
+			replace: []string{"replicas: 3", "replicas: 2"}, want: []string{"spec.template.cliques[0].spec.minAvailable: " + invalid},
+		},
+		"another minimum": {
+			replace: []string{"replicas: 3", "replicas: 3, minAvailable: 1"}, want: []string{"spec.template.cliques[0].spec.minAvailable: " + forbidden},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Raw(t, manifest("s", strings.NewReplacer(c.replace...).Replace(written)))
+			admission.SetDefaultsOnUpdate(old, set)
+			_, errs := admission.ValidateUpdate(old, set, cluster(), 0)
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
+			}
+			template := set.Spec.Template
+			if got := [2]int32{*template.Cliques[0].Spec.AutoScalingConfig.MinReplicas, *template.PodCliqueScalingGroups[0].ScaleConfig.MinReplicas}; got != [2]int32{3, 2} {
+				t.Errorf("minReplicas of clique and group are %v, want those of before", got)
+			}
+		})
+	}
+}
+
 func TestUpdatesThatAreAlwaysAccepted(t *testing.T) {
 	// Its level is gone, and it has a name that today's rules refuse.
 	old := fixture.Set(t, manifest("1st", "topologyConstraint: {packDomain: numa}, cliques: ["+one("a", "")+"]"))

@@ -4,8 +4,10 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -56,9 +58,21 @@ type podCliqueSets struct {
 	topologyAware bool
 }
 
-// Default fills in what the schema cannot.
-func (*podCliqueSets) Default(_ context.Context, set *grovev1alpha1.PodCliqueSet) error {
-	admission.SetDefaults(set)
+// Default fills in what the schema cannot. An update keeps what was filled in before.
+func (*podCliqueSets) Default(ctx context.Context, set *grovev1alpha1.PodCliqueSet) error {
+	request, err := ctrladmission.RequestFromContext(ctx)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if request.Operation != admissionv1.Update {
+		admission.SetDefaults(set)
+		return nil
+	}
+	old := &grovev1alpha1.PodCliqueSet{}
+	if err := json.Unmarshal(request.OldObject.Raw, old); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("decoding the old PodCliqueSet: %v", err))
+	}
+	admission.SetDefaultsOnUpdate(old, set)
 	return nil
 }
 

@@ -56,6 +56,21 @@ var _ = Describe("Admission of a PodCliqueSet", func() {
 		Expect(made.Spec.UpdateStrategy.Type).To(Equal(grovev1alpha1.RollingRecreate))
 	})
 
+	It("keeps the minimum that it filled in when a manifest without one is applied again", func() {
+		made := set(plain)
+		made.Spec.Template.Cliques[0].Spec.Replicas = 2
+		Expect(c.Create(ctx, made)).To(Succeed())
+		replaced := made.DeepCopy()
+		replaced.Spec.Template.Cliques[0].Spec.Replicas = 3
+		replaced.Spec.Template.Cliques[0].Spec.MinAvailable = nil
+		Expect(c.Update(ctx, replaced)).To(Succeed())
+		Expect(*replaced.Spec.Template.Cliques[0].Spec.MinAvailable).To(BeEquivalentTo(2))
+
+		replaced.Spec.Template.Cliques[0].Spec.Replicas = 1
+		replaced.Spec.Template.Cliques[0].Spec.MinAvailable = nil
+		Expect(causes(c.Update(ctx, replaced))).To(ConsistOf("spec.template.cliques[0].spec.minAvailable"))
+	})
+
 	It("reports every finding at once, each with its path", func() {
 		useTopology("reporting", "zone", "rack")
 		err := c.Create(ctx, set(`{clusterTopologyName: reporting, topologyConstraint: {packDomain: rack},
