@@ -2,10 +2,15 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/render"
 )
 
 const header = "apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\n"
@@ -19,7 +24,7 @@ func run(t *testing.T, input string, args ...string) (stdout, stderr string, err
 	root.SetOut(&out)
 	root.SetErr(&errs)
 	root.SetArgs(args)
-	root.SilenceUsage = true
+	root.SilenceUsage, root.SilenceErrors = true, true
 	err = root.Execute()
 	return out.String(), errs.String(), err
 }
@@ -33,10 +38,45 @@ func configFile(t *testing.T, text string) string {
 	return file
 }
 
-func TestATypoInTheConfigurationEndsTheProgram(t *testing.T) {
-	_, _, err := run(t, "", "--config", configFile(t, "topologyAwareScheduling: {enabled: true, levels: [{domian: rack, key: a/b}]}"))
-	if err == nil || !strings.Contains(err.Error(), `topologyAwareScheduling.levels[0].domian: unknown field, did you mean "domain"?`) {
-		t.Errorf("error %v", err)
+func TestFindingsOfTheConfigurationAreOneLineEach(t *testing.T) {
+	const set = "apiVersion: grove.io/v1alpha1\nkind: PodCliqueSet\nmetadata: {name: s}\nspec: {template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}}\n"
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"unknown fields": {
+			"topologyAwareScheduling: {enabled: true, levels: [{domian: rack, key: a/b}]}\nlogLevl: info",
+			[]string{`logLevl: unknown field, did you mean "logLevel"?`, `topologyAwareScheduling.levels[0].domian: unknown field, did you mean "domain"?`},
+		},
+		"wrong values": {
+			"authorizer: {enabled: true}\nruntimeClientConnection: {qps: -1, burst: -1}",
+			[]string{
+				"runtimeClientConnection.qps: Invalid value: -1: must be greater than 0", "runtimeClientConnection.burst: Invalid value: -1: must be greater than 0",
+				"warning: authorizer.enabled: this version does not protect managed objects yet",
+			},
+		},
+		"no YAML": {"a: [", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := configFile(t, c.text)
+			for command, args := range map[string][]string{"render": {"render", "-f", "-", "--config", file}, "start": {"--config", file}} {
+				stdout, stderr, err := run(t, set, args...)
+				if !errors.As(err, new(render.Rejected)) || stdout != "" {
+					t.Errorf("%s: error %v, stdout %q; want a rejection", command, err, stdout)
+				}
+				lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+				if c.want == nil && len(lines) == 1 && strings.HasPrefix(lines[0], file+"[1]: OperatorConfiguration: ") {
+					continue
+				}
+				var want []string
+				for _, line := range c.want {
+					want = append(want, file+"[1]: OperatorConfiguration: "+line)
+				}
+				if diff := cmp.Diff(want, lines); diff != "" {
+					t.Errorf("%s: lines (-want +got):\n%s", command, diff)
+				}
+			}
+		})
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -20,18 +22,15 @@ ServiceAccount, Role, RoleBinding, Services, HorizontalPodAutoscalers, PodClique
 without gates, and KAI Topologies. Everything else is passed through unchanged.`,
 		func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
 			config := configuration.WithoutFile()
-			var warnings []string
+			var findings []manifests.Finding
 			if configFile != "" {
-				var err error
-				if config, warnings, err = configuration.Read(configFile); err != nil {
-					return nil, []manifests.Finding{rendering.Fail(configFile, err)}
-				}
+				config, findings = configuration.Read(configFile)
 			}
-			objects, findings := rendering.Decide(documents, config)
-			for _, warning := range warnings {
-				findings = append(findings, manifests.Finding{Source: configFile, Kind: "OperatorConfiguration", Reason: warning, Warning: true})
+			if slices.ContainsFunc(findings, func(finding manifests.Finding) bool { return !finding.Warning }) {
+				return nil, findings
 			}
-			return objects, findings
+			objects, more := rendering.Decide(documents, config)
+			return objects, append(findings, more...)
 		})
 	command.Flags().StringVar(&configFile, "config", "",
 		"OperatorConfiguration; without it topology awareness is on and ClusterTopologies come from the input alone")

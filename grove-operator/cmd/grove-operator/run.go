@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"strconv"
 
@@ -13,6 +12,7 @@ import (
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/managerstart"
+	"packtree.dev/shared/render"
 
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/controller"
@@ -26,12 +26,9 @@ func runCommand() *cobra.Command {
 		Short: "Run PodCliqueSets: create their gangs, pods and Services, and keep them",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			config, warnings, err := configuration.Read(configFile)
-			if err != nil {
+			config, findings := configuration.Read(configFile)
+			if err := render.Reject(command, findings); err != nil {
 				return err
-			}
-			for _, warning := range warnings {
-				fmt.Fprintf(command.ErrOrStderr(), "%s: warning: %s\n", configFile, warning)
 			}
 			return managerstart.Run(signals.SetupSignalHandler(), describe(config), settings(config, kubeconfig))
 		},

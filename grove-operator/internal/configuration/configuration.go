@@ -17,6 +17,8 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
+const kind = "OperatorConfiguration"
+
 // Defaults of the configuration.
 const (
 	defaultQPS             = 100
@@ -34,50 +36,78 @@ const (
 	defaultConcurrentSyncs = 3
 )
 
-// Read returns the configuration of a file with its defaults set, and warnings about it.
-func Read(path string) (*groveconfigv1alpha1.OperatorConfiguration, []string, error) {
+// Read returns the configuration of a file with its defaults set, and what there is to say about it: it is only to be used
+// when no finding is more than a warning.
+func Read(path string) (*groveconfigv1alpha1.OperatorConfiguration, []manifests.Finding) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading configuration: %w", err)
+		var located *os.PathError
+		if errors.As(err, &located) {
+			err = located.Err // The finding names the file.
+		}
+		return nil, []manifests.Finding{{Source: path, Kind: kind, Reason: err.Error()}}
 	}
-	configuration, warnings, err := Parse(content)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return configuration, warnings, nil
+	return Parse(path, content)
 }
 
-// Parse returns the configuration written in YAML or JSON. The error names every unknown field and every wrong value with
-// its path.
-func Parse(content []byte) (*groveconfigv1alpha1.OperatorConfiguration, []string, error) {
+// Parse returns the configuration that a file has in YAML or JSON. Findings name every unknown field and every wrong value
+// with its path.
+func Parse(file string, content []byte) (*groveconfigv1alpha1.OperatorConfiguration, []manifests.Finding) {
+	about := manifests.Finding{Source: file + "[1]", Kind: kind}
 	asJSON, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
-		return nil, nil, err
+		return nil, []manifests.Finding{because(about, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
 	}
 	configuration := &groveconfigv1alpha1.OperatorConfiguration{}
 	if problems := manifests.DecodeStrict(asJSON, configuration); len(problems) > 0 {
-		return nil, nil, errors.New(describe(problems))
+		return nil, describe(about, problems)
 	}
-	want := metav1.TypeMeta{APIVersion: groveconfigv1alpha1.GroupVersion.String(), Kind: "OperatorConfiguration"}
-	if configuration.TypeMeta != want {
-		return nil, nil, fmt.Errorf("apiVersion and kind are %q and %q, must be %q and %q",
-			configuration.APIVersion, configuration.Kind, want.APIVersion, want.Kind)
+	if findings := checkKind(about, configuration.TypeMeta); len(findings) > 0 {
+		return nil, findings
 	}
 	SetDefaults(configuration)
 	warnings, errs := Validate(configuration)
-	return configuration, warnings, errs.ToAggregate()
+	var findings []manifests.Finding
+	for _, err := range errs {
+		findings = append(findings, at(about, err.Field, err.ErrorBody()))
+	}
+	for _, warning := range warnings {
+		finding := because(about, warning)
+		finding.Warning = true
+		findings = append(findings, finding)
+	}
+	return configuration, findings
 }
 
-func describe(problems []manifests.Problem) string {
-	lines := make([]string, 0, len(problems))
-	for _, problem := range problems {
-		if problem.Path == "" {
-			lines = append(lines, problem.Reason)
-			continue
-		}
-		lines = append(lines, problem.Path+": "+problem.Reason)
+func checkKind(about manifests.Finding, has metav1.TypeMeta) []manifests.Finding {
+	var findings []manifests.Finding
+	if want := groveconfigv1alpha1.GroupVersion.String(); has.APIVersion != want {
+		findings = append(findings, at(about, "apiVersion", fmt.Sprintf("is %q, must be %q", has.APIVersion, want)))
 	}
-	return strings.Join(lines, "; ")
+	if has.Kind != kind {
+		findings = append(findings, at(about, "kind", fmt.Sprintf("is %q, must be %q", has.Kind, kind)))
+	}
+	return findings
+}
+
+func describe(about manifests.Finding, problems []manifests.Problem) []manifests.Finding {
+	findings := make([]manifests.Finding, 0, len(problems))
+	for _, problem := range problems {
+		finding := at(about, problem.Path, problem.Reason)
+		finding.Unknown = problem.Unknown
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+func because(finding manifests.Finding, reason string) manifests.Finding {
+	finding.Reason = reason
+	return finding
+}
+
+func at(finding manifests.Finding, path, reason string) manifests.Finding {
+	finding.Path, finding.Reason = path, reason
+	return finding
 }
 
 // SetDefaults fills in what a configuration leaves open.

@@ -8,15 +8,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"packtree.dev/shared/manifests"
+
 	"packtree.dev/grove-operator/internal/configuration"
 )
+
+// lines are findings as they are printed.
+func lines(findings []manifests.Finding) string {
+	var printed []string
+	for _, finding := range findings {
+		printed = append(printed, finding.String())
+	}
+	return strings.Join(printed, "\n")
+}
 
 const header = "apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\n"
 
 func TestParseFillsInDefaults(t *testing.T) {
-	config, warnings, err := configuration.Parse([]byte(header + "server: {metrics: {}, healthProbes: {port: 1234}}"))
-	if err != nil || len(warnings) > 0 {
-		t.Fatalf("warnings %q, error %v", warnings, err)
+	config, findings := configuration.Parse("f", []byte(header+"server: {metrics: {}, healthProbes: {port: 1234}}"))
+	if len(findings) > 0 {
+		t.Fatal(lines(findings))
 	}
 	got := []any{
 		config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst, config.LeaderElection.LeaseDuration.Duration.String(),
@@ -30,9 +41,9 @@ func TestParseFillsInDefaults(t *testing.T) {
 }
 
 func TestAnEmptySchedulerNameStaysEmpty(t *testing.T) {
-	config, _, err := configuration.Parse([]byte(header + `defaultSchedulerName: ""`))
-	if err != nil || *config.DefaultSchedulerName != "" {
-		t.Errorf("scheduler %q, error %v", *config.DefaultSchedulerName, err)
+	config, findings := configuration.Parse("f", []byte(header+`defaultSchedulerName: ""`))
+	if len(findings) > 0 || *config.DefaultSchedulerName != "" {
+		t.Errorf("scheduler %q, findings %s", *config.DefaultSchedulerName, lines(findings))
 	}
 }
 
@@ -44,7 +55,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no kind":                    {"logLevel: info", []string{"apiVersion and kind"}},
+		"no kind":                    {"logLevel: info", []string{"f[1]: OperatorConfiguration: apiVersion: is", "f[1]: OperatorConfiguration: kind: is"}},
 		"an unknown field":           {header + "topologyAwareSheduling: {enabled: true}", []string{`topologyAwareSheduling: unknown field, did you mean "topologyAwareScheduling"?`}},
 		"an unknown field deep down": {header + "server: {webhooks: {prt: 1}}", []string{`server.webhooks.prt: unknown field, did you mean "port"?`}},
 		"a field twice":              {header + "logLevel: info\nlogLevel: debug", []string{`key "logLevel" already set`}},
@@ -69,13 +80,13 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := configuration.Parse([]byte(c.text))
-			if err == nil {
+			_, findings := configuration.Parse("f", []byte(c.text))
+			if len(findings) == 0 {
 				t.Fatal("accepted")
 			}
 			for _, want := range c.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not in: %v", want, err)
+				if !strings.Contains(lines(findings), want) {
+					t.Errorf("%q is not in:\n%s", want, lines(findings))
 				}
 			}
 		})
@@ -83,23 +94,23 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	_, warnings, err := configuration.Parse([]byte(header +
+	_, findings := configuration.Parse("f", []byte(header+
 		"authorizer: {enabled: true}\ntopologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}"))
-	if err != nil || len(warnings) != 2 ||
-		!strings.HasPrefix(warnings[0], "authorizer.enabled: ") || !strings.HasPrefix(warnings[1], "topologyAwareScheduling.levels[0].key: ") {
-		t.Errorf("warnings %q, error %v", warnings, err)
+	if len(findings) != 2 || !findings[0].Warning || !findings[1].Warning ||
+		!strings.HasPrefix(findings[0].Reason, "authorizer.enabled: ") || !strings.HasPrefix(findings[1].Reason, "topologyAwareScheduling.levels[0].key: ") {
+		t.Errorf("findings:\n%s", lines(findings))
 	}
 }
 
-func TestReadNamesTheFile(t *testing.T) {
+func TestReadNamesTheFileOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(header+"typo: 1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := configuration.Read(file); err == nil || !strings.HasPrefix(err.Error(), file+": ") {
-		t.Errorf("error %v does not begin with the file", err)
+	if _, findings := configuration.Read(file); lines(findings) != file+"[1]: OperatorConfiguration: typo: unknown field" {
+		t.Errorf("findings %s", lines(findings))
 	}
-	if _, _, err := configuration.Read(file + ".missing"); err == nil {
-		t.Error("a file that does not exist was read")
+	if _, findings := configuration.Read(file + ".missing"); lines(findings) != file+".missing: OperatorConfiguration: no such file or directory" {
+		t.Errorf("findings %s", lines(findings))
 	}
 }

@@ -209,8 +209,3 @@ func firstReconcile(podNames map[string][]string) gangs.Live {
 		Pods:     func(podClique string) []string { return podNames[podClique] },
 	}
 }
-
-// Fail returns err as a finding about the configuration.
-func Fail(path string, err error) manifests.Finding {
-	return manifests.Finding{Source: path, Kind: "OperatorConfiguration", Reason: fmt.Sprint(err)}
-}

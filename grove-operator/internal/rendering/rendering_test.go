@@ -40,12 +40,13 @@ func TestGolden(t *testing.T) {
 
 func configOf(t *testing.T, folder string) *groveconfigv1alpha1.OperatorConfiguration {
 	t.Helper()
-	config, _, err := configuration.Read(filepath.Join(folder, "config.yaml"))
-	if errors.Is(err, fs.ErrNotExist) {
+	file := filepath.Join(folder, "config.yaml")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return configuration.WithoutFile()
 	}
-	if err != nil {
-		t.Fatal(err)
+	config, findings := configuration.Read(file)
+	if len(findings) > 0 {
+		t.Fatal(findings)
 	}
 	return config
 }
