@@ -4,6 +4,10 @@ MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin 
 PROGRAMS := dynamo-operator grove-operator podgrouper kai-topology-plugin devcluster
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+DATE ?= $(shell git log -1 --format=%cs 2>/dev/null || echo unknown)
+V := packtree.dev/shared/version
+LDFLAGS := -X $(V).version=$(VERSION) -X $(V).commit=$(COMMIT) -X $(V).date=$(DATE)
 
 export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
@@ -20,7 +24,7 @@ demo: build tools ## the whole path on a real control plane: examples applied, p
 test: verify lint build-standalone test-modules e2e ## everything that proves the project
 
 build: ## the five programs into bin/
-	go build -ldflags '-X packtree.dev/shared/version.version=$(VERSION)' -o bin/ \
+	go build -ldflags '$(LDFLAGS)' -o bin/ \
 		$(foreach p,$(filter-out devcluster,$(PROGRAMS)),./$(p)/cmd/$(p)) ./e2e/cmd/devcluster
 
 tools: ## etcd, kube-apiserver, kube-controller-manager, KWOK and helm into bin/tools (minutes the first time)

@@ -36,6 +36,7 @@ and KWOK, which plays nodes and kubelets. Packtree's components are installed fr
 processes under their own service accounts. Everything listens on 127.0.0.1 alone.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
+		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	dir := root.PersistentFlags().String("dir", devcluster.DefaultDir, "state directory; it is the cluster's name, so to speak")
 	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir))
