@@ -57,6 +57,15 @@ func TestValidateCreate(t *testing.T) {
 		set, template string
 		want          []string
 	}{
+		"as many pods as a set may have": {template: "cliques: [" + one("a", "replicas: 10000") + "," + one("b", "replicas: 10000") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 9}]"},
+		"one copy more than a set may have": {
+			template: "cliques: [" + one("a", "replicas: 100") + "," + one("b", "replicas: 10000") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 901}]",
+			want:     []string{group + ".replicas: " + invalid},
+		},
+		"a clique whose pods are too many": {
+			template: "cliques: [" + one("a", "") + "," + one("b", "replicas: 2000000000") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2000000000, minAvailable: 2000000000}]",
+			want:     []string{"spec.template.cliques[1].spec.replicas: " + invalid},
+		},
 		"a plain set is fine":                {template: "cliques: [" + one("a", "") + "]"},
 		"at least one clique":                {template: "cliques: []", want: []string{"spec.template.cliques: " + required}},
 		"names are DNS labels":               {template: "cliques: [" + one("A_b", "roleName: r") + "]", want: []string{clique + ".name: " + invalid}},
@@ -259,5 +268,17 @@ func TestSetDefaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestASetHasABoundedNumberOfPods(t *testing.T) {
+	set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "replicas: 11")+"]"))
+	set.Spec.Replicas = 10000
+	_, errs := admission.ValidateCreate(set, cluster())
+	if diff := cmp.Diff([]string{"spec.replicas: " + invalid}, summary(errs)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if want := "10000 replicas of 11 pods are more than the 100000 pods that a set may have"; errs[0].Detail != want {
+		t.Errorf("detail %q, want %q", errs[0].Detail, want)
 	}
 }

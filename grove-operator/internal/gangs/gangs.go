@@ -65,7 +65,7 @@ func (b builder) copies(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 
 	if copies, ok := b.live.Copies(names.ScalingGroup(b.set.Name, b.replica, group.Name)); ok {
 		return copies
 	}
-	return layout.GroupReplicas(group)
+	return layout.Bounded(layout.GroupReplicas(group))
 }
 
 func (b builder) base() *schedulerv1alpha1.PodGang {

@@ -59,7 +59,7 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 			active = append(active, pod)
 		}
 	}
-	wanted := int(podClique.Spec.Replicas)
+	wanted := int(layout.Bounded(podClique.Spec.Replicas))
 	if len(active) > wanted {
 		plan.Delete = append(plan.Delete, surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
 		return plan

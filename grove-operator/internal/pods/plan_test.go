@@ -236,3 +236,9 @@ func (s *simulation) check(t *rapid.T) {
 		byIndex[index] = name
 	}
 }
+
+func TestNoMorePodsArePlannedThanAPodCliqueMayHave(t *testing.T) {
+	if plan := pods.Decide(podClique(2*layout.MaxReplicas), nil, now); len(plan.Create) != layout.MaxReplicas {
+		t.Errorf("%d pods are planned, want %d", len(plan.Create), layout.MaxReplicas)
+	}
+}

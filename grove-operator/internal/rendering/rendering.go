@@ -148,7 +148,7 @@ func expand(
 ) []runtime.Object {
 	objects := []runtime.Object{children.ServiceAccount(set), children.Role(set), children.RoleBinding(set)}
 	resolved := topology.Resolve(set, func(name string) *grovev1alpha1.ClusterTopology { return topologies[name] })
-	for replica := range set.Spec.Replicas {
+	for replica := range layout.Replicas(set) {
 		objects = append(objects, expandReplica(set, replica, configuration, resolved)...)
 	}
 	return objects

@@ -40,7 +40,7 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	status.ClusterTopologyName = observed.Topology.Name
 	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0
 	var missing, behind []string
-	for replica := range set.Spec.Replicas {
+	for replica := range layout.Replicas(set) {
 		judged := judge(set, replica, observed, hash)
 		missing, behind = append(missing, judged.missing...), append(behind, judged.behind...)
 		addIf(&status.Replicas, len(judged.missing) == 0)

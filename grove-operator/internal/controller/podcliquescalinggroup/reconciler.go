@@ -126,7 +126,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	var errs []error
 	wanted := map[string]bool{}
-	for copyIndex := range scope.group.Spec.Replicas {
+	for copyIndex := range layout.Bounded(scope.group.Spec.Replicas) {
 		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copyIndex) {
 			wanted[member.Name] = true
 			desired := children.PodClique(scope.set, member, scope.group)

@@ -20,7 +20,11 @@ import (
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	err := r.writeAccess(ctx, scope)
 	wanted := &childNames{}
-	for replica := range scope.set.Spec.Replicas {
+	made := layout.Replicas(scope.set)
+	if made < scope.set.Spec.Replicas {
+		err = errors.Join(err, fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas, layout.MaxPods))
+	}
+	for replica := range made {
 		err = errors.Join(err, r.writeReplica(ctx, scope, replica, wanted))
 	}
 	return errors.Join(err, r.prune(ctx, scope, wanted))

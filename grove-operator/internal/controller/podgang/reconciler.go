@@ -65,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.
 	if err := r.Client.Get(ctx, request.Set, set); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if set.DeletionTimestamp != nil || request.Replica >= set.Spec.Replicas {
+	if set.DeletionTimestamp != nil || request.Replica >= layout.Replicas(set) {
 		return reconcile.Result{}, nil // The set's controller deletes the gangs of what goes.
 	}
 	scope, err := r.observe(ctx, set, request.Replica)
@@ -132,7 +132,7 @@ func (r *Reconciler) observeGroups(ctx context.Context, scope *scope) error {
 		group := &grovev1alpha1.PodCliqueScalingGroup{}
 		err := r.Client.Get(ctx, types.NamespacedName{Namespace: scope.set.Namespace, Name: name}, group)
 		if err == nil {
-			scope.copies[name] = group.Spec.Replicas
+			scope.copies[name] = layout.Bounded(group.Spec.Replicas)
 		} else if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("reading PodCliqueScalingGroup %s: %w", name, err)
 		}

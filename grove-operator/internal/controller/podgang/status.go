@@ -64,7 +64,7 @@ func (s *scope) templateReplicas(podClique string) int32 {
 	for i := range groups {
 		copies, ok := s.copies[scalingGroupName(s, i)]
 		if !ok {
-			copies = layout.GroupReplicas(&groups[i])
+			copies = layout.Bounded(layout.GroupReplicas(&groups[i]))
 		}
 		for copyIndex := range copies {
 			members = append(members, layout.Copy(s.set, s.replica, &groups[i], copyIndex)...)

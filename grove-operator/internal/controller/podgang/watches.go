@@ -50,7 +50,7 @@ func replicaOf(_ context.Context, child client.Object) []Request {
 func replicasOf(_ context.Context, object client.Object) []Request {
 	set := object.(*grovev1alpha1.PodCliqueSet)
 	var requests []Request
-	for replica := range set.Spec.Replicas {
+	for replica := range layout.Replicas(set) {
 		requests = append(requests, Request{Set: client.ObjectKeyFromObject(set), Replica: replica})
 	}
 	return requests

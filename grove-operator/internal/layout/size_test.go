@@ -1,0 +1,51 @@
+package layout_test
+
+import (
+	"math"
+	"testing"
+
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/layout"
+)
+
+const sized = `metadata: {name: s}
+spec: {replicas: 3, template: {cliques: [{name: a, spec: {replicas: 2}}, {name: b, spec: {replicas: 4}}], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 5}]}}`
+
+func TestPodsPerReplicaCountsEveryCopyOfAGroup(t *testing.T) {
+	if got := layout.PodsPerReplica(fixture.Set(t, sized)); got != 2+4*5 {
+		t.Errorf("%d pods, want 22", got)
+	}
+}
+
+func TestNumbersBeyondAllBoundsDoNotWrapAround(t *testing.T) {
+	set := fixture.Set(t, sized)
+	largest := int32(math.MaxInt32)
+	set.Spec.Replicas = largest
+	for i := range set.Spec.Template.Cliques {
+		set.Spec.Template.Cliques[i].Spec.Replicas = largest
+	}
+	set.Spec.Template.PodCliqueScalingGroups[0].Replicas = &largest
+	if got := layout.PodsPerReplica(set); got <= layout.MaxPods {
+		t.Errorf("%d pods, want more than %d", got, layout.MaxPods)
+	}
+	if got := layout.Replicas(set); got != 0 {
+		t.Errorf("%d replicas are made of what is too large, want none", got)
+	}
+}
+
+func TestReplicasStopAtTheMostPodsOfASet(t *testing.T) {
+	for name, c := range map[string]struct{ replicas, pods, want int32 }{
+		"a small set":              {3, 2, 3},
+		"as many as fit":           {10000, 11, 9090},
+		"exactly the most":         {10000, 10, 10000},
+		"more than the schema has": {20000, 1, 10000},
+		"none":                     {0, 2, 0},
+		"a negative number":        {-1, 2, 0},
+	} {
+		set := fixture.Set(t, "metadata: {name: s}\nspec: {template: {cliques: [{name: a, spec: {replicas: 1}}]}}")
+		set.Spec.Replicas, set.Spec.Template.Cliques[0].Spec.Replicas = c.replicas, c.pods
+		if got := layout.Replicas(set); got != c.want {
+			t.Errorf("%s: %d replicas, want %d", name, got, c.want)
+		}
+	}
+}
