@@ -282,3 +282,13 @@ func TestASetHasABoundedNumberOfPods(t *testing.T) {
 		t.Errorf("detail %q, want %q", errs[0].Detail, want)
 	}
 }
+
+func TestATerminationDelayOfOnesOwnWarns(t *testing.T) {
+	for delay, want := range map[string]int{"30m": 1, "4h": 0, "0s": 0} {
+		set := fixture.Set(t, manifest("s", "terminationDelay: "+delay+", cliques: ["+one("a", "")+"]"))
+		warnings, errs := admission.ValidateCreate(set, cluster())
+		if len(errs) > 0 || len(warnings) != want || want > 0 && !strings.HasPrefix(warnings[0], "spec.template.terminationDelay: this version recreates nothing") {
+			t.Errorf("%s: warnings %q, errors %v", delay, warnings, errs)
+		}
+	}
+}
