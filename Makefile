@@ -38,7 +38,7 @@ tidy: ## go.mod and go.sum of every module
 	go work sync
 
 lint: bin/golangci-lint ## golangci-lint, import rules included, and helm lint through the chart tests
-	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && ../bin/golangci-lint run ./...) || exit 1; done
+	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && ../bin/golangci-lint run --allow-parallel-runners ./...) || exit 1; done
 
 bin/golangci-lint: e2e/tools/lint/go.mod
 	@echo "building golangci-lint (minutes the first time)"
