@@ -85,7 +85,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 				p.podLeft(old)
 			}
 			p.podAppeared(pod)
-			if released(old, pod) {
+			if mayAsk(pod) {
 				p.activate([]*corev1.Pod{pod})
 			}
 		},
@@ -109,12 +109,11 @@ func sameMember(old, pod *corev1.Pod) bool {
 		gang.Expected(old) == gang.Expected(pod) && gang.Pending(old) == gang.Pending(pod) && gang.Standing(old) == gang.Standing(pod)
 }
 
-// released reports whether an update ends what a pod waited for by itself: to be grouped or left alone, or its last scheduling
-// gate. PreEnqueue may have held it before it had a gang, so that no gang knows of it, and the queue does not ask again
-// about a gate while it is PreEnqueue that holds the pod.
-func released(old, pod *corev1.Pod) bool {
-	waited := gang.Expected(old) || !gang.Pending(old)
-	return waited && !gang.Expected(pod) && gang.Pending(pod)
+// mayAsk reports whether nothing about the pod itself holds it. Such a pod asks again after every change that its gang could
+// notice. PreEnqueue may have held it for another gang, or before it had one, so that its gang does not know that it is held;
+// and the queue does not ask again about a gate, or anything else, while it is PreEnqueue that holds the pod.
+func mayAsk(pod *corev1.Pod) bool {
+	return gang.Pending(pod) && !gang.Expected(pod)
 }
 
 // podAppeared is for a pod that is new to its gang, or new in its state.

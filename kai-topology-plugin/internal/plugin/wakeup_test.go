@@ -1,0 +1,202 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	packtreefake "packtree.dev/shared/client/clientset/versioned/fake"
+)
+
+// Pods are made behind a scheduling gate, grouped, and let go by programs that know nothing of each other, while the PodGroup
+// comes from a watch of its own. Whichever of this the scheduler's queue, its plugins and our handlers see first, a gang that
+// is complete in the end is bound: in no order may the last wake-up be lost.
+func TestGangsMadeInAnyOrderAreBound(t *testing.T) {
+	const gangs = 200
+	rig := startRig(t, 2*gangs)
+	var makers sync.WaitGroup
+	for i := range gangs {
+		name := fmt.Sprintf("g%03d", i)
+		makers.Go(func() { pause(); rig.makePodGroup(t, name, 2) })
+		for _, pod := range []string{name + "-a", name + "-b"} {
+			makers.Go(func() { pause(); rig.makePod(t, name, pod) })
+		}
+	}
+	makers.Wait()
+	rig.eventuallyAllBound(t, 2*gangs)
+}
+
+// A pod that is held for one gang and then moved to another was never looked at as a member of that one.
+func TestAPodThatIsMovedToAnotherGangIsNotForgotten(t *testing.T) {
+	rig := startRig(t, 1)
+	rig.makePodGroup(t, "right", 1)
+	if _, err := rig.kube.CoreV1().Pods("default").Create(t.Context(), newPod("wrong", "moved"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // For the queue to hold it; too short a time would let a wrong program pass, not fail a right one.
+	rig.patch(t, "moved", 1, grouped("right"))
+	rig.eventuallyAllBound(t, 1)
+}
+
+// pause lets the other makers overtake this one.
+func pause() { time.Sleep(rand.N(100 * time.Millisecond)) }
+
+// rig is a whole kube-scheduler, queue and informers included, on API servers that are memory.
+type rig struct {
+	kube     *fake.Clientset
+	packtree *packtreefake.Clientset
+}
+
+func startRig(t *testing.T, nodeCount int) *rig {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	watch.DefaultChanSize = 10_000 // The memory panics if a watcher falls behind by more than this.
+	made := &rig{kube: fake.NewSimpleClientset(), packtree: packtreefake.NewSimpleClientset()}
+	made.kube.PrependReactor("create", "pods", made.bind)
+	for _, node := range nodes(nodeCount) {
+		node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
+		if err := made.kube.Tracker().Add(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	factory := scheduler.NewInformerFactory(made.kube, 0)
+	running, err := scheduler.New(ctx, made.kube, factory, nil,
+		profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: made.kube.EventsV1()})),
+		scheduler.WithProfiles(profileWithPlugin(t)),
+		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{
+			Name: func(ctx context.Context, _ kruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+				return newPlugin(ctx, handle, made.packtree, make(chan struct{}))
+			},
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(ctx, t, factory, running)
+	return made
+}
+
+func start(ctx context.Context, t *testing.T, factory informers.SharedInformerFactory, running *scheduler.Scheduler) {
+	t.Helper()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	if err := running.WaitForHandlersSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	done.Go(func() { running.Run(ctx) })
+	t.Cleanup(done.Wait)
+}
+
+func profileWithPlugin(t *testing.T) config.KubeSchedulerProfile {
+	t.Helper()
+	configuration, err := latest.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := configuration.Profiles[0]
+	chosen.SchedulerName = kai.SchedulerName
+	chosen.Plugins.MultiPoint.Enabled = append(chosen.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})
+	chosen.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}, Disabled: []config.Plugin{{Name: "*"}}}
+	chosen.Plugins.PostFilter = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
+	return chosen
+}
+
+// bind is the API server's part of a binding.
+func (r *rig) bind(action clienttesting.Action) (bool, kruntime.Object, error) {
+	created, ok := action.(clienttesting.CreateAction)
+	if !ok || action.GetSubresource() != "binding" {
+		return false, nil, nil
+	}
+	binding := created.GetObject().(*corev1.Binding)
+	resource := corev1.SchemeGroupVersion.WithResource("pods")
+	object, err := r.kube.Tracker().Get(resource, binding.Namespace, binding.Name)
+	if err != nil {
+		return true, nil, err
+	}
+	bound := object.(*corev1.Pod).DeepCopy()
+	bound.Spec.NodeName, bound.ResourceVersion = binding.Target.Name, "bound"
+	return true, binding, r.kube.Tracker().Update(resource, bound, binding.Namespace)
+}
+
+func (r *rig) makePodGroup(t *testing.T, name string, minimum int32) {
+	if err := r.packtree.Tracker().Add(podGroup(name, minimum)); err != nil {
+		t.Errorf("making PodGroup %s: %v", name, err)
+	}
+}
+
+// makePod makes a gated pod, and in random order groups it and lets it go.
+func (r *rig) makePod(t *testing.T, gang, name string) {
+	pod := newPod("", name)
+	pod.Labels = map[string]string{grove.LabelPodGang: gang}
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: grove.SchedulingGatePodGangPending}}
+	steps := []string{grouped(gang), `},"spec":{"schedulingGates":null}`}
+	rand.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+	if _, err := r.kube.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Errorf("making pod %s: %v", name, err)
+		return
+	}
+	for i, step := range steps {
+		pause()
+		r.patch(t, name, i+1, step)
+	}
+}
+
+// grouped is the change, for patch, that names the PodGroup of a pod.
+func grouped(gang string) string {
+	return `,"annotations":{"` + scheduling.AnnotationPodGroupName + `":"` + gang + `"}}`
+}
+
+// patch changes a pod. The memory counts no resource versions, and the queue passes over an update that has the old one.
+func (r *rig) patch(t *testing.T, name string, version int, change string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"%s}`, version, change)
+	if _, err := r.kube.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Errorf("changing pod %s: %v", name, err)
+	}
+}
+
+func (r *rig) eventuallyAllBound(t *testing.T, count int) {
+	t.Helper()
+	var waiting []string
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		pods, err := r.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		waiting = nil
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName == "" {
+				waiting = append(waiting, pod.Name)
+			}
+		}
+		return len(pods.Items) == count && len(waiting) == 0, nil
+	})
+	if err != nil {
+		t.Fatalf("%d of %d pods are never bound: %v: %v", len(waiting), count, waiting, err)
+	}
+}
