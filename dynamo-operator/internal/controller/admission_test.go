@@ -36,7 +36,7 @@ var _ = Describe("Admission", func() {
 			`spec.services[1].multinode.nodeCount: Invalid value: 1001: must be at most 1000 (service "Worker")`),
 		Entry("more replicas than can be meant", strings.Replace(asComponents, "type: worker", "replicas: 10001", 1),
 			"spec.components[1].replicas: Invalid value: 10001: spec.components[1].replicas in body should be less than or equal to 10000"),
-		Entry("services that are neither list nor map", asMap[:strings.Index(asMap, "    Worker:")]+"    3\n",
+		Entry("services that are neither list nor map", strings.SplitN(asMap, "    Worker:", 2)[0]+"    3\n",
 			"must be a list of services, or a map of them by name"),
 	)
 
