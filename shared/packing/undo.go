@@ -2,17 +2,25 @@ package packing
 
 // Checkpoint marks a state of a Cluster to which Rollback can return.
 type Checkpoint struct {
-	depth, length int
+	depth, serial int
 }
 
 // undoLog has the inverse of each change since the oldest open checkpoint.
 type undoLog struct {
-	depth     int
+	// marks are the open checkpoints, the oldest first.
+	marks []mark
+	// taken counts all checkpoints that ever were.
+	taken     int
 	undoing   bool
 	inversion []func(*Cluster)
 }
 
-func (u *undoLog) open() bool { return u.depth > 0 && !u.undoing }
+// mark is an open checkpoint: its serial number, and the length of the log then.
+type mark struct {
+	serial, length int
+}
+
+func (u *undoLog) open() bool { return len(u.marks) > 0 && !u.undoing }
 
 func (u *undoLog) add(inverse func(*Cluster)) {
 	if u.open() {
@@ -23,34 +31,43 @@ func (u *undoLog) add(inverse func(*Cluster)) {
 // Checkpoint begins a what-if. Checkpoints nest: each must be ended by Rollback
 // or Commit, the last one first; ending an outer one ends those within. O(1).
 func (c *Cluster) Checkpoint() Checkpoint {
-	c.undo.depth++
-	return Checkpoint{depth: c.undo.depth, length: len(c.undo.inversion)}
+	u := &c.undo
+	u.taken++
+	u.marks = append(u.marks, mark{serial: u.taken, length: len(u.inversion)})
+	return Checkpoint{depth: len(u.marks), serial: u.taken}
+}
+
+// end takes a checkpoint and those within off the open ones, and gives the length
+// of the log when it was taken; false when it has ended before.
+func (u *undoLog) end(at Checkpoint) (length int, ok bool) {
+	if at.depth < 1 || at.depth > len(u.marks) || u.marks[at.depth-1].serial != at.serial {
+		return 0, false
+	}
+	length = u.marks[at.depth-1].length
+	u.marks = u.marks[:at.depth-1]
+	return length, true
 }
 
 // Rollback undoes every change since the checkpoint and ends it. A checkpoint
 // that has ended before is ignored. O(changes).
 func (c *Cluster) Rollback(to Checkpoint) {
-	if to.depth < 1 || to.depth > c.undo.depth {
+	length, ok := c.undo.end(to)
+	if !ok {
 		return
 	}
 	c.undo.undoing = true
-	for i := len(c.undo.inversion) - 1; i >= to.length; i-- {
+	for i := len(c.undo.inversion) - 1; i >= length; i-- {
 		c.undo.inversion[i](c)
 		c.undo.inversion[i] = nil
 	}
 	c.undo.undoing = false
-	c.undo.inversion = c.undo.inversion[:to.length]
-	c.undo.depth = to.depth - 1
+	c.undo.inversion = c.undo.inversion[:length]
 }
 
-// Commit keeps every change since the checkpoint and ends it. O(1), O(changes)
-// for the outermost.
+// Commit keeps every change since the checkpoint and ends it; one that has ended
+// before is ignored. O(1), O(changes) for the outermost.
 func (c *Cluster) Commit(to Checkpoint) {
-	if to.depth < 1 || to.depth > c.undo.depth {
-		return
-	}
-	c.undo.depth = to.depth - 1
-	if c.undo.depth == 0 {
+	if _, ok := c.undo.end(to); ok && len(c.undo.marks) == 0 {
 		clear(c.undo.inversion)
 		c.undo.inversion = c.undo.inversion[:0]
 	}

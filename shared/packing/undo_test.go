@@ -1,0 +1,58 @@
+package packing_test
+
+import (
+	"testing"
+
+	"packtree.dev/shared/packing"
+)
+
+// full reports whether a cluster of one node lacks room for a pod of 4 devices.
+func full(c *packing.Cluster) bool {
+	gang := &packing.Gang{Root: leaf("", 1, shape(4), packing.Constraint{})}
+	d := c.Decide(gang, packing.Options{})
+	return d.Verdict == packing.Infeasible
+}
+
+func oneNode(t *testing.T) *packing.Cluster {
+	t.Helper()
+	return site{"z/r": {4}}.cluster(t)
+}
+
+func assignAll(c *packing.Cluster, id string) {
+	c.Assign(packing.Pod{ID: id, Node: "z/r/0", Requests: packing.Resources{"device": 4}})
+}
+
+func TestEndedCheckpointIsIgnored(t *testing.T) {
+	c := oneNode(t)
+	ended := c.Checkpoint()
+	c.Rollback(ended)
+	open := c.Checkpoint()
+	assignAll(c, "pod")
+	c.Rollback(ended)
+	c.Commit(ended)
+	if !full(c) {
+		t.Error("a checkpoint that had ended took back a later what-if")
+	}
+	c.Rollback(open)
+	if full(c) {
+		t.Error("the open checkpoint was ended by another one")
+	}
+}
+
+// An ended checkpoint may even lie beyond the end of the present log.
+func TestEndedCheckpointBeyondTheLog(t *testing.T) {
+	c := oneNode(t)
+	outer := c.Checkpoint()
+	assignAll(c, "first")
+	c.Release("first")
+	ended := c.Checkpoint()
+	c.Rollback(outer)
+	outer = c.Checkpoint()
+	c.Checkpoint()
+	assignAll(c, "second")
+	c.Rollback(ended)
+	c.Rollback(outer)
+	if full(c) {
+		t.Error("the rollback left a pod behind")
+	}
+}
