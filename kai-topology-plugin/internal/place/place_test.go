@@ -179,3 +179,48 @@ func TestASpentBudgetIsNoProof(t *testing.T) {
 		t.Errorf("one step proves that a gang that fits does not:\n%s", done.stdout)
 	}
 }
+
+func TestADomainOfOneNodeOfItsNameIsDrawnOnce(t *testing.T) {
+	done := run(t, `
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: own-label}
+spec: {levels: [{nodeLabel: example.com/rack}, {nodeLabel: example.com/host}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {example.com/rack: r1, example.com/host: n1}}
+status: {allocatable: {cpu: "1"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2, labels: {example.com/rack: r2, example.com/host: n2}}
+status: {allocatable: {cpu: "1"}}
+---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: one}
+spec: {minMember: 1, topologyConstraint: {topology: own-label, requiredTopologyLevel: example.com/host}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: one-0, annotations: {pod-group-name: one}}
+spec: {nodeSelector: {example.com/rack: r1}, containers: [{name: c, image: c}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: stranger, annotations: {pod-group-name: another}}
+spec: {nodeName: n2, containers: [{name: c, image: c}]}
+`, "-f", "-", "-o", "tree")
+	want := `Topology own-label (example.com/rack > example.com/host) (and 1 node with nothing of these PodGroups)
+├── rack r1
+│   └── n1 (cpu 0/1)
+│       └── default/one: one-0
+└── rack r2: 1 node, nothing of these PodGroups
+
+default/one: Placed, 1 pods given a node
+`
+	if diff := cmp.Diff(want, done.stdout); diff != "" || done.err != nil {
+		t.Errorf("error %v, %s (-want +got):\n%s", done.err, done.stderr, diff)
+	}
+}

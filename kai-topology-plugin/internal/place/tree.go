@@ -16,20 +16,21 @@ import (
 
 // branch is a line of a drawing with the lines below it. Above the nodes it is a domain.
 type branch struct {
-	label    string
-	children []*branch
-	// busy and idle count the nodes of a domain with and without pods of PodGroups.
+	// name is that of the domain or node alone, which the label says more about.
+	name, label string
+	children    []*branch
+	// busy and idle count the nodes of a domain with and without pods of the PodGroups.
 	busy, idle int
 }
 
 // child returns the child of that label, which it adds if there is none.
-func (b *branch) child(label string) *branch {
+func (b *branch) child(name, label string) *branch {
 	for _, child := range b.children {
 		if child.label == label {
 			return child
 		}
 	}
-	child := &branch{label: label}
+	child := &branch{name: name, label: label}
 	b.children = append(b.children, child)
 	return child
 }
@@ -41,6 +42,7 @@ func (b *branch) draw(w io.Writer, indent string) {
 		if i == len(b.children)-1 {
 			bend, below = "└── ", "    "
 		}
+		child = child.essence()
 		fmt.Fprintf(w, "%s%s%s%s\n", indent, bend, child.label, child.idleness())
 		if child.busy > 0 || child.idle == 0 {
 			child.draw(w, indent+below)
@@ -48,15 +50,37 @@ func (b *branch) draw(w io.Writer, indent string) {
 	}
 }
 
-func (b *branch) idleness() string {
-	if b.idle == 0 {
-		return ""
+// essence is the branch itself, or the node below it if that is all there is in the domain, and has its name.
+func (b *branch) essence() *branch {
+	if b.busy != 1 || b.idle != 0 || len(b.children) != 1 {
+		return b
 	}
-	return fmt.Sprintf(" (nodes without gangs: %d)", b.idle)
+	if below := b.children[0].essence(); below.name == b.name {
+		return below
+	}
+	return b
+}
+
+func (b *branch) idleness() string {
+	switch {
+	case b.idle == 0:
+		return ""
+	case b.busy == 0:
+		return fmt.Sprintf(": %s, nothing of these PodGroups", nodeCount(b.idle))
+	default:
+		return fmt.Sprintf(" (and %s with nothing of these PodGroups)", nodeCount(b.idle))
+	}
+}
+
+func nodeCount(count int) string {
+	if count == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", count)
 }
 
 // printTree draws every topology that a PodGroup names, or else all nodes, with what stands where, and a line for each
-// PodGroup. Nodes on which no PodGroup stands are only counted.
+// PodGroup. Nodes on which none of the PodGroups stands are only counted.
 func printTree(w io.Writer, in *input, decided *result) error {
 	var drawing strings.Builder
 	for _, name := range drawnTopologies(in, decided) {
@@ -68,7 +92,9 @@ func printTree(w io.Writer, in *input, decided *result) error {
 		}
 		drawn := topologyBranch(in, levels)
 		fmt.Fprintln(&drawing, title+drawn.idleness())
-		drawn.draw(&drawing, "")
+		if drawn.busy > 0 {
+			drawn.draw(&drawing, "")
+		}
 		fmt.Fprintln(&drawing)
 	}
 	for _, podGroup := range decided.PodGroups {
@@ -115,7 +141,7 @@ func topologyBranch(in *input, levels []string) *branch {
 	root := &branch{}
 	for _, node := range nodes {
 		path := root.descend(node, levels)
-		occupants := occupantsOf(standing[node.Name])
+		occupants := in.occupantsOf(standing[node.Name])
 		for _, domain := range path {
 			if len(occupants) > 0 {
 				domain.busy++
@@ -126,9 +152,9 @@ func topologyBranch(in *input, levels []string) *branch {
 		if len(occupants) == 0 {
 			continue
 		}
-		drawn := path[len(path)-1].child(fmt.Sprintf("%s (%s)", node.Name, utilisation(node, standing[node.Name])))
+		drawn := path[len(path)-1].child(node.Name, fmt.Sprintf("%s (%s)", node.Name, utilisation(node, standing[node.Name])))
 		for _, occupant := range occupants {
-			drawn.child(occupant)
+			drawn.child("", occupant)
 		}
 	}
 	return root
@@ -143,7 +169,7 @@ func (b *branch) descend(node *corev1.Node, levels []string) []*branch {
 		if !ok || level == corev1.LabelHostname {
 			break
 		}
-		b = b.child(fmt.Sprintf("%s %s", shortName(level), value))
+		b = b.child(value, fmt.Sprintf("%s %s", shortName(level), value))
 		path = append(path, b)
 	}
 	return path
@@ -164,12 +190,12 @@ func shortName(label string) string {
 	return label[strings.LastIndex(label, "/")+1:]
 }
 
-// occupantsOf lists the pods of PodGroups, a line for each subgroup.
-func occupantsOf(pods []*corev1.Pod) []string {
+// occupantsOf lists the pods of the PodGroups, a line for each subgroup.
+func (in *input) occupantsOf(pods []*corev1.Pod) []string {
 	names := map[string][]string{}
 	for _, pod := range pods {
-		key, ok := gang.KeyOf(pod)
-		if !ok {
+		key, _ := gang.KeyOf(pod)
+		if !in.has(key) {
 			continue
 		}
 		title := strings.TrimSuffix(key.String()+" "+gang.LeafOf(pod), " ")
@@ -181,4 +207,10 @@ func occupantsOf(pods []*corev1.Pod) []string {
 		lines = append(lines, title+": "+strings.Join(names[title], ", "))
 	}
 	return lines
+}
+
+func (in *input) has(key gang.Key) bool {
+	return slices.ContainsFunc(in.podGroups, func(podGroup *scheduling.PodGroup) bool {
+		return podGroup.Namespace == key.Namespace && podGroup.Name == key.Name
+	})
 }
