@@ -12,8 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/manifests"
 )
 
@@ -28,7 +31,8 @@ const annotationFields = "packtree.dev/applied-fields"
 type Writer struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads past the cache. The cache has nothing but the operator's own objects, where others may have the name.
+	// Live reads past the cache. Of the kinds that everybody uses, the cache has nothing but the operator's own objects,
+	// where others may have the name.
 	Live client.Reader
 }
 
@@ -52,7 +56,18 @@ func (w Writer) Apply(ctx context.Context, desired, live client.Object) error {
 	} else if live.GetDeletionTimestamp() != nil || same(wanted, live) {
 		return nil
 	}
-	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), FieldOwner, client.ForceOwnership)
+	options := []client.ApplyOption{FieldOwner, client.ForceOwnership}
+	if live == nil && whollyCached(wanted) {
+		// Another's object that the cache does not have yet is a conflict and not taken over.
+		options = []client.ApplyOption{FieldOwner}
+	}
+	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
+}
+
+// whollyCached tells whether the cache has all objects of a kind, whoever made them.
+func whollyCached(object client.Object) bool {
+	group := object.GetObjectKind().GroupVersionKind().Group
+	return group == grovev1alpha1.GroupName || group == schedulerv1alpha1.GroupName
 }
 
 func annotate(wanted *unstructured.Unstructured) {
@@ -89,11 +104,13 @@ func fieldPaths(prefix string, value any) []string {
 	return append(paths, prefix)
 }
 
-// checkNameFree looks whether an object that the cache does not have exists all the same.
+// checkNameFree looks whether an object that the caller did not find among its own exists all the same.
 func (w Writer) checkNameFree(ctx context.Context, wanted *unstructured.Unstructured) error {
-	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(wanted.GroupVersionKind())
-	err := w.Live.Get(ctx, client.ObjectKeyFromObject(wanted), found)
+	found, reader, err := w.stranger(wanted.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	err = reader.Get(ctx, client.ObjectKeyFromObject(wanted), found)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -101,6 +118,20 @@ func (w Writer) checkNameFree(ctx context.Context, wanted *unstructured.Unstruct
 		return fmt.Errorf("looking for %s %s: %w", wanted.GetKind(), wanted.GetName(), err)
 	}
 	return checkOwner(wanted, found)
+}
+
+// stranger returns an empty object of a kind, and who can tell of all objects of that kind.
+func (w Writer) stranger(kind schema.GroupVersionKind) (client.Object, client.Reader, error) {
+	metadata := &metav1.PartialObjectMetadata{}
+	metadata.SetGroupVersionKind(kind)
+	if !whollyCached(metadata) {
+		return metadata, w.Live, nil
+	}
+	typed, err := w.Client.Scheme().New(kind) // Metadata alone would have a cache of its own.
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for a %s: %w", kind.Kind, err)
+	}
+	return typed.(client.Object), w.Client, nil
 }
 
 func checkOwner(wanted, found client.Object) error {
