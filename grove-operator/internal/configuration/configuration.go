@@ -33,7 +33,7 @@ const (
 	defaultRetryPeriod     = 2 * time.Second
 	defaultResourceLock    = "leases"
 	defaultResourceName    = "grove-operator-leader-election"
-	defaultConcurrentSyncs = 3
+	defaultConcurrentSyncs = 10
 )
 
 // Read returns the configuration of a file with its defaults set, and what there is to say about it: it is only to be used

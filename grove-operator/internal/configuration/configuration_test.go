@@ -34,7 +34,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 		config.Server.Webhooks.Port, config.Server.HealthProbes.Port, config.Server.Metrics.Port, string(config.Server.Webhooks.CertProvisionMode),
 		*config.Controllers.PodGang.ConcurrentSyncs, string(config.LogLevel), string(config.LogFormat), *config.DefaultSchedulerName,
 	}
-	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(3), "info", "json", "kai-scheduler"}
+	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(10), "info", "json", "kai-scheduler"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}

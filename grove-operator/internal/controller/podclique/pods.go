@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,13 +15,11 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/pods"
 )
-
-// maxBatch bounds how many pods are created or deleted at the same time.
-const maxBatch = 32
 
 // scale creates and deletes pods as planned.
 func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) error {
@@ -33,7 +30,7 @@ func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) er
 }
 
 func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
-	return slowStart(len(surplus), func(i int) error {
+	return batches.SlowStart(len(surplus), func(i int) error {
 		pod := surplus[i]
 		if pod.DeletionTimestamp != nil {
 			return nil
@@ -47,36 +44,29 @@ func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 	})
 }
 
-// create makes pods. A name that is there already is that very pod, which the cache does not know yet.
+// create makes pods. A name that is there already is that very pod, which the cache does not know yet. The new pods count
+// at once: the status of this pass need not be written again when the cache has them.
 func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.Addition) error {
 	maker := pods.Maker{Set: scope.set, Member: scope.member, PodClique: scope.podClique, DefaultScheduler: r.DefaultScheduler}
-	return slowStart(len(additions), func(i int) error {
+	made := make([]*corev1.Pod, len(additions))
+	err := batches.SlowStart(len(additions), func(i int) error {
 		pod := maker.Make(additions[i].Name, additions[i].Index)
 		err := r.Client.Create(ctx, pod, apply.FieldOwner)
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("creating pod %d: %w", additions[i].Index, err)
 		}
+		made[i] = pod
 		return nil
 	})
-}
-
-// slowStart calls do for 0..count-1 in batches of 1, 2, 4, …, and stops after a batch with errors: what is refused once
-// would be refused a thousand times.
-func slowStart(count int, do func(i int) error) error {
-	for start, batch := 0, 1; start < count; batch = min(2*batch, maxBatch) {
-		end := min(start+batch, count)
-		errs := make([]error, end-start)
-		var group sync.WaitGroup
-		for i := start; i < end; i++ {
-			group.Go(func() { errs[i-start] = do(i) })
+	for _, pod := range made {
+		if pod != nil {
+			scope.pods = append(scope.pods, pod)
 		}
-		group.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-		start = end
 	}
-	return nil
+	return err
 }
 
 // ungate takes the operator's gate off a pod. A strategic merge by the gate's name leaves those of others where they are,
@@ -103,12 +93,17 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 	if err != nil {
 		return err
 	}
-	return slowStart(len(gated), func(i int) error {
+	return batches.SlowStart(len(gated), func(i int) error {
 		if !gangs.GateOpen(gated[i].Namespace, gated[i].Name, gang, base) {
 			return nil
 		}
-		if err := apply.IgnoreTransient(r.Client.Patch(ctx, gated[i].DeepCopy(), ungate, apply.FieldOwner)); err != nil {
+		opened := gated[i].DeepCopy()
+		err := r.Client.Patch(ctx, opened, ungate, apply.FieldOwner)
+		if apply.IgnoreTransient(err) != nil {
 			return fmt.Errorf("opening the gate of pod %s: %w", gated[i].Name, err)
+		}
+		if err == nil {
+			*gated[i] = *opened // The status of this pass counts it.
 		}
 		return nil
 	})

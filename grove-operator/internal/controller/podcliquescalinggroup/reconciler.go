@@ -22,7 +22,9 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
+	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
@@ -44,7 +46,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Owns(&grovev1alpha1.PodClique{}).
+		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(handler.EnqueueRequestForOwner(
+			mgr.GetScheme(), mgr.GetRESTMapper(), &grovev1alpha1.PodCliqueScalingGroup{}, handler.OnlyControllerOwner()))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
@@ -124,18 +127,22 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 
 // write applies the PodCliques of every copy and deletes those of copies that were scaled in.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
-	var errs []error
+	var members []layout.Member
 	wanted := map[string]bool{}
 	for copyIndex := range layout.Bounded(scope.group.Spec.Replicas) {
 		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copyIndex) {
 			wanted[member.Name] = true
-			desired := children.PodClique(scope.set, member, scope.group)
-			err := r.Writer.ApplyPodClique(ctx, desired, scope.podCliques[member.Name])
-			if err = apply.IgnoreTransient(err); err != nil {
-				errs = append(errs, fmt.Errorf("applying PodClique %s: %w", member.Name, err))
-			}
+			members = append(members, member)
 		}
 	}
+	errs := []error{batches.Each(len(members), func(i int) error {
+		desired := children.PodClique(scope.set, members[i], scope.group)
+		err := r.Writer.ApplyPodClique(ctx, desired, scope.podCliques[desired.Name])
+		if err = apply.IgnoreTransient(err); err != nil {
+			return fmt.Errorf("applying PodClique %s: %w", desired.Name, err)
+		}
+		return nil
+	})}
 	for name, podClique := range scope.podCliques {
 		if !wanted[name] {
 			errs = append(errs, r.Writer.Delete(ctx, podClique))

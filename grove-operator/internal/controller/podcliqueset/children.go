@@ -7,40 +7,46 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
 )
 
 // write applies every direct child of the set, and deletes those that it no longer has.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
-	err := r.writeAccess(ctx, scope)
-	wanted := &childNames{}
 	made := layout.Replicas(scope.set)
+	var outcome error
 	if made < scope.set.Spec.Replicas {
-		err = errors.Join(err, fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas, layout.MaxPods))
+		outcome = fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas, layout.MaxPods)
 	}
+	wanted, writes := &childNames{}, r.writeAccess(ctx, scope)
 	for replica := range made {
-		err = errors.Join(err, r.writeReplica(ctx, scope, replica, wanted))
+		writes = append(writes, r.writeReplica(ctx, scope, replica, wanted)...)
 	}
-	return errors.Join(err, r.prune(ctx, scope, wanted))
+	err := batches.Each(len(writes), func(i int) error { return writes[i]() })
+	return errors.Join(outcome, err, r.prune(ctx, scope, wanted))
 }
+
+// write is the write of one child; those of one pass do not depend on each other.
+type write = func() error
 
 // childNames are the names of the children that the set has, by kind.
 type childNames struct {
 	services, autoscalers, scalingGroups, podCliques []string
 }
 
-func (r *Reconciler) writeAccess(ctx context.Context, scope *scope) error {
-	return errors.Join(
+func (r *Reconciler) writeAccess(ctx context.Context, scope *scope) []write {
+	return []write{
 		r.apply(ctx, children.ServiceAccount(scope.set), orNil(scope.account)),
 		r.apply(ctx, children.Role(scope.set), orNil(scope.role)),
 		r.apply(ctx, children.RoleBinding(scope.set), orNil(scope.binding)),
-	)
+	}
 }
 
 // orNil turns the nil pointer of a child that does not exist into a nil object.
@@ -54,8 +60,8 @@ func orNil[T any, P interface {
 	return object
 }
 
-func (r *Reconciler) apply(ctx context.Context, desired, live client.Object) error {
-	return describe(desired, r.Writer.Apply(ctx, desired, live))
+func (r *Reconciler) apply(ctx context.Context, desired, live client.Object) write {
+	return func() error { return describe(desired, r.Writer.Apply(ctx, desired, live)) }
 }
 
 func describe(object client.Object, err error) error {
@@ -65,26 +71,31 @@ func describe(object client.Object, err error) error {
 	return nil
 }
 
-func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int32, wanted *childNames) error {
+// writeReplica returns the writes of one replica, and adds the names of its children to those that are wanted.
+func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int32, wanted *childNames) []write {
 	service := children.HeadlessService(scope.set, replica)
 	wanted.services = append(wanted.services, service.Name)
-	errs := []error{r.apply(ctx, service, orNil(scope.services[service.Name]))}
+	writes := []write{r.apply(ctx, service, orNil(scope.services[service.Name]))}
 	for _, autoscaler := range children.Autoscalers(scope.set, replica) {
 		wanted.autoscalers = append(wanted.autoscalers, autoscaler.Name)
-		errs = append(errs, r.apply(ctx, autoscaler, orNil(scope.autoscalers[autoscaler.Name])))
+		writes = append(writes, r.apply(ctx, autoscaler, orNil(scope.autoscalers[autoscaler.Name])))
 	}
 	groups := scope.set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		group := children.ScalingGroup(scope.set, replica, &groups[i])
 		wanted.scalingGroups = append(wanted.scalingGroups, group.Name)
-		errs = append(errs, describe(group, r.Writer.ApplyScalingGroup(ctx, group, scope.scalingGroups[group.Name])))
+		writes = append(writes, func() error {
+			return describe(group, r.Writer.ApplyScalingGroup(ctx, group, scope.scalingGroups[group.Name]))
+		})
 	}
 	for _, member := range layout.Standalone(scope.set, replica) {
 		podClique := children.PodClique(scope.set, member, nil)
 		wanted.podCliques = append(wanted.podCliques, podClique.Name)
-		errs = append(errs, describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, scope.podCliques[podClique.Name])))
+		writes = append(writes, func() error {
+			return describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, scope.podCliques[podClique.Name]))
+		})
 	}
-	return errors.Join(errs...)
+	return writes
 }
 
 // prune deletes what replicas that were scaled in leave behind. The gangs of replicas that stay are the business of the
@@ -105,8 +116,9 @@ func (r *Reconciler) prune(ctx context.Context, scope *scope, wanted *childNames
 
 func pruneKind[T client.Object](ctx context.Context, r *Reconciler, existing map[string]T, wanted []string) []error {
 	var errs []error
+	kept := sets.New(wanted...)
 	for _, name := range slices.Sorted(maps.Keys(existing)) {
-		if !slices.Contains(wanted, name) {
+		if !kept.Has(name) {
 			errs = append(errs, r.Writer.Delete(ctx, existing[name]))
 		}
 	}

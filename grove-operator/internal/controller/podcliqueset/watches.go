@@ -19,6 +19,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/lookup"
 )
 
@@ -27,6 +28,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 	// The status of an autoscaler says nothing about the set.
 	specOnly := builder.WithPredicates(predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	ofOwner := coalesce.Events(handler.EnqueueRequestForOwner(
+		mgr.GetScheme(), mgr.GetRESTMapper(), &grovev1alpha1.PodCliqueSet{}, handler.OnlyControllerOwner()))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, finalizersChanged()))).
@@ -35,9 +38,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Owns(&rbacv1.RoleBinding{}).
 		Owns(&corev1.Service{}).
 		Owns(&autoscalingv2.HorizontalPodAutoscaler{}, specOnly).
-		Owns(&grovev1alpha1.PodCliqueScalingGroup{}).
-		Owns(&grovev1alpha1.PodClique{}).
-		Owns(&schedulerv1alpha1.PodGang{}).
+		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofOwner).
+		Watches(&grovev1alpha1.PodClique{}, ofOwner).
+		Watches(&schedulerv1alpha1.PodGang{}, ofOwner).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).

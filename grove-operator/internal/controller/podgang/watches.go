@@ -15,6 +15,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
 )
@@ -22,7 +23,7 @@ import (
 // SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies; and
 // the gangs themselves.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
-	ofChild := handler.TypedEnqueueRequestsFromMapFunc(replicaOf)
+	ofChild := coalesce.Events(handler.TypedEnqueueRequestsFromMapFunc(replicaOf))
 	return builder.TypedControllerManagedBy[Request](mgr).
 		Named("podgang").
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.TypedEnqueueRequestsFromMapFunc(replicasOf),
