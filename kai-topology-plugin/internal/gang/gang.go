@@ -40,12 +40,12 @@ func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgroup
 	gang := &Gang{PodGroup: podGroup}
 	tree, errs := podgrouptree.New(&podGroup.Spec)
 	if len(errs) > 0 {
-		return gang, invalid(errs)
+		return gang, Invalid(errs)
 	}
 	gang.Tree = tree
 	gang.sort(pods)
 	if errs := tree.Blockers(levels); len(errs) > 0 {
-		return gang, invalid(errs)
+		return gang, Invalid(errs)
 	}
 	if !tree.Root.Satisfied(gang.members) {
 		return gang, &Hold{Reason: scheduling.ReasonIncomplete, Message: gang.shortfall()}
@@ -53,7 +53,8 @@ func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgroup
 	return gang, nil
 }
 
-func invalid(errs field.ErrorList) *Hold {
+// Invalid holds a gang for everything that is wrong with its PodGroup.
+func Invalid(errs field.ErrorList) *Hold {
 	sentences := make([]string, len(errs))
 	for i, err := range errs {
 		sentences[i] = err.Error()

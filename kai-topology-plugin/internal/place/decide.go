@@ -12,6 +12,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // result is what place prints as JSON.
@@ -116,10 +117,30 @@ func candidates(in *input) []candidate {
 	for _, podGroup := range in.podGroups {
 		pods := members[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}]
 		assembled, hold := gang.Assemble(podGroup, pods, levels)
+		if refused := refusal(assembled, levels); refused != nil {
+			hold = refused
+		}
 		all = append(all, candidate{gang: assembled, hold: hold, rank: assembled.Rank()})
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return a.rank.Compare(b.rank) })
 	return all
+}
+
+// refusal holds the gang of a PodGroup that could not be created, for everything that is wrong with it. One that a cluster
+// has, and therefore dates, is held to no more than the scheduler does: it tolerates what older writers left.
+func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
+	podGroup := assembled.PodGroup
+	if !podGroup.CreationTimestamp.IsZero() {
+		return nil
+	}
+	errs := podgrouptree.ValidateCreate(&podGroup.Spec)
+	if len(errs) == 0 {
+		return nil
+	}
+	if assembled.Tree != nil {
+		errs = append(errs, assembled.Tree.Blockers(levels)...)
+	}
+	return gang.Invalid(errs)
 }
 
 // assume puts the pods on their nodes, so that later gangs see what is left.

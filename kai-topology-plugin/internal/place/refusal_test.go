@@ -1,0 +1,66 @@
+package place_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// parentWithMinMemberOf returns a PodGroup with the field of a leaf on a parent, and a Topology that does not exist.
+func parentWithMinMemberOf(metadata string) string {
+	return `
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: wrong` + metadata + `}
+spec:
+  subGroups:
+    - {name: workers, minMember: 2, topologyConstraint: {topology: none, requiredTopologyLevel: rack}}
+    - {name: decode, parent: workers, minMember: 2}
+`
+}
+
+func TestEverythingThatIsWrongWithAPodGroupIsSaid(t *testing.T) {
+	for name, test := range map[string]struct{ stdin, want string }{
+		"on a parent that also names no Topology": {
+			parentWithMinMemberOf(""),
+			`spec.subGroups[0].minMember: Invalid value: 2: is for groups of pods, and other groups have this one as their parent: use minSubGroup; ` +
+				`spec.subGroups[0].topologyConstraint.topology: Invalid value: "none": no Topology has this name`,
+		},
+		"and less of one that the cluster has": {
+			parentWithMinMemberOf(`, creationTimestamp: "2026-01-01T00:00:00Z"`),
+			`spec.subGroups[0].topologyConstraint.topology: Invalid value: "none": no Topology has this name`,
+		},
+		"on parent and leaf": {
+			`
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: wrong}
+spec:
+  subGroups:
+    - {name: workers, minMember: 2}
+    - {name: decode, parent: workers, minSubGroup: 1}
+    - {name: prefill, parent: nobody, minMember: 1}
+`,
+			`spec.subGroups[2].parent: Invalid value: "nobody": no subGroup has this name; ` +
+				`spec.subGroups[1].minSubGroup: Invalid value: 1: is for groups of groups, and no subGroup has this one as its parent: use minMember; ` +
+				`spec.subGroups[0].minMember: Invalid value: 2: is for groups of pods, and other groups have this one as their parent: use minSubGroup`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := run(t, test.stdin, "-f", "-")
+			if code := exitCode(done.err); code != 3 {
+				t.Fatalf("exit code %d: %v\n%s", code, done.err, done.stderr)
+			}
+			var decided struct {
+				PodGroups []struct{ Verdict, Message string }
+			}
+			if err := json.Unmarshal([]byte(done.stdout), &decided); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, decided.PodGroups[0].Message); diff != "" || decided.PodGroups[0].Verdict != "Invalid" {
+				t.Errorf("verdict %s (-want +got):\n%s", decided.PodGroups[0].Verdict, diff)
+			}
+		})
+	}
+}
