@@ -25,6 +25,11 @@ func (l ledger) clone() ledger {
 }
 
 func (l ledger) build() *packing.Cluster {
+	return l.buildIn(slices.Sorted(maps.Keys(l.topologies)))
+}
+
+// buildIn builds with the topologies in a given order.
+func (l ledger) buildIn(topologies []string) *packing.Cluster {
 	c := packing.NewCluster()
 	for _, id := range slices.Sorted(maps.Keys(l.pods)) {
 		c.Assign(l.pods[id])
@@ -32,7 +37,7 @@ func (l ledger) build() *packing.Cluster {
 	for _, name := range slices.Sorted(maps.Keys(l.nodes)) {
 		c.SetNode(l.nodes[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.topologies)) {
+	for _, name := range topologies {
 		if err := c.SetTopology(name, l.topologies[name]); err != nil {
 			panic(err)
 		}
@@ -197,4 +202,25 @@ func renameAll(list []string, names map[string]string) []string {
 		renamed[i] = names[name]
 	}
 	return renamed
+}
+
+// Of two topologies that matter alike neither may win because it came first.
+func TestOrderOfTopologiesDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		names := slices.Sorted(maps.Keys(s.topologies))
+		build := func() *packing.Cluster {
+			l := ledger{topologies: s.topologies, nodes: map[string]packing.Node{}}
+			for _, n := range s.nodes {
+				l.nodes[n.Name] = n
+			}
+			return l.buildIn(names)
+		}
+		first := build().Decide(&s.gang, packing.Options{})
+		slices.Reverse(names)
+		second := build().Decide(&s.gang, packing.Options{})
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Fatalf("(-first +second):\n%s", diff)
+		}
+	})
 }

@@ -36,7 +36,8 @@ type choice struct {
 	soft bool
 }
 
-// mainSlot is the topology that most groups have a required level in.
+// mainSlot is the topology that most groups have a required level in; of several
+// the one whose name sorts first, since slots depend on the cluster's history.
 func (p *problem) mainSlot() (slot int, levels []int) {
 	count := make([]int, len(p.cluster.topologies))
 	for i := range p.groups {
@@ -45,7 +46,7 @@ func (p *problem) mainSlot() (slot int, levels []int) {
 		}
 	}
 	for i, n := range count {
-		if n > count[slot] {
+		if n > count[slot] || n > 0 && n == count[slot] && p.cluster.topologies[i].name < p.cluster.topologies[slot].name {
 			slot = i
 		}
 	}
