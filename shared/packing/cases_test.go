@@ -210,7 +210,7 @@ func TestWhatDoesNotFitIsExplained(t *testing.T) {
 		},
 		"free capacity in pieces too small": {
 			site: site{"z/a": {3, 3}}, root: leaf("", 2, shape(2), at("host")), verdict: packing.Infeasible,
-			message: `the gang needs one host, and the nearest is z/a/z%2Fa%2F0: 1 of 2 pods fit, short of 1 device`,
+			message: `the gang needs one host, and the nearest is z/a/z%2Fa%2F0: 1 of 2 pods fit, short of 1 device (the rest needs 2, 1 free)`,
 		},
 		"a full rack makes its late pod wait": {
 			site: site{"z/a": {0}, "z/b": {4}},

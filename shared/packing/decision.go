@@ -99,19 +99,25 @@ type Explanation struct {
 	Domain Path
 	// Fit of Wanted pods fit into Domain; both zero when not the question.
 	Fit, Wanted int
-	// Short is what the pods that do not fit lack, by resource name.
+	// Short is what the pods that do not fit lack, by resource name; those that
+	// filters keep off every node of Domain lack none.
 	Short []Shortage
-	// Excluded counts the nodes of Domain that filters exclude, by reason.
+	// Excluded counts the nodes of Domain that filters exclude for any of the pods
+	// that do not fit, by reason.
 	Excluded []Exclusion
 	// Sentence says it all in one line; names sorted, no times, no counters that
 	// change by themselves.
 	Sentence string
 }
 
-// Shortage is an amount of one resource.
+// Shortage is what lacks of one resource.
 type Shortage struct {
 	Resource string
-	Amount   int64
+	// Amount is Needed less Free.
+	Amount int64
+	// Needed is what the pods without room ask for, Free what is free on nodes that
+	// any of them may use, in pieces of no use to them.
+	Needed, Free int64
 }
 
 // Exclusion counts nodes excluded for one reason.

@@ -149,9 +149,9 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 	g.steps = 0
 	g.part(i, best, slices.Clone(s.want))
 	e.Fit = e.Wanted - d.p.total(bestRest, i)
-	d.measure(&e, best, d.p.wants(bestRest, i))
+	otherwise := d.measure(&e, best, d.p.wants(bestRest, i))
 	g.undo(0)
-	e.Sentence = d.misfitSentence(i, &e)
+	e.Sentence = d.misfitSentence(i, &e, otherwise)
 	return e
 }
 
@@ -166,8 +166,8 @@ func (d *decision) about(i int) Explanation {
 }
 
 // measure fills in the domain, what pods without room lack there, and which
-// nodes are excluded for them.
-func (d *decision) measure(e *Explanation, r region, rest []int32) {
+// nodes are excluded for them. It returns what to say when nothing is short.
+func (d *decision) measure(e *Explanation, r region, rest []int32) (otherwise string) {
 	t := d.p.cluster.topologies[r.slot]
 	e.Domain = t.domains[r.at].path
 	if len(e.Domain) > 0 && e.Topology == "" {
@@ -175,18 +175,39 @@ func (d *decision) measure(e *Explanation, r region, rest []int32) {
 	}
 	e.Short = d.shortages(r, rest)
 	e.Excluded = d.exclusions(r, rest)
+	return d.emptiness(r, rest)
+}
+
+// emptiness tells why pods that lack nothing have no room in a region.
+func (d *decision) emptiness(r region, rest []int32) string {
+	for s, n := range rest {
+		if n > 0 && d.admitted(r, s) {
+			return ", what is free is split over nodes or domains too small"
+		}
+	}
+	if d.p.cluster.topologies[r.slot].domains[r.at].size == 0 {
+		return ", which has no nodes"
+	}
+	return ""
 }
 
 // shortages are what the rest asks for beyond what is free on nodes that any of
-// it may use.
+// it may use. What filters keep off every node lacks no resource.
 func (d *decision) shortages(r region, rest []int32) []Shortage {
-	need := map[int]int64{}
+	rest = slices.Clone(rest)
+	need := map[int]*Shortage{}
 	for s, n := range rest {
-		if n == 0 {
-			continue
+		if n > 0 && !d.admitted(r, s) {
+			rest[s] = 0
 		}
 		for _, q := range d.p.shapes[s].requests {
-			need[q.resource] = plusSaturating(need[q.resource], timesSaturating(q.amount, int64(n)))
+			if rest[s] > 0 {
+				if need[q.resource] == nil {
+					need[q.resource] = &Shortage{Resource: d.p.cluster.resources.names[q.resource]}
+				}
+				short := need[q.resource]
+				short.Needed = plusSaturating(short.Needed, timesSaturating(q.amount, int64(n)))
+			}
 		}
 	}
 	d.p.nodes(r, func(node int32) {
@@ -194,19 +215,26 @@ func (d *decision) shortages(r region, rest []int32) []Shortage {
 			return
 		}
 		for resource, free := range d.p.cluster.resources.row(node) {
-			if amount, ok := need[resource]; ok && free > 0 {
-				need[resource] = max(0, amount-free)
+			if short := need[resource]; short != nil {
+				short.Free = plusSaturating(short.Free, max(0, free))
 			}
 		}
 	})
 	var result []Shortage
-	for resource, amount := range need {
-		if amount > 0 {
-			result = append(result, Shortage{Resource: d.p.cluster.resources.names[resource], Amount: amount})
+	for _, short := range need {
+		if short.Amount = short.Needed - short.Free; short.Amount > 0 {
+			result = append(result, *short)
 		}
 	}
 	slices.SortFunc(result, func(a, b Shortage) int { return cmp.Compare(a.Resource, b.Resource) })
 	return result
+}
+
+// admitted reports whether filters let pods of a shape onto any node of a region.
+func (d *decision) admitted(r region, shape int) bool {
+	return !d.p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
+		return !d.p.shapes[shape].eligible[node] || !d.p.passes(r, node)
+	})
 }
 
 func (d *decision) usable(node int32, rest []int32) bool {
@@ -218,20 +246,24 @@ func (d *decision) usable(node int32, rest []int32) bool {
 	return false
 }
 
-// exclusions count the nodes that filters exclude for the rest, by reason.
+// exclusions count the nodes that filters exclude for any of the rest, by reason.
 func (d *decision) exclusions(r region, rest []int32) []Exclusion {
 	count := map[string]int{}
-	for s, n := range rest {
-		shape := &d.p.shapes[s].shape
-		if n == 0 || shape.Excluded == nil {
-			continue
-		}
-		d.p.nodes(r, func(node int32) {
-			if reason := shape.Excluded(d.p.cluster.nodeName(node)); reason != "" {
+	var reasons []string
+	d.p.nodes(r, func(node int32) {
+		reasons = reasons[:0]
+		for s, n := range rest {
+			shape := &d.p.shapes[s].shape
+			if n == 0 || shape.Excluded == nil {
+				continue
+			}
+			reason := shape.Excluded(d.p.cluster.nodeName(node))
+			if reason != "" && !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
 				count[reason]++
 			}
-		})
-	}
+		}
+	})
 	var result []Exclusion
 	for reason, nodes := range count {
 		result = append(result, Exclusion{Reason: reason, Nodes: nodes})
@@ -257,8 +289,8 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 		for _, p := range l.of(g, i) {
 			rest[p.shape] -= p.pods
 		}
-		d.measure(&e, d.standing(i, l), rest)
-		e.Sentence = d.waitingSentence(i, &e)
+		otherwise := d.measure(&e, d.standing(i, l), rest)
+		e.Sentence = d.waitingSentence(i, &e, otherwise)
 		result = append(result, e)
 	}
 	d.undo(0)

@@ -6,11 +6,11 @@ import (
 )
 
 // misfitSentence tells why a group that needs room has none.
-func (d *decision) misfitSentence(i int, e *Explanation) string {
+func (d *decision) misfitSentence(i int, e *Explanation, otherwise string) string {
 	var b strings.Builder
 	who := named(d.p.groups[i].source)
 	if d.verdict == Unknown {
-		fmt.Fprintf(&b, "the search for a place gave up after %d steps; ", d.budget)
+		fmt.Fprintf(&b, "the search for a place gave up after %s; ", counted(int64(min(d.steps, d.budget)), "step"))
 	}
 	switch {
 	case len(e.Domain) == 0:
@@ -20,21 +20,26 @@ func (d *decision) misfitSentence(i int, e *Explanation) string {
 	default:
 		fmt.Fprintf(&b, "%s needs one %s, and the nearest is %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
 	}
-	b.WriteString(shortText(e))
+	b.WriteString(shortText(e, otherwise))
 	return b.String()
 }
 
 // waitingSentence tells why pods beyond the minimum wait.
-func (d *decision) waitingSentence(i int, e *Explanation) string {
+func (d *decision) waitingSentence(i int, e *Explanation, otherwise string) string {
 	where := "the cluster"
 	if len(e.Domain) > 0 {
 		where = fmt.Sprintf("%s %s", e.Level, e.Domain)
 	}
-	return fmt.Sprintf("%s: %d pods beyond the minimum wait, since %s has no room for more%s",
-		named(d.p.groups[i].source), e.Wanted, where, shortText(e))
+	wait := "wait"
+	if e.Wanted == 1 {
+		wait = "waits"
+	}
+	return fmt.Sprintf("%s: %s beyond the minimum %s, since %s has no room for more%s",
+		named(d.p.groups[i].source), counted(int64(e.Wanted), "pod"), wait, where, shortText(e, otherwise))
 }
 
-func shortText(e *Explanation) string {
+// shortText lists what is short, or says otherwise, and what is excluded.
+func shortText(e *Explanation, otherwise string) string {
 	var b strings.Builder
 	for k, s := range e.Short {
 		if k == 0 {
@@ -42,17 +47,34 @@ func shortText(e *Explanation) string {
 		} else {
 			b.WriteString(" and ")
 		}
-		fmt.Fprintf(&b, "%d %s", s.Amount, s.Resource)
+		b.WriteString(amountText(s))
 	}
-	if len(e.Short) == 0 && e.Fit < e.Wanted {
-		b.WriteString(", what is free is split over nodes or domains too small")
+	if len(e.Short) == 0 {
+		b.WriteString(otherwise)
 	}
 	for _, x := range e.Excluded {
-		plural := "s"
-		if x.Nodes == 1 {
-			plural = ""
-		}
-		fmt.Fprintf(&b, "; %d node%s excluded by %s", x.Nodes, plural, x.Reason)
+		fmt.Fprintf(&b, "; %s excluded by %s", counted(int64(x.Nodes), "node"), x.Reason)
 	}
 	return b.String()
+}
+
+// amountText says how much is short, and what is free although it is short, so
+// that nobody is left to wonder how so little can keep so many pods out.
+func amountText(s Shortage) string {
+	text := fmt.Sprintf("%d %s", s.Amount, s.Resource)
+	if s.Resource == "pods" {
+		text = counted(s.Amount, "pod slot")
+	}
+	if s.Free > 0 {
+		text += fmt.Sprintf(" (the rest needs %d, %d free)", s.Needed, s.Free)
+	}
+	return text
+}
+
+// counted is a number of things.
+func counted(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

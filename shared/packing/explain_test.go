@@ -1,0 +1,86 @@
+package packing_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing"
+)
+
+// deviceAndSlot asks for one device and one of the pods that a node may run, and
+// is kept off the nodes that a taint names.
+func deviceAndSlot(key string, tainted ...string) packing.Shape {
+	return packing.Shape{
+		Key: key, Requests: packing.Resources{"device": 1, "pods": 1},
+		Excluded: func(node string) string {
+			for _, name := range tainted {
+				if name == node {
+					return "taint x"
+				}
+			}
+			return ""
+		},
+	}
+}
+
+// The numbers of a sentence must agree with each other: what is short, what the
+// pods without room need, and what is free but of no use to them.
+func TestNumbersOfExplanationsAgree(t *testing.T) {
+	both := packing.Group{MinMember: 2, Pending: []packing.Pods{
+		{Shape: deviceAndSlot("a", "z/a/0"), Names: []string{"one"}},
+		{Shape: deviceAndSlot("b", "z/a/0"), Names: []string{"two"}},
+	}}
+	for name, tc := range map[string]struct {
+		site    site
+		root    packing.Group
+		message string
+	}{
+		"free devices in racks too small": {
+			site: site{"z/a": {10}, "z/b": {10}}, root: packing.Group{Children: racks(3, 5, 3, 4, 6)},
+			message: "the gang: 18 of 21 pods fit into the cluster, short of 1 device (the rest needs 3, 2 free)",
+		},
+		"free devices on a node too small": {
+			site: site{"z/a": {3}}, root: leaf("", 2, shape(2), at("rack")),
+			message: "the gang needs one rack, and the nearest is z/a: 1 of 2 pods fit, short of 1 device (the rest needs 2, 1 free)",
+		},
+		"pods as a resource": {
+			site: site{"z/a": {4}}, root: leaf("", 1, deviceAndSlot("a"), packing.Constraint{}),
+			message: "the gang: 0 of 1 pods fit into the cluster, short of 1 pod slot",
+		},
+		"every node excluded": {
+			site: site{"z/a": {4}}, root: leaf("", 2, deviceAndSlot("a", "z/a/0"), at("rack")),
+			message: "the gang needs one rack, and the nearest is z/a: 0 of 2 pods fit; 1 node excluded by taint x",
+		},
+		"every node excluded for two shapes": {
+			site: site{"z/a": {4}}, root: both,
+			message: "the gang: 0 of 2 pods fit into the cluster; 1 node excluded by taint x",
+		},
+		"no node at all": {
+			root:    leaf("", 2, shape(1), packing.Constraint{}),
+			message: "the gang: 0 of 2 pods fit into the cluster, which has no nodes",
+		},
+		"one pod beyond the minimum": {
+			site:    site{"z/a": {3}},
+			root:    packing.Group{MinMember: 1, Pending: []packing.Pods{{Shape: shape(2), Names: podNames("p", 2)}}},
+			message: "the gang: 1 pod beyond the minimum waits, since the cluster has no room for more, short of 1 device (the rest needs 2, 1 free)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{})
+			if diff := cmp.Diff(tc.message, d.Message()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The search may not take a step more than it was given.
+func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
+	gang := &packing.Gang{Root: packing.Group{Children: racks(3, 5, 3, 4, 5)}}
+	d := site{"z/a": {10}, "z/b": {10}}.cluster(t).Decide(gang, packing.Options{Budget: 1})
+	if d.Verdict != packing.Unknown || !strings.HasPrefix(d.Message(), "the search for a place gave up after 1 step; ") {
+		t.Errorf("got %s: %s", d.Verdict, d.Message())
+	}
+}
