@@ -85,6 +85,9 @@ func clientOf(handle fwk.Handle) (versioned.Interface, error) {
 	config := rest.CopyConfig(handle.KubeConfig())
 	// Custom resources are not served in the protobuf of kube-scheduler's own client.
 	config.ContentType, config.AcceptContentTypes = "", ""
+	// Nothing here competes with bindings for a limit: besides its watches this client has one request under way at a time,
+	// the status of one PodGroup, and none about the same PodGroup for a while after.
+	config.QPS, config.RateLimiter = -1, nil
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)

@@ -71,8 +71,8 @@ apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection:
   kubeconfig: /does/not/exist
-  qps: 500
-  burst: 1000
+  qps: 100
+  burst: 100
 leaderElection:
   leaderElect: false
 profiles:
