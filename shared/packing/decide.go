@@ -105,6 +105,9 @@ func (d *decision) feasible() Verdict {
 	if len(least) > 0 {
 		d.least = least[0]
 	}
+	if !all && !d.p.holdsMinima() {
+		return Infeasible
+	}
 	var open []*selection
 	for _, s := range least {
 		if d.exhausted() {

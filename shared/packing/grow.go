@@ -4,35 +4,33 @@ import "slices"
 
 // grow adds pods to a placement group by group where there are too many
 // selections to try them all: for each leaf, and each child left out, as many as
-// the greedy search still places. Earlier groups may move; none loses a pod.
-// O(groups · log pods) greedy searches.
+// the greedy search still places, small pods first since they make the most.
+// Earlier groups may move; none loses a pod.
+// O(groups · shapes · log pods) greedy searches.
 func (d *decision) grow() {
-	for i := range d.p.groups {
-		if d.exhausted() {
-			return
-		}
-		if d.p.groups[i].leaf() {
-			d.growLeaf(i)
+	for _, shape := range d.p.smallFirst() {
+		for i := range d.p.groups {
+			if d.p.groups[i].leaf() {
+				d.growLeaf(i, shape)
+			}
 		}
 	}
 }
 
-// growLeaf finds the largest number of further pods of a leaf by bisection, one
-// shape after the other. A leaf that got none is taken from its minimum up.
-func (d *decision) growLeaf(i int) {
-	for s := range d.p.shapes {
-		have := d.p.wants(d.chosen.want, i)[s]
-		most := d.p.wants(d.largest.want, i)[s]
-		for low, high := have+1, most; low <= high && !d.exhausted(); {
-			try := high
-			if high != most {
-				try = (low + high + 1) / 2
-			}
-			if more := d.with(i, s, try); d.p.holdsGang(more) && d.greedily(more) {
-				low = try + 1
-			} else {
-				high = try - 1
-			}
+// growLeaf finds the largest number of further pods of a leaf and shape by
+// bisection. A leaf that got none is taken from its minimum up.
+func (d *decision) growLeaf(i, shape int) {
+	have := d.p.wants(d.chosen.want, i)[shape]
+	most := d.p.wants(d.largest.want, i)[shape]
+	for low, high := have+1, most; low <= high && !d.exhausted(); {
+		try := high
+		if high != most {
+			try = (low + high + 1) / 2
+		}
+		if more := d.with(i, shape, try); d.p.holdsGang(more) && d.greedily(more) {
+			low = try + 1
+		} else {
+			high = try - 1
 		}
 	}
 }

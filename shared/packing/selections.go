@@ -97,7 +97,12 @@ func (c *chooser) roughly(i int) int64 {
 		return many
 	}
 	for child := range c.p.children(i) {
-		many = timesSaturating(many, plusSaturating(c.roughly(child), 1))
+		options := c.roughly(child)
+		if c.p.total(c.p.pending, child) > 0 {
+			// The child may also be left out.
+			options = plusSaturating(options, 1)
+		}
+		many = timesSaturating(many, options)
 	}
 	return many
 }

@@ -1,0 +1,48 @@
+package packing_test
+
+import (
+	"fmt"
+	"testing"
+
+	"packtree.dev/shared/packing"
+)
+
+// rising has 16 subgroups of 5 to 20 pods, more choices than are listed.
+func rising(least int, c packing.Constraint) *packing.Gang {
+	gang := &packing.Gang{Root: packing.Group{MinSubGroups: &least}}
+	for i := range 16 {
+		gang.Root.Children = append(gang.Root.Children, leaf(fmt.Sprint("sub-", i), 5+i, shape(1), c))
+	}
+	return gang
+}
+
+// The ten smallest of the subgroups have 95 pods.
+func TestTooManyChoicesAreNoExcuse(t *testing.T) {
+	for _, tc := range []struct {
+		devices int64
+		verdict packing.Verdict
+	}{{94, packing.Infeasible}, {95, packing.Placed}} {
+		d := site{"z/a": {tc.devices}}.cluster(t).Decide(rising(10, at("zone")), packing.Options{})
+		if d.Verdict != tc.verdict {
+			t.Errorf("%d devices: got %s: %s", tc.devices, d.Verdict, d.Message())
+		}
+	}
+}
+
+// Of elastic pods of several sizes the small ones make the most.
+func TestSmallElasticPodsGoFirst(t *testing.T) {
+	var root packing.Group
+	for i := range 5 {
+		group := packing.Group{Name: fmt.Sprint("group-", i), MinMember: 2, Constraint: at("rack")}
+		for size := int64(3); size > 0; size-- {
+			names := podNames(fmt.Sprintf("pod-%d-%d", i, size), 4)
+			group.Pending = append(group.Pending, packing.Pods{Shape: shape(size), Names: names})
+		}
+		root.Children = append(root.Children, group)
+	}
+	d := site{"z/a": {7, 7}, "z/b": {7, 7}, "z/c": {7, 7}}.cluster(t).Decide(&packing.Gang{Root: root}, packing.Options{})
+	// 20 pods of one device and 11 of two fill the 42 devices.
+	if got := len(d.Assignments); d.Verdict != packing.Placed || got < 29 {
+		t.Errorf("%s with %d of at most 31 pods: %s", d.Verdict, got, d.Message())
+	}
+}
