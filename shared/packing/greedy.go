@@ -163,11 +163,13 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 	if len(g.p.shapes) == 0 {
 		return
 	}
+	// The regions are those that domains of one level cut out of another region.
+	slot := g.p.groups[i].slot
 	room := make(map[int32]int64, len(regions))
 	for _, r := range regions {
-		room[r.at] = g.room(i, r)
+		room[r.within(slot)] = g.room(i, r)
 	}
-	slices.SortStableFunc(regions, func(a, b region) int { return cmp.Compare(room[a.at], room[b.at]) })
+	slices.SortStableFunc(regions, func(a, b region) int { return cmp.Compare(room[a.within(slot)], room[b.within(slot)]) })
 }
 
 // into tries to place a group's content in one region.

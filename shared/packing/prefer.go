@@ -31,7 +31,7 @@ func (g *greedy) prefer(i int, r region) bool {
 
 // strange is 0 for a domain that running members of the group use, else 1.
 func (p *problem) strange(g *group, r region) int {
-	if slices.Contains(g.joined, unit{at: r.at, node: none}) {
+	if at := r.within(g.slot); at != none && slices.Contains(g.joined, unit{at: at, node: none}) {
 		return 0
 	}
 	return 1

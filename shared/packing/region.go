@@ -62,6 +62,20 @@ func (p *problem) narrowFilters(r region) (region, bool) {
 	return r, true
 }
 
+// within is the domain of a topology that a region lies in, or none if it is cut
+// by no domain of it.
+func (r region) within(slot int) int32 {
+	if r.slot == slot {
+		return r.at
+	}
+	for _, f := range r.filters {
+		if f.slot == slot {
+			return f.at
+		}
+	}
+	return none
+}
+
 // nodesOf calls visit for each node of a domain, by path and name, until visit
 // returns false.
 func (t *topology) nodesOf(at int32, visit func(node int32) bool) bool {
@@ -131,15 +145,8 @@ func (p *problem) implied(r region, slot, level int) bool {
 	if level == none {
 		return true
 	}
-	if r.slot == slot {
-		return p.cluster.topologies[slot].domains[r.at].level >= level
-	}
-	for _, f := range r.filters {
-		if f.slot == slot {
-			return p.cluster.topologies[slot].domains[f.at].level >= level
-		}
-	}
-	return false
+	at := r.within(slot)
+	return at != none && p.cluster.topologies[slot].domains[at].level >= level
 }
 
 // domainsIn are the regions that the domains of a level cut out of a region, by
