@@ -98,13 +98,7 @@ func (d *decision) keep(s *selection, found []placement) {
 // feasible looks for a placement of the minima: by the greedy search first, then
 // exactly.
 func (d *decision) feasible() Verdict {
-	least, all := []*selection{d.largest}, true
-	if !d.p.rigid() {
-		least, all = d.p.selections(true)
-	}
-	if len(least) > 0 {
-		d.least = least[0]
-	}
+	least, all := d.minima()
 	if !all && !d.p.holdsMinima() {
 		return Infeasible
 	}
@@ -143,6 +137,19 @@ func (d *decision) feasible() Verdict {
 		return Unknown
 	}
 	return Infeasible
+}
+
+// minima lists the selections that satisfy the gang with nothing to spare, and
+// keeps the first for explanations; false when there are too many to list.
+func (d *decision) minima() ([]*selection, bool) {
+	least, all := []*selection{d.largest}, true
+	if !d.p.rigid() {
+		least, all = d.p.selections(true)
+	}
+	if len(least) > 0 {
+		d.least = least[0]
+	}
+	return least, all
 }
 
 // exactly tries a selection by the exact search, and keeps what it finds.
