@@ -65,7 +65,7 @@ var _ = Describe("A deployment", func() {
 		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionFalse, "gang map-0 waits: rack z1/r7 is short of 40 nvidia.com/gpu")
 		Eventually(func() string {
 			return eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonServicesNotReady).Message
-		}).Should(Equal("Frontend: 0 of 2 replicas ready; Worker: 0 of 1 replicas ready; gang map-0 waits: rack z1/r7 is short of 40 nvidia.com/gpu"))
+		}).Should(Equal("gang map-0 waits: rack z1/r7 is short of 40 nvidia.com/gpu; Frontend: 0 of 2 replicas ready; Worker: 0 of 1 replicas ready"))
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced, v1beta1.ReasonAllTopologyLevelsAvailable)
 
 		By("running")

@@ -82,12 +82,12 @@ func readyCondition(deployment *v1beta1.DynamoGraphDeployment, observed backend.
 	return condition
 }
 
-// withSentence adds why the framework says that pods wait.
+// withSentence puts first why the framework says that pods wait: it is what a user can act on.
 func withSentence(missing []string, observed backend.Observation) []string {
 	if observed.Ready || observed.Message == "" {
 		return missing
 	}
-	return append(missing, observed.Message)
+	return append([]string{observed.Message}, missing...)
 }
 
 // missingReplicas says of each component that is not all ready how much is missing, in the order of the spec.

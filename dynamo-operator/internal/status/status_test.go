@@ -39,9 +39,9 @@ func TestReady(t *testing.T) {
 			want:     "True AllServicesReady every replica of every service is ready",
 			state:    v1beta1.StateSuccessful,
 		},
-		"the framework's sentence follows what is missing": {
+		"the framework's sentence comes first": {
 			observed: backend.Observation{Exists: true, Current: true, Message: "3 of 8 pods wait: rack r7 is short of 40 nvidia.com/gpu", Services: some, Wanted: wanted},
-			want:     "False ServicesNotReady prefill: 5 of 8 replicas ready; 3 of 8 pods wait: rack r7 is short of 40 nvidia.com/gpu",
+			want:     "False ServicesNotReady 3 of 8 pods wait: rack r7 is short of 40 nvidia.com/gpu; prefill: 5 of 8 replicas ready",
 			state:    v1beta1.StatePending,
 		},
 		"replicas above the framework's minimum count too": {

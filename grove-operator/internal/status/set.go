@@ -142,10 +142,10 @@ func setReady(
 		condition.Message = available + "; not created yet: " + wording.Few(missing)
 	case len(waiting) > 0:
 		condition.Reason = grovev1alpha1.ReasonGangsWaiting
-		condition.Message = available + "; " + whyWaiting(waiting)
+		condition.Message = whyWaiting(waiting) + "; " + available
 	case status.AvailableReplicas < set.Spec.Replicas || len(starting) > 0:
 		condition.Reason = grovev1alpha1.ReasonPodsNotReady
-		condition.Message = available + "; " + whyStarting(starting)
+		condition.Message = whyStarting(starting) + "; " + available
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasAvailable, available
 	}

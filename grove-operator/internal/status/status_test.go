@@ -234,17 +234,17 @@ func TestOfSet(t *testing.T) {
 				})
 			},
 			counts: "1 0 1", reason: "GangsWaiting",
-			message: "0 of 1 replicas are available; PodGang s-0-g-0 waits: no rack has room for 4 pods (and 1 more wait)",
+			message: "PodGang s-0-g-0 waits: no rack has room for 4 pods (and 1 more wait); 0 of 1 replicas are available",
 		},
 		"nobody has judged a gang yet": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) { observed.Gangs[0].Status.Phase = "" },
-			counts: "1 1 1", reason: "GangsWaiting", message: "1 of 1 replicas are available; PodGang s-0-g-0 waits: it has not been scheduled yet",
+			counts: "1 1 1", reason: "GangsWaiting", message: "PodGang s-0-g-0 waits: it has not been scheduled yet; 1 of 1 replicas are available",
 		},
 		"pods start": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
 				observed.Gangs[1].Status.Phase = "Starting"
 			},
-			counts: "1 1 1", reason: "PodsNotReady", message: "1 of 1 replicas are available; PodGang s-0 starts: its pods are not ready yet",
+			counts: "1 1 1", reason: "PodsNotReady", message: "PodGang s-0 starts: its pods are not ready yet; 1 of 1 replicas are available",
 		},
 		"pods run an old template": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
