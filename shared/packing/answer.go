@@ -28,7 +28,7 @@ func unplacedGroups(g *Group, list []GroupPlacement) []GroupPlacement {
 
 // answer turns the placement found into a Decision.
 func (d *decision) answer() Decision {
-	result := Decision{Verdict: d.verdict, Notes: d.p.notes}
+	result := Decision{Verdict: d.verdict, Notes: d.p.notes, Steps: min(d.steps, d.budget)}
 	if d.verdict == Placed {
 		result.Optimal = d.optimal
 	}
@@ -36,7 +36,6 @@ func (d *decision) answer() Decision {
 	result.Assignments = d.assign(l)
 	result.Groups = d.groups(l)
 	result.Explanations = d.explain(l, result.Groups)
-	result.Steps = min(d.steps, d.budget)
 	return result
 }
 

@@ -46,3 +46,17 @@ func TestSmallElasticPodsGoFirst(t *testing.T) {
 		t.Errorf("%s with %d of at most 31 pods: %s", d.Verdict, got, d.Message())
 	}
 }
+
+// Pods with a volume each are all of different shapes.
+func TestGangsOfManyShapesAreDecided(t *testing.T) {
+	root := packing.Group{Constraint: at("zone")}
+	for i := range 600 {
+		one := shape(1)
+		one.Key = fmt.Sprint("volume-", i)
+		root.Children = append(root.Children, leaf(one.Key, 1, one, at("rack")))
+	}
+	d := site{"z/a": {300}, "z/b": {300}}.cluster(t).Decide(&packing.Gang{Root: root}, packing.Options{})
+	if d.Verdict != packing.Placed {
+		t.Errorf("got %s after %d steps: %s", d.Verdict, d.Steps, d.Message())
+	}
+}
