@@ -217,7 +217,7 @@ func TestWhatDoesNotFitIsExplained(t *testing.T) {
 			root: packing.Group{Constraint: at("rack"), MinMember: 2, Running: []string{"z/a/0"},
 				Pending: []packing.Pods{{Shape: shape(1), Names: []string{"late"}}}},
 			verdict: packing.Infeasible,
-			message: `the gang needs one rack, and the nearest is z/a: 0 of 1 pods fit, short of 1 device`,
+			message: `the gang needs one rack, and running pods tie it to z/a: 0 of 1 pods fit, short of 1 device`,
 		},
 		"members in two racks": {
 			site: site{"z/a": {4}, "z/b": {4}},

@@ -17,6 +17,8 @@ func (d *decision) misfitSentence(i int, e *Explanation, otherwise string) strin
 		fmt.Fprintf(&b, "%s: %d of %d pods fit into the cluster", who, e.Fit, e.Wanted)
 	case d.p.groups[i].required == none:
 		fmt.Fprintf(&b, "%s is tied to %s %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
+	case len(d.p.groups[i].fixed) > 0:
+		fmt.Fprintf(&b, "%s needs one %s, and running pods tie it to %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
 	default:
 		fmt.Fprintf(&b, "%s needs one %s, and the nearest is %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
 	}

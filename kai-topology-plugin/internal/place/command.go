@@ -82,6 +82,9 @@ func run(command *cobra.Command, files []string, budget int, printer func(io.Wri
 	if err := render.Reject(command, findings); err != nil {
 		return err
 	}
+	if len(read.podGroups) == 0 {
+		fmt.Fprintln(command.ErrOrStderr(), "place: the input has no PodGroup, so there is nothing to decide")
+	}
 	ctx, cancel := context.WithCancel(command.Context())
 	defer cancel()
 	start := time.Now()
