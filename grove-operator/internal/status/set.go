@@ -49,8 +49,28 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	}
 	status.PodGangStatuses = gangStatuses(observed.Gangs)
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
-	meta.SetStatusCondition(&status.Conditions, setReady(set, status, append(missing, behind...), outcome))
+	ready := setReady(set, status, append(missing, behind...), outcome)
+	if set.DeletionTimestamp != nil && outcome == nil {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted, whatRemains(observed)
+	}
+	meta.SetStatusCondition(&status.Conditions, ready)
 	return status
+}
+
+// whatRemains names what a set that is being deleted waits for. A PodClique waits for its pods, and a pod on a node that is
+// dead for somebody who deletes it by force.
+func whatRemains(observed Observed) string {
+	var names []string
+	for name, podClique := range observed.PodCliques {
+		names = append(names, fmt.Sprintf("PodClique %s (pods on nodes: %d)", name, podClique.Status.ScheduledReplicas))
+	}
+	for name := range observed.ScalingGroups {
+		names = append(names, "PodCliqueScalingGroup "+name)
+	}
+	if len(names) == 0 {
+		return "being deleted"
+	}
+	return "being deleted; still there: " + wording.Few(names)
 }
 
 // replicaJudgement is how one replica of a set is doing.

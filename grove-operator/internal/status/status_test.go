@@ -252,6 +252,15 @@ func TestOfSet(t *testing.T) {
 			},
 			counts: "1 1 0", reason: "AllReplicasAvailable", message: "1 of 1 replicas are available",
 		},
+		"a set that is being deleted waits for what is still there": {
+			change: func(set *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
+				now := metav1.Now()
+				set.DeletionTimestamp = &now
+				observed.PodCliques["s-0-a"].Status.ScheduledReplicas = 1
+			},
+			counts: "1 1 1", reason: "BeingDeleted",
+			message: "being deleted; still there: PodClique s-0-a (pods on nodes: 1), PodCliqueScalingGroup s-0-g",
+		},
 		"an error goes first": {
 			outcome: errors.Join(errors.New("applying Service s-0: refused"), errors.New("second")),
 			counts:  "1 1 1", reason: "ReconcileFailed", message: "applying Service s-0: refused",

@@ -66,4 +66,6 @@ const (
 	ReasonPodsNotReady = "PodsNotReady"
 	// ReasonReconcileFailed (False): the operator could not write what it decided; lastErrors has the errors.
 	ReasonReconcileFailed = "ReconcileFailed"
+	// ReasonBeingDeleted (False): the set is being deleted, and waits for what is still there.
+	ReasonBeingDeleted = "BeingDeleted"
 )
