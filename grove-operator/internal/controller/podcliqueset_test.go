@@ -257,7 +257,13 @@ var _ = Describe("A PodCliqueSet", func() {
 			}
 			return all
 		}
-		before := versions()
+		By("letting the last statuses be written")
+		var before map[string]string
+		Eventually(func(g Gomega) {
+			before = versions()
+			g.Consistently(versions, "1s").Should(Equal(before))
+		}, "30s").Should(Succeed())
+		By("starting another operator")
 		start(levels("zone", "rack", "host"))
 		Consistently(versions).Should(Equal(before))
 	})
