@@ -122,6 +122,19 @@ func (c *Cluster) Topologies(ctx context.Context) (placement.Topologies, error) 
 	return topologies, nil
 }
 
+// DefaultTopologyMade looks whether grove-operator has made the topology of its configuration. Until then constraints
+// that name no topology are refused.
+func (c *Cluster) DefaultTopologyMade(ctx context.Context) (bool, string, error) {
+	topologies, err := c.Topologies(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	if _, made := topologies[placement.DefaultTopology]; !made {
+		return false, "no ClusterTopology " + placement.DefaultTopology, nil
+	}
+	return true, "", nil
+}
+
 // Condition reads one condition of an object; nil if the object does not have it.
 func (c *Cluster) Condition(ctx context.Context, object *unstructured.Unstructured, condition string) (*metav1.Condition, error) {
 	read := object.DeepCopy()

@@ -27,7 +27,7 @@ type walk struct {
 
 func (w *walk) run(ctx context.Context) error {
 	if err := w.progress.step("the default topology is there", func(say func(string)) error {
-		return w.wait(ctx, say, "grove-operator has made the topology of its configuration", w.defaultTopology)
+		return w.wait(ctx, say, "grove-operator has made the topology of its configuration", w.cluster.DefaultTopologyMade)
 	}); err != nil {
 		return err
 	}
@@ -55,17 +55,6 @@ func (w *walk) run(ctx context.Context) error {
 		return err
 	}
 	return w.judge(ctx, workloads, topologies)
-}
-
-func (w *walk) defaultTopology(ctx context.Context) (bool, string, error) {
-	topologies, err := w.cluster.Topologies(ctx)
-	if err != nil {
-		return false, "", err
-	}
-	if _, known := topologies[placement.DefaultTopology]; !known {
-		return false, "no ClusterTopology " + placement.DefaultTopology, nil
-	}
-	return true, "", nil
 }
 
 func (w *walk) apply(ctx context.Context, say func(string)) error {

@@ -35,6 +35,10 @@ func connect(ctx context.Context, config *envconf.Config) (context.Context, erro
 	if err != nil {
 		return ctx, fmt.Errorf("reading %s: %w", config.KubeconfigFile(), err)
 	}
-	cluster, err = live.Connect(rest)
-	return ctx, err
+	if cluster, err = live.Connect(rest); err != nil {
+		return ctx, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return ctx, live.Wait(waiting, "grove-operator has made the topology of its configuration", cluster.DefaultTopologyMade)
 }
