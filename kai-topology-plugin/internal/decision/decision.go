@@ -38,6 +38,8 @@ type Answer struct {
 	Verdict string
 	// Message is one sentence that says why pods have no node; empty if all have one.
 	Message string
+	// Explanations say the same by group, domain and resource, the decisive one first. Empty for a gang that is held.
+	Explanations []packing.Explanation
 	// Nodes has the node of each pending pod that gets one, by the pod's name. It is empty unless Placed.
 	Nodes map[string]string
 	// Groups has every group of the tree, the root first, with the pods that stand and those that get a node.
@@ -107,6 +109,8 @@ func decide(q Question, shapeOf translation.ShapeOf) (*Answer, error) {
 		Message: decided.Message(),
 		Nodes:   make(map[string]string, len(decided.Assignments)),
 		Steps:   decided.Steps,
+
+		Explanations: decided.Explanations,
 	}
 	for _, assignment := range decided.Assignments {
 		answer.Nodes[assignment.Pod] = assignment.Node

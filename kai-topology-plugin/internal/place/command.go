@@ -3,13 +3,13 @@
 package place
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/render"
 )
 
@@ -25,8 +25,8 @@ func (notPlaced) Error() string { return "some PodGroups are not placed" }
 // ExitCode makes notPlaced a render.Coder.
 func (notPlaced) ExitCode() int { return exitNotPlaced }
 
-// printers are the formats of -o.
-var printers = map[string]func(io.Writer, *input, *result) error{
+// Printers are the formats of -o.
+var Printers = map[string]func(io.Writer, *inventory.Inventory, *Result) error{
 	"json": printJSON,
 	"tree": printTree,
 	"yaml": printYAML,
@@ -52,7 +52,7 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
   cat *.yaml | kai-topology-plugin place -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			printer, ok := printers[output]
+			printer, ok := Printers[output]
 			if !ok {
 				return usage(command, "-o is json, tree or yaml, not %q", output)
 			}
@@ -73,31 +73,25 @@ func usage(command *cobra.Command, format string, args ...any) error {
 	return command.FlagErrorFunc()(command, fmt.Errorf(format, args...))
 }
 
-func run(command *cobra.Command, files []string, budget int, printer func(io.Writer, *input, *result) error) error {
+func run(command *cobra.Command, files []string, budget int, printer func(io.Writer, *inventory.Inventory, *Result) error) error {
 	documents, err := render.Input(command, files)
 	if err != nil {
 		return err
 	}
-	read, findings := readInput(documents)
+	read, findings := inventory.Read(documents)
 	if err := render.Reject(command, findings); err != nil {
 		return err
 	}
-	if len(read.podGroups) == 0 {
+	if len(read.PodGroups) == 0 {
 		fmt.Fprintln(command.ErrOrStderr(), "place: the input has no PodGroup, so there is nothing to decide")
 	}
-	ctx, cancel := context.WithCancel(command.Context())
-	defer cancel()
-	start := time.Now()
-	decided, err := decideAll(ctx, read, budget)
+	none := func(turns.Turn) bool { return false }
+	decided, err := Decide(command.Context(), read, turns.In(read), budget, none)
 	if err != nil {
 		return fmt.Errorf("deciding: %w", err)
 	}
-	decided.ElapsedMicroseconds = time.Since(start).Microseconds()
 	if err := printer(command.OutOrStdout(), read, decided); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	if !decided.allPlaced() {
-		return notPlaced{}
-	}
-	return nil
+	return decided.Err()
 }

@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/shared/manifests"
 )
 
-func printJSON(w io.Writer, _ *input, decided *result) error {
+func printJSON(w io.Writer, _ *inventory.Inventory, decided *Result) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
@@ -20,13 +21,14 @@ func printJSON(w io.Writer, _ *input, decided *result) error {
 
 // printYAML prints the pods that have a node, in the order of the input: those that ran before, and those that are placed
 // now. Together with the nodes it is the input of a next decision.
-func printYAML(w io.Writer, in *input, _ *result) error {
+func printYAML(w io.Writer, in *inventory.Inventory, _ *Result) error {
 	var placed []runtime.Object
-	for i, pod := range in.pods {
-		if pod.Spec.NodeName == "" {
+	for _, pod := range in.Pods {
+		written, ok := in.Written[pod]
+		if !ok || pod.Spec.NodeName == "" {
 			continue
 		}
-		printed := in.written[i].DeepCopy()
+		printed := written.DeepCopy()
 		if err := unstructured.SetNestedField(printed.Object, pod.Spec.NodeName, "spec", "nodeName"); err != nil {
 			return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}

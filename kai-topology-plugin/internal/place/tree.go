@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -81,12 +82,12 @@ func nodeCount(count int) string {
 
 // printTree draws every topology that a PodGroup names, or else all nodes, with what stands where, and a line for each
 // PodGroup. Nodes on which none of the PodGroups stands are only counted.
-func printTree(w io.Writer, in *input, decided *result) error {
+func printTree(w io.Writer, in *inventory.Inventory, decided *Result) error {
 	var drawing strings.Builder
 	for _, name := range drawnTopologies(in, decided) {
 		var levels []string
 		title := "nodes"
-		if topology, ok := in.topologies[name]; ok {
+		if topology, ok := in.Topologies[name]; ok {
 			levels = translation.LevelsOf(topology)
 			title = fmt.Sprintf("Topology %s (%s)", name, strings.Join(levels, " > "))
 		}
@@ -105,11 +106,11 @@ func printTree(w io.Writer, in *input, decided *result) error {
 }
 
 // drawnTopologies returns the empty name if the nodes are to be drawn without a topology.
-func drawnTopologies(in *input, decided *result) []string {
+func drawnTopologies(in *inventory.Inventory, decided *Result) []string {
 	named := map[string]bool{}
 	for _, podGroup := range decided.PodGroups {
 		for _, group := range podGroup.SubGroups {
-			if _, exists := in.topologies[group.Topology]; exists {
+			if _, exists := in.Topologies[group.Topology]; exists {
 				named[group.Topology] = true
 			}
 		}
@@ -120,7 +121,7 @@ func drawnTopologies(in *input, decided *result) []string {
 	return slices.Sorted(maps.Keys(named))
 }
 
-func summary(podGroup podGroupResult) string {
+func summary(podGroup PodGroupResult) string {
 	line := fmt.Sprintf("%s/%s: %s", podGroup.Namespace, podGroup.Name, podGroup.Verdict)
 	if podGroup.Verdict == scheduling.ReasonPlaced {
 		line += fmt.Sprintf(", %d pods given a node", len(podGroup.Assignments))
@@ -131,17 +132,17 @@ func summary(podGroup podGroupResult) string {
 	return line
 }
 
-func topologyBranch(in *input, levels []string) *branch {
+func topologyBranch(in *inventory.Inventory, levels []string) *branch {
 	standing := map[string][]*corev1.Pod{}
-	for _, pod := range in.pods {
+	for _, pod := range in.Pods {
 		standing[pod.Spec.NodeName] = append(standing[pod.Spec.NodeName], pod)
 	}
-	nodes := slices.Clone(in.nodes)
+	nodes := slices.Clone(in.Nodes)
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return compareByPath(a, b, levels) })
 	root := &branch{}
 	for _, node := range nodes {
 		path := root.descend(node, levels)
-		occupants := in.occupantsOf(standing[node.Name])
+		occupants := occupantsOf(in, standing[node.Name])
 		for _, domain := range path {
 			if len(occupants) > 0 {
 				domain.busy++
@@ -191,11 +192,11 @@ func shortName(label string) string {
 }
 
 // occupantsOf lists the pods of the PodGroups, a line for each subgroup.
-func (in *input) occupantsOf(pods []*corev1.Pod) []string {
+func occupantsOf(in *inventory.Inventory, pods []*corev1.Pod) []string {
 	names := map[string][]string{}
 	for _, pod := range pods {
 		key, _ := gang.KeyOf(pod)
-		if !in.has(key) {
+		if !in.Has(key) {
 			continue
 		}
 		title := strings.TrimSuffix(key.String()+" "+gang.LeafOf(pod), " ")
@@ -207,10 +208,4 @@ func (in *input) occupantsOf(pods []*corev1.Pod) []string {
 		lines = append(lines, title+": "+strings.Join(names[title], ", "))
 	}
 	return lines
-}
-
-func (in *input) has(key gang.Key) bool {
-	return slices.ContainsFunc(in.podGroups, func(podGroup *scheduling.PodGroup) bool {
-		return podGroup.Namespace == key.Namespace && podGroup.Name == key.Name
-	})
 }

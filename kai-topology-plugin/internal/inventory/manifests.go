@@ -1,4 +1,4 @@
-package place
+package inventory
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -15,16 +15,6 @@ import (
 	"packtree.dev/shared/offline"
 )
 
-// input is what place reads, in the order of the manifests.
-type input struct {
-	nodes      []*corev1.Node
-	topologies map[string]*kai.Topology
-	podGroups  []*scheduling.PodGroup
-	pods       []*corev1.Pod
-	// written are the manifests of pods, to be printed again.
-	written []*unstructured.Unstructured
-}
-
 var (
 	nodeKind     = corev1.SchemeGroupVersion.WithKind("Node").GroupKind()
 	podKind      = corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()
@@ -32,9 +22,10 @@ var (
 	podGroupKind = scheduling.GroupVersion.WithKind("PodGroup").GroupKind()
 )
 
-// readInput takes the kinds that place knows. PodGroups and Topologies are held to their schemas, as by the API server.
-func readInput(documents []manifests.Document) (*input, []manifests.Finding) {
-	read := &input{topologies: map[string]*kai.Topology{}}
+// Read takes the kinds that it knows, in the order of the manifests. PodGroups and Topologies are held to their schemas, as
+// by the API server.
+func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
+	read := New()
 	var findings []manifests.Finding
 	seen := map[schema.GroupKind]map[types.NamespacedName]bool{}
 	for _, document := range documents {
@@ -50,6 +41,9 @@ func readInput(documents []manifests.Document) (*input, []manifests.Finding) {
 		case podGroupKind:
 			wrong = read.addPodGroup(document)
 		default:
+			if isWorkload(kind) {
+				read.Workloads = append(read.Workloads, document.Object)
+			}
 			continue
 		}
 		findings = append(findings, wrong...)
@@ -65,36 +59,36 @@ func readInput(documents []manifests.Document) (*input, []manifests.Finding) {
 	return read, findings
 }
 
-func (in *input) addNode(document manifests.Document) []manifests.Finding {
+func (in *Inventory) addNode(document manifests.Document) []manifests.Finding {
 	node := &corev1.Node{}
 	findings := document.DecodeInto(node)
 	setNodeDefaults(node)
-	in.nodes = append(in.nodes, node)
+	in.Nodes = append(in.Nodes, node)
 	return findings
 }
 
-func (in *input) addPod(document manifests.Document) []manifests.Finding {
+func (in *Inventory) addPod(document manifests.Document) []manifests.Finding {
 	pod := &corev1.Pod{}
 	findings := document.DecodeInto(pod)
 	corev1defaults.SetObjectDefaults_Pod(pod)
 	identify(pod)
-	in.pods = append(in.pods, pod)
-	in.written = append(in.written, document.Object)
+	in.Pods = append(in.Pods, pod)
+	in.Written[pod] = document.Object
 	return findings
 }
 
-func (in *input) addTopology(document manifests.Document) []manifests.Finding {
+func (in *Inventory) addTopology(document manifests.Document) []manifests.Finding {
 	topology := &kai.Topology{}
 	findings := offline.Admit(document, topology, offline.Admission[*kai.Topology]{})
-	in.topologies[topology.Name] = topology
+	in.Topologies[topology.Name] = topology
 	return findings
 }
 
-func (in *input) addPodGroup(document manifests.Document) []manifests.Finding {
+func (in *Inventory) addPodGroup(document manifests.Document) []manifests.Finding {
 	podGroup := &scheduling.PodGroup{}
 	findings := offline.Admit(document, podGroup, offline.Admission[*scheduling.PodGroup]{})
 	identify(podGroup)
-	in.podGroups = append(in.podGroups, podGroup)
+	in.PodGroups = append(in.PodGroups, podGroup)
 	return findings
 }
 

@@ -1,0 +1,83 @@
+// Package inventory is what decisions about gangs start from: the nodes, topologies, PodGroups and pods of a cluster, be
+// they read from manifests or from an API server.
+package inventory
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/translation"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Inventory is a cluster at one moment.
+type Inventory struct {
+	Nodes      []*corev1.Node
+	Topologies map[string]*kai.Topology
+	PodGroups  []*scheduling.PodGroup
+	Pods       []*corev1.Pod
+	// Workloads are the objects that gangs are made for, as far as they are known: see WorkloadKinds.
+	Workloads []*unstructured.Unstructured
+	// Written has the manifests of those pods that came from one, to be printed again.
+	Written map[*corev1.Pod]*unstructured.Unstructured
+}
+
+// WorkloadKinds are the kinds that may stand above a PodGroup, the outermost first.
+var WorkloadKinds = []schema.GroupKind{
+	{Group: "nvidia.com", Kind: "DynamoGraphDeployment"},
+	{Group: "grove.io", Kind: "PodCliqueSet"},
+	{Group: "scheduler.grove.io", Kind: "PodGang"},
+}
+
+func isWorkload(kind schema.GroupKind) bool {
+	return slices.Contains(WorkloadKinds, kind)
+}
+
+// New returns an empty inventory.
+func New() *Inventory {
+	return &Inventory{Topologies: map[string]*kai.Topology{}, Written: map[*corev1.Pod]*unstructured.Unstructured{}}
+}
+
+// Levels tells which Topologies exist, and their levels from the broadest.
+func (in *Inventory) Levels(topology string) ([]string, bool) {
+	found, ok := in.Topologies[topology]
+	if !ok {
+		return nil, false
+	}
+	return translation.LevelsOf(found), true
+}
+
+// Members returns the pods of each gang.
+func (in *Inventory) Members() map[gang.Key][]*corev1.Pod {
+	members := map[gang.Key][]*corev1.Pod{}
+	for _, pod := range in.Pods {
+		if key, ok := gang.KeyOf(pod); ok {
+			members[key] = append(members[key], pod)
+		}
+	}
+	return members
+}
+
+// Has reports whether the inventory has the PodGroup of a gang.
+func (in *Inventory) Has(key gang.Key) bool {
+	return slices.ContainsFunc(in.PodGroups, func(podGroup *scheduling.PodGroup) bool {
+		return podGroup.Namespace == key.Namespace && podGroup.Name == key.Name
+	})
+}
+
+// Standing returns the pods that use a node.
+func Standing(pods []*corev1.Pod) []*corev1.Pod {
+	var result []*corev1.Pod
+	for _, pod := range pods {
+		over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if pod.Spec.NodeName != "" && !over {
+			result = append(result, pod)
+		}
+	}
+	return result
+}

@@ -1,0 +1,109 @@
+package place
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Result is what was decided about PodGroups, as it is printed as JSON.
+type Result struct {
+	PodGroups           []PodGroupResult `json:"podGroups"`
+	SearchNodes         int              `json:"searchNodes"`
+	ElapsedMicroseconds int64            `json:"elapsedMicroseconds"`
+}
+
+// PodGroupResult is what was decided about one PodGroup.
+type PodGroupResult struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Verdict is Placed, Infeasible, Unknown, Incomplete or Invalid; Reason is the same, and empty if Placed.
+	Verdict string `json:"verdict"`
+	Reason  string `json:"reason"`
+	// Message is one sentence that says why pods have no node.
+	Message string `json:"message"`
+	// Assignments has the nodes of the pods that get one, by their names.
+	Assignments map[string]string `json:"assignments"`
+	SubGroups   []SubGroupResult  `json:"subGroups"`
+}
+
+// SubGroupResult is where one group of the tree stands; the root has the empty name.
+type SubGroupResult struct {
+	Name                   string              `json:"name"`
+	Topology               string              `json:"topology"`
+	RequiredTopologyLevel  string              `json:"requiredTopologyLevel"`
+	PreferredTopologyLevel string              `json:"preferredTopologyLevel"`
+	Domains                map[string][]string `json:"domains"`
+}
+
+// Err is nil if every PodGroup is placed, and else an error with the exit code for that.
+func (r *Result) Err() error {
+	waits := func(podGroup PodGroupResult) bool { return podGroup.Verdict != scheduling.ReasonPlaced }
+	if slices.ContainsFunc(r.PodGroups, waits) {
+		return notPlaced{}
+	}
+	return nil
+}
+
+// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes. Of gangs that unasked knows it
+// reports nothing; they only take the room that is theirs.
+func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Turn, budget int, unasked func(turns.Turn) bool) (*Result, error) {
+	started := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	table, err := turns.Set(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	decided := &Result{PodGroups: []PodGroupResult{}}
+	for _, next := range gangs {
+		answer, err := table.Take(ctx, next, budget)
+		if err != nil {
+			return nil, err
+		}
+		if unasked(next) {
+			continue
+		}
+		decided.PodGroups = append(decided.PodGroups, resultOf(next.Rank.Gang, answer))
+		decided.SearchNodes += answer.Steps
+	}
+	decided.ElapsedMicroseconds = time.Since(started).Microseconds()
+	return decided, nil
+}
+
+func resultOf(key gang.Key, answer *decision.Answer) PodGroupResult {
+	printed := PodGroupResult{
+		Namespace:   key.Namespace,
+		Name:        key.Name,
+		Verdict:     answer.Verdict,
+		Message:     answer.Message,
+		Assignments: map[string]string{},
+		SubGroups:   []SubGroupResult{},
+	}
+	if !turns.Placed(answer) {
+		printed.Reason = answer.Verdict
+	}
+	for pod, node := range answer.Nodes {
+		printed.Assignments[pod] = node
+	}
+	for _, group := range answer.Groups {
+		domains := group.Domains
+		if domains == nil {
+			domains = map[string][]string{}
+		}
+		printed.SubGroups = append(printed.SubGroups, SubGroupResult{
+			Name:                   group.Name,
+			Topology:               group.Constraint.Topology,
+			RequiredTopologyLevel:  group.Constraint.Required,
+			PreferredTopologyLevel: group.Constraint.Preferred,
+			Domains:                domains,
+		})
+	}
+	return printed
+}

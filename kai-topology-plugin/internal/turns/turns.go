@@ -1,0 +1,123 @@
+// Package turns decides gangs one after the other, in the order of the scheduler, on a copy of a cluster: for questions
+// that must not change it.
+package turns
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// Turn is a gang that waits for its decision.
+type Turn struct {
+	// Gang has its pods as they are.
+	Gang *gang.Gang
+	// Hold is nil if the gang can be planned.
+	Hold *gang.Hold
+	// Rank is its place among the turns.
+	Rank gang.Rank
+}
+
+// In returns the gangs of an inventory in the order in which the scheduler would decide them.
+func In(cluster *inventory.Inventory) []Turn {
+	members := cluster.Members()
+	all := make([]Turn, 0, len(cluster.PodGroups))
+	for _, podGroup := range cluster.PodGroups {
+		pods := members[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}]
+		assembled, hold := gang.Assemble(podGroup, pods, cluster.Levels)
+		if refused := refusal(assembled, cluster.Levels); refused != nil {
+			hold = refused
+		}
+		all = append(all, Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank()})
+	}
+	slices.SortFunc(all, func(a, b Turn) int { return a.Rank.Compare(b.Rank) })
+	return all
+}
+
+// refusal holds the gang of a PodGroup that could not be created, for everything that is wrong with it. One that a cluster
+// has, and therefore dates, is held to no more than the scheduler does: it tolerates what older writers left.
+func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
+	podGroup := assembled.PodGroup
+	if !podGroup.CreationTimestamp.IsZero() {
+		return nil
+	}
+	errs := podgrouptree.ValidateCreate(&podGroup.Spec)
+	if len(errs) == 0 {
+		return nil
+	}
+	if assembled.Tree != nil {
+		errs = append(errs, assembled.Tree.Blockers(levels)...)
+	}
+	return gang.Invalid(errs)
+}
+
+// Table is a copy of a cluster on which gangs are decided.
+type Table struct {
+	cluster    *kubeframework.Offline
+	topologies map[string]*kai.Topology
+}
+
+// Set returns the table with everything on it that stands. Its filters run until ctx is done.
+func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
+	offline, err := kubeframework.NewOffline(ctx, cluster.Nodes, inventory.Standing(cluster.Pods))
+	if err != nil {
+		return nil, err
+	}
+	return &Table{cluster: offline, topologies: cluster.Topologies}, nil
+}
+
+// Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's bound.
+func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
+	if turn.Hold != nil {
+		return decision.Held(turn.Gang, turn.Hold), nil
+	}
+	nodes, err := t.cluster.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := decision.Decide(ctx, decision.Question{
+		Gang: turn.Gang, Topologies: t.topologies, Nodes: nodes, Filters: t.cluster, Budget: budget,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
+	}
+	return answer, nil
+}
+
+// Take decides for one gang and puts its pods on their nodes, so that later gangs see what is left. The pods are changed.
+func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
+	answer, err := t.Decide(ctx, turn, budget)
+	if err != nil {
+		return nil, err
+	}
+	return answer, t.assume(turn.Gang.Pending, answer.Nodes)
+}
+
+func (t *Table) assume(pods []*corev1.Pod, nodes map[string]string) error {
+	for _, pod := range pods {
+		node, ok := nodes[pod.Name]
+		if !ok {
+			continue
+		}
+		pod.Spec.NodeName = node
+		if err := t.cluster.Assume(pod); err != nil {
+			return fmt.Errorf("putting pod %s/%s on node %s: %w", pod.Namespace, pod.Name, node, err)
+		}
+	}
+	return nil
+}
+
+// Placed reports whether an answer gives a gang all that it needs.
+func Placed(answer *decision.Answer) bool {
+	return answer.Verdict == scheduling.ReasonPlaced
+}
