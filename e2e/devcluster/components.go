@@ -74,7 +74,7 @@ func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 }
 
 func (c *controlPlane) helmInstall(ctx context.Context) error {
-	content, err := yaml.Marshal(chartValues(c.components, c.layout.Ports, c.authorityPEM, c.componentDirectory))
+	content, err := yaml.Marshal(overlay(chartValues(c.components, c.layout.Ports, c.authorityPEM, c.componentDirectory), c.values))
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *controlPlane) awaitDefinitions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = poll(ctx, func() error {
+	err = poll(ctx, patience, func() error {
 		definitions, err := client.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

@@ -26,23 +26,24 @@ func together(ctx context.Context, steps ...func(context.Context) error) error {
 }
 
 // poll tries until there is no error, and returns the last one when the time is up.
-func poll(ctx context.Context, try func() error) error {
+func poll(ctx context.Context, patience time.Duration, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
 	for {
+		began := time.Now()
 		err := try()
 		if err == nil {
 			return nil
 		}
+		// A look at thousands of nodes must not take the time that they need to become ready.
+		pause := max(100*time.Millisecond, 4*time.Since(began))
 		select {
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 				return err
 			}
 			return context.Cause(ctx)
-		case <-ticker.C:
+		case <-time.After(pause):
 		}
 	}
 }
@@ -95,7 +96,7 @@ func (p *probe) await(ctx context.Context, url string, of *processes.Process, ot
 			}
 		}()
 	}
-	err := poll(ctx, func() error { return p.check(ctx, url) })
+	err := poll(ctx, patience, func() error { return p.check(ctx, url) })
 	switch {
 	case err == nil:
 		return nil

@@ -134,6 +134,7 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 			t.Errorf("status %+v, %v", status, err)
 		}
 	})
+	t.Run("what has ended is started again", func(t *testing.T) { startAgain(t, cluster) })
 	found, err := devcluster.Down(ctx, directory)
 	if err != nil || !found {
 		t.Errorf("down: %v, %v", found, err)
@@ -141,6 +142,38 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 	assertNothingLeft(t, directory)
 	if _, err := devcluster.ReadStatus(ctx, directory); !errors.Is(err, devcluster.ErrNone) {
 		t.Errorf("status afterwards: %v", err)
+	}
+}
+
+// startAgain ends a program in each way that there is, and has it back each time.
+func startAgain(t *testing.T, cluster *devcluster.Cluster) {
+	t.Helper()
+	ctx := t.Context()
+	if err := cluster.Start(ctx, "etcd"); err == nil || err.Error() != "etcd runs already" {
+		t.Errorf("starting what runs: %v", err)
+	}
+	for how, end := range map[string]func() error{
+		"killed": func() error { return cluster.Kill("kwok") },
+		"asked":  func() error { return cluster.Stop(ctx, "kwok") },
+	} {
+		if err := end(); err != nil || cluster.PID("kwok") != 0 {
+			t.Fatalf("%s: process %d, %v", how, cluster.PID("kwok"), err)
+		}
+		if err := cluster.Start(ctx, "kwok"); err != nil || cluster.PID("kwok") == 0 {
+			t.Fatalf("%s and started: process %d, %v", how, cluster.PID("kwok"), err)
+		}
+	}
+	status, err := devcluster.ReadStatus(ctx, cluster.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range status.Processes {
+		if process.Name == "kwok" && process.Problem != nil {
+			t.Errorf("process %+v", process)
+		}
+	}
+	if len(status.Processes) != 4 {
+		t.Errorf("status %+v", status)
 	}
 }
 

@@ -3,26 +3,38 @@ package devcluster
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// perNodes is what nodes may take beyond the time that anything may take.
+func (p plan) perNodes() time.Duration {
+	return time.Duration(len(p.nodes)) * 50 * time.Millisecond
+}
+
 func (c *controlPlane) createNodes(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
 	for _, node := range c.nodes {
-		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating node %s: %w", node.Name, err)
-		}
+		group.Go(func() error {
+			if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("creating node %s: %w", node.Name, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // awaitNodes waits until pods can be put on every node: the kubelet has reported, and the controller that keeps pods
 // away from nodes that have not, knows it.
 func (c *controlPlane) awaitNodes(ctx context.Context) error {
-	err := poll(ctx, func() error {
-		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	err := poll(ctx, patience+c.perNodes(), func() error {
+		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return err
 		}
@@ -64,7 +76,7 @@ func ready(node corev1.Node) bool {
 
 // awaitServiceAccount waits for what a controller makes and every pod without a service account of its own needs.
 func (c *controlPlane) awaitServiceAccount(ctx context.Context) error {
-	err := poll(ctx, func() error {
+	err := poll(ctx, patience, func() error {
 		_, err := c.client.CoreV1().ServiceAccounts(corev1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})

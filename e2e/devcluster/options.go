@@ -1,6 +1,7 @@
 package devcluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,8 +32,17 @@ type Options struct {
 	Root string
 	// NodesFile has the nodes, "-" is standard input; docs/examples/nodes.yaml if empty.
 	NodesFile string
+	// Nodes are used instead of NodesFile, unless nil.
+	Nodes []*corev1.Node
+	// Heartbeat is how long a node is believed to live after its lease was renewed, which happens four times as often; 40s if 0, as kubelets have
+	// it. Five thousand nodes renew as many leases in 10s, which is more than a small machine has to spare.
+	Heartbeat time.Duration
 	// Components are those to install and run; nil means all, and an empty list a bare control plane.
 	Components []string
+	// Programs are binaries to run for components instead of those in bin, by the component's name.
+	Programs map[string]string
+	// Values are chart values by component, laid over those that make it run here.
+	Values map[string]map[string]any
 	// BasePort is the API server's port, and the ports of all others follow it. 0 means free ones.
 	BasePort int
 	// Progress is told what happens, a line at a time; may be nil.
@@ -47,14 +58,17 @@ type plan struct {
 	root       string
 	nodes      []*corev1.Node
 	components []string
+	programs   map[string]string
+	values     map[string]map[string]any
+	heartbeat  time.Duration
 	basePort   int
 	progress   io.Writer
 }
 
 func (o Options) plan() (plan, error) {
-	p := plan{dir: o.Dir, root: o.Root, basePort: o.BasePort, progress: o.Progress}
-	if p.dir == "" {
-		p.dir = DefaultDir
+	p := plan{
+		dir: cmp.Or(o.Dir, DefaultDir), root: o.Root, basePort: o.BasePort, progress: o.Progress,
+		programs: o.Programs, values: o.Values, heartbeat: cmp.Or(o.Heartbeat, programs.DefaultHeartbeat),
 	}
 	if p.progress == nil {
 		p.progress = io.Discard
@@ -76,16 +90,28 @@ func (o Options) plan() (plan, error) {
 		}
 		p.root = root
 	}
-	nodesFile := o.NodesFile
-	if nodesFile == "" {
-		nodesFile = filepath.Join(p.root, "docs", "examples", "nodes.yaml")
+	for name := range o.Programs {
+		if !slices.Contains(p.components, name) {
+			return plan{}, fmt.Errorf("a program is given for %q, which is none of the components to run: %s", name, strings.Join(p.components, ", "))
+		}
 	}
-	nodes, findings := fakenodes.Read(nodesFile)
-	if len(findings) > 0 {
-		return plan{}, fmt.Errorf("reading nodes: %w", all(findings))
+	nodes, err := o.nodes(p.root)
+	if err != nil {
+		return plan{}, err
 	}
 	p.nodes = nodes
 	return p, p.checkPrograms()
+}
+
+func (o Options) nodes(root string) ([]*corev1.Node, error) {
+	if o.Nodes != nil {
+		return fakenodes.Complete(o.Nodes), nil
+	}
+	nodes, findings := fakenodes.Read(cmp.Or(o.NodesFile, filepath.Join(root, "docs", "examples", "nodes.yaml")))
+	if len(findings) > 0 {
+		return nil, fmt.Errorf("reading nodes: %w", all(findings))
+	}
+	return nodes, nil
 }
 
 func all(findings []manifests.Finding) error {
@@ -136,9 +162,12 @@ func (p plan) checkPrograms() error {
 	return nil
 }
 
-func (p plan) tool(name string) string      { return filepath.Join(p.root, "bin", "tools", name) }
-func (p plan) component(name string) string { return filepath.Join(p.root, "bin", name) }
-func (p plan) chart(name string) string     { return filepath.Join(p.root, "charts", name) }
+func (p plan) tool(name string) string  { return filepath.Join(p.root, "bin", "tools", name) }
+func (p plan) chart(name string) string { return filepath.Join(p.root, "charts", name) }
+
+func (p plan) component(name string) string {
+	return cmp.Or(p.programs[name], filepath.Join(p.root, "bin", name))
+}
 
 func absent(path func(string) string, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return exists(path(name)) })

@@ -22,6 +22,7 @@ type Cluster struct {
 	// Kubeconfig is a file that makes its bearer an administrator.
 	Kubeconfig string
 
+	plane   *controlPlane
 	running []*processes.Process
 }
 
@@ -41,7 +42,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	s := &start{plan: plan, dir: dir, begin: time.Now()}
 	s.state = statedir.State{Started: s.begin, Owner: processes.Self("up")}
-	bounded, cancel := context.WithTimeout(ctx, limit)
+	bounded, cancel := context.WithTimeout(ctx, limit+plan.perNodes())
 	defer cancel()
 	if err := s.run(bounded); err != nil {
 		if ctx.Err() != nil {
@@ -53,7 +54,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	dir.Release()
-	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(programs.AdministratorFile), running: s.running}, nil
+	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(programs.AdministratorFile), plane: s.plane, running: s.running}, nil
 }
 
 // claim takes the state directory, and cleans up after a cluster whose processes are gone.
@@ -88,6 +89,7 @@ type start struct {
 	mu      sync.Mutex
 	state   statedir.State
 	running []*processes.Process
+	plane   *controlPlane
 }
 
 // run has the order of things: who needs whom.
@@ -104,6 +106,7 @@ func (s *start) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.plane = control
 	if err := control.serve(ctx); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package devcluster
 
 import (
 	"encoding/base64"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -52,6 +53,30 @@ func chartValues(components []string, chosen map[string]int, authority []byte, d
 	}
 	bringKAI(components, values)
 	return values
+}
+
+// overlay lays the given values of components over those that are there, map by map.
+func overlay(values map[string]any, given map[string]map[string]any) map[string]any {
+	for component, wanted := range given {
+		present, _ := values[component].(map[string]any)
+		values[component] = laid(present, wanted)
+	}
+	return values
+}
+
+func laid(under, over map[string]any) map[string]any {
+	result := maps.Clone(under)
+	if result == nil {
+		result = map[string]any{}
+	}
+	for key, value := range over {
+		deeper, is := value.(map[string]any)
+		if below, too := result[key].(map[string]any); is && too {
+			value = laid(below, deeper)
+		}
+		result[key] = value
+	}
+	return result
 }
 
 // bringKAI has another chart install the kinds that come with the scheduler, if that is left out.

@@ -7,6 +7,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+func TestGivenValuesAreLaidOverOurs(t *testing.T) {
+	ours := map[string]any{"podgrouper": map[string]any{"replicas": 0, "webhook": map[string]any{"port": 1, "url": "u"}}}
+	given := map[string]map[string]any{
+		"podgrouper":     {"webhook": map[string]any{"port": 2}, "extraArgs": []string{"--x"}},
+		"grove-operator": {"replicas": 1},
+	}
+	want := map[string]any{
+		"podgrouper":     map[string]any{"replicas": 0, "webhook": map[string]any{"port": 2, "url": "u"}, "extraArgs": []string{"--x"}},
+		"grove-operator": map[string]any{"replicas": 1},
+	}
+	if diff := cmp.Diff(want, overlay(ours, given)); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}
+
 func TestChartValues(t *testing.T) {
 	chosen := map[string]int{
 		"podgrouper webhooks": 1, "podgrouper metrics": 2, "podgrouper health": 3, "kai-topology-plugin": 4,

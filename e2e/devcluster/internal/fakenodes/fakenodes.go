@@ -34,6 +34,15 @@ func Read(file string) ([]*corev1.Node, []manifests.Finding) {
 	return nodes, findings
 }
 
+// Complete returns copies of the nodes with what a kubelet would fill in.
+func Complete(nodes []*corev1.Node) []*corev1.Node {
+	completed := make([]*corev1.Node, len(nodes))
+	for i, node := range nodes {
+		completed[i] = complete(node.DeepCopy())
+	}
+	return completed
+}
+
 // complete fills in what a kubelet says of its node when it registers it. What the manifest says stays.
 func complete(node *corev1.Node) *corev1.Node {
 	node.Annotations = merge(map[string]string{Annotation: "fake"}, node.Annotations)

@@ -78,6 +78,11 @@ func Start(spec Spec, directory string, lock *os.File) (*Process, error) {
 	return process, nil
 }
 
+// PID is the number of the process.
+func (p *Process) PID() int {
+	return p.pid
+}
+
 // Ended is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} {
 	return p.ended

@@ -62,3 +62,12 @@ func (p *Process) Kill() {
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	<-p.ended
 }
+
+// Terminate asks a process that the caller has started to end.
+func (p *Process) Terminate() {
+	select {
+	case <-p.ended:
+	default:
+		_ = syscall.Kill(-p.pid, syscall.SIGTERM)
+	}
+}

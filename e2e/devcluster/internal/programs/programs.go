@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"packtree.dev/e2e/devcluster/internal/ports"
 )
@@ -59,7 +60,12 @@ type Layout struct {
 	Dir string
 	// Ports are by the names above.
 	Ports map[string]int
+	// Heartbeat is how long a node is believed to live after the last renewal of its lease.
+	Heartbeat time.Duration
 }
+
+// DefaultHeartbeat is that of kubelets.
+const DefaultHeartbeat = 40 * time.Second
 
 func (l Layout) file(name string) string {
 	return filepath.Join(l.Dir, name)
@@ -169,6 +175,8 @@ func (l Layout) ControllerManagerArgs() []string {
 		"--kube-api-burst=1000",
 		// And a new node waits for this one, 5s by default.
 		"--node-monitor-period=1s",
+		// Some seconds beyond the lease, as the defaults of both have it.
+		"--node-monitor-grace-period=" + (l.Heartbeat + 10*time.Second).String(),
 	}
 }
 
@@ -178,7 +186,7 @@ func (l Layout) KWOKArgs() []string {
 		"--kubeconfig=" + l.file(KWOKFile),
 		"--config=" + listItem(l.file(StagesFile)),
 		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-		"--node-lease-duration-seconds=40",
+		fmt.Sprintf("--node-lease-duration-seconds=%d", int(l.Heartbeat.Seconds())),
 		"--node-ip=" + ports.Host,
 		fmt.Sprintf("--node-port=%d", l.Ports[KWOK]),
 		"--cidr=" + podRange,

@@ -1,0 +1,139 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"packtree.dev/e2e/devcluster/internal/processes"
+	"packtree.dev/e2e/devcluster/internal/statedir"
+)
+
+// Program is a program that runs beside the cluster and ends with it.
+type Program struct {
+	// Name is unique in the cluster. Its log is logs/<name>.log.
+	Name string
+	// Path is the executable, and Args its arguments.
+	Path string
+	Args []string
+	// Health is the URL that answers with 200 once it works.
+	Health string
+}
+
+// Run starts a further program and returns when it works.
+func (c *Cluster) Run(ctx context.Context, program Program) error {
+	if c.process(program.Name) != nil {
+		return fmt.Errorf("%s runs already, or has run: Start starts it again", program.Name)
+	}
+	return c.launch(ctx, processes.Spec{Program: program.Path, Args: program.Args},
+		statedir.Process{Name: program.Name, Component: true, Health: program.Health})
+}
+
+// Start runs a program that has ended once more, with the arguments that it had, and returns when it works.
+func (c *Cluster) Start(ctx context.Context, name string) error {
+	ended := c.process(name)
+	if ended == nil {
+		return fmt.Errorf("%s is not in this cluster", name)
+	}
+	select {
+	case <-ended.Ended():
+	default:
+		return fmt.Errorf("%s runs already", name)
+	}
+	i := slices.IndexFunc(c.plane.state.Processes, func(p statedir.Process) bool { return p.Name == name })
+	about := c.plane.state.Processes[i]
+	c.plane.state.Processes = slices.Delete(c.plane.state.Processes, i, i+1)
+	c.plane.running = slices.DeleteFunc(c.plane.running, func(p *processes.Process) bool { return p == ended })
+	return c.launch(ctx, ended.Spec, about)
+}
+
+// Kill ends a program as a crash of its machine would: at once, without a chance to say goodbye.
+func (c *Cluster) Kill(name string) error {
+	process := c.process(name)
+	if process == nil {
+		return fmt.Errorf("%s is not in this cluster", name)
+	}
+	process.Kill()
+	return nil
+}
+
+// Stop asks a program to end and returns when it has.
+func (c *Cluster) Stop(ctx context.Context, name string) error {
+	process := c.process(name)
+	if process == nil {
+		return fmt.Errorf("%s is not in this cluster", name)
+	}
+	process.Terminate()
+	select {
+	case <-process.Ended():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting until %s ends: %w", name, context.Cause(ctx))
+	}
+}
+
+// PID is the process that runs a program; 0 if it has ended.
+func (c *Cluster) PID(name string) int {
+	process := c.process(name)
+	if process == nil {
+		return 0
+	}
+	select {
+	case <-process.Ended():
+		return 0
+	default:
+		return process.PID()
+	}
+}
+
+// Identity writes a kubeconfig for a user whom the API server knows by certificate, and returns its path.
+func (c *Cluster) Identity(user string, groups ...string) (string, error) {
+	file := filepath.Join("identities", user+".kubeconfig")
+	_, err := c.plane.kubeconfig(file, user, groups...)
+	return filepath.Join(c.Dir, file), err
+}
+
+// launch holds the directory's lock until the program is recorded, so that Down cannot miss it.
+func (c *Cluster) launch(ctx context.Context, spec processes.Spec, about statedir.Process) error {
+	dir, err := c.claimAgain(ctx)
+	if err != nil {
+		return err
+	}
+	defer dir.Release()
+	c.plane.dir = dir
+	process, err := c.plane.keep(spec, about)
+	if err != nil {
+		return err
+	}
+	c.running = c.plane.running
+	if err := c.plane.probe.await(ctx, about.Health, process); err != nil {
+		return fmt.Errorf("starting %s: %w", about.Name, err)
+	}
+	return nil
+}
+
+// claimAgain takes the lock that Up has given back. For a moment Watch, or a status in the making, may have it.
+func (c *Cluster) claimAgain(ctx context.Context) (*statedir.Dir, error) {
+	for {
+		dir, err := statedir.Existing(c.Dir)
+		if !errors.Is(err, statedir.ErrBusy) {
+			return dir, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (c *Cluster) process(name string) *processes.Process {
+	i := slices.IndexFunc(c.running, func(p *processes.Process) bool { return p.Spec.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.running[i]
+}
