@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
 // permitTimeout is how long a pod waits on its node for the rest of its gang. All of the gang is in the queue by then and
@@ -41,6 +42,7 @@ func (p *Plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	}
 	if len(waited) > 0 {
 		klog.FromContext(ctx).Info("Gang let go", "podGroup", key, "pods", len(waited))
+		metrics.GangLetGo()
 		p.verdicts.Forget(key)
 		p.planClosed(key)
 		p.wake(key)

@@ -10,6 +10,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -31,17 +32,18 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 func (p *Plugin) refused(ctx context.Context, plan planned, pod *corev1.Pod, statuses fwk.NodeToStatusReader) {
 	reason := fmt.Sprintf("planned anew soon, since node %s did not take pod %s: %s", plan.node, pod.Name, statuses.Get(plan.node).Message())
 	klog.FromContext(ctx).Info("Gang's plan broken", "podGroup", plan.gang, "pod", klog.KObj(pod), "node", plan.node, "reason", reason)
-	p.breakPlan(plan.gang, reason)
+	p.breakPlan(plan.gang, metrics.NodeRefused, reason)
 	p.verdicts.Remember(plan.gang, plan.generation, pod.UID, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: reason})
 	p.activate([]*corev1.Pod{pod})
 }
 
 // breakPlan drops a gang's plan and sends back the pods that wait for it.
-func (p *Plugin) breakPlan(key gang.Key, reason string) {
+func (p *Plugin) breakPlan(key gang.Key, cause metrics.Invalidation, reason string) {
 	waiting, broken := p.book.Break(key)
 	if !broken {
 		return
 	}
+	metrics.PlanInvalidated(cause)
 	p.sendBack(waiting, reason)
 	p.planClosed(key)
 }

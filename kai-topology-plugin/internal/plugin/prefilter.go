@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/plans"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -88,10 +90,12 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	if held != nil {
 		return "", hold(held.Message)
 	}
+	began := time.Now()
 	answer, err := p.decide(ctx, assembled, nodes)
 	if err != nil {
 		return "", fwk.AsStatus(fmt.Errorf("planning gang %s: %w", klog.KObj(podGroup), err))
 	}
+	metrics.Decided(answer.Verdict, answer.Steps, 0, time.Since(began))
 	key := keyOfPodGroup(podGroup)
 	klog.FromContext(ctx).Info("Gang decided", "podGroup", klog.KObj(podGroup), "verdict", answer.Verdict,
 		"pods", len(answer.Nodes), "steps", answer.Steps, "message", answer.Message)

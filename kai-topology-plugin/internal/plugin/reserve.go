@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
 // Reserve records that a pod of a gang has been put on its node.
@@ -36,6 +37,7 @@ func (p *Plugin) Unreserve(ctx context.Context, _ fwk.CycleState, pod *corev1.Po
 	}
 	if waiting := p.book.Unassume(key, pod.UID); len(waiting) > 0 {
 		klog.FromContext(ctx).Info("Gang's plan broken: a pod lost its node", "podGroup", key, "pod", klog.KObj(pod))
+		metrics.PlanInvalidated(metrics.PodLost)
 		p.sendBack(waiting, "a pod of the gang lost its node")
 	}
 	p.planClosed(key)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -46,6 +47,9 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	}
 	p.synced = func() bool {
 		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool { return !handler.HasSynced() })
+	}
+	if err := p.measure(topologies.Informer()); err != nil {
+		return err
 	}
 	factory.Start(ctx.Done())
 	go p.begin(ctx, leading)
@@ -129,7 +133,7 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 		p.markBegun(key)
 	}
 	if awaited {
-		p.breakPlan(key, "a pod of the gang was taken out of its plan")
+		p.breakPlan(key, metrics.PodLost, "a pod of the gang was taken out of its plan")
 	}
 	p.status.Enqueue(key)
 	if gang.Pending(pod) {
@@ -176,7 +180,7 @@ func keyOfPodGroup(podGroup *scheduling.PodGroup) gang.Key {
 // gangChanged has a gang planned anew, whatever it waited for.
 func (p *Plugin) gangChanged(key gang.Key) {
 	p.markBegun(key)
-	p.breakPlan(key, "the gang was changed")
+	p.breakPlan(key, metrics.GangChanged, "the gang was changed")
 	p.verdicts.Forget(key)
 	p.status.Enqueue(key)
 	p.held.take(key)

@@ -1,0 +1,77 @@
+package metrics
+
+import (
+	"sync/atomic"
+
+	"k8s.io/component-base/metrics"
+
+	"packtree.dev/kai-topology-plugin/internal/capacity"
+)
+
+const (
+	// maxDomains is how many domains a level may have for each to be reported by itself: zones and racks, but not the hosts
+	// of a large cluster.
+	maxDomains = 256
+	// maxListed is how many domains are reported by themselves in all; levels past it are given by their totals.
+	maxListed = 2048
+)
+
+var (
+	domainFree = metrics.NewDesc(subsystem+"_domain_free",
+		"Free capacity of a topology domain: what its nodes offer less what their pods ask for, without cordoned nodes; CPU in cores, "+
+			"else in units or bytes. Reported for levels of at most 256 domains, broadest first up to 2048 domains in all.",
+		[]string{"topology", "level", "domain", "resource"}, nil, metrics.STABLE, "")
+	domainOffered = metrics.NewDesc(subsystem+"_domain_allocatable",
+		"What the nodes of a topology domain offer to pods, without cordoned nodes. Reported for the domains of domain_free.",
+		[]string{"topology", "level", "domain", "resource"}, nil, metrics.STABLE, "")
+	levelDomains = metrics.NewDesc(subsystem+"_level_domains",
+		"How many domains a level of a Topology has. Reported for every level, also those too large to list.",
+		[]string{"topology", "level"}, nil, metrics.STABLE, "")
+	levelMost = metrics.NewDesc(subsystem+"_level_largest_free",
+		"The most that is free in any one domain of a level: a gang that requires the level and asks for more of the resource than "+
+			"this cannot be placed, however much is free in all. Reported for every level.",
+		[]string{"topology", "level", "resource"}, nil, metrics.STABLE, "")
+	domainDescs = []*metrics.Desc{domainFree, domainOffered, levelDomains, levelMost}
+)
+
+// domains is where the collector reads: the capacity as the running scheduler knows it.
+var domains atomic.Pointer[capacity.Tracker]
+
+// ServeDomains has the free capacity of domains reported from the tracker.
+func ServeDomains(tracker *capacity.Tracker) { domains.Store(tracker) }
+
+// domainCollector reads the free capacity when it is asked for. The tracker has the sums ready, so that a scrape costs the
+// domains that it reports, and not the nodes.
+type domainCollector struct {
+	metrics.BaseStableCollector
+}
+
+// DescribeWithStability names the metrics.
+func (c *domainCollector) DescribeWithStability(descs chan<- *metrics.Desc) {
+	for _, desc := range domainDescs {
+		descs <- desc
+	}
+}
+
+// CollectWithStability reads the capacity.
+func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
+	tracker := domains.Load()
+	if tracker == nil {
+		return
+	}
+	gauge := func(desc *metrics.Desc, value float64, labels ...string) {
+		found <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
+	}
+	for _, level := range tracker.Report(capacity.Bounds{PerLevel: maxDomains, InAll: maxListed}) {
+		gauge(levelDomains, float64(level.Count), level.Topology, level.Key)
+		for _, resource := range level.Largest {
+			gauge(levelMost, resource.Free, level.Topology, level.Key, resource.Name)
+		}
+		for _, domain := range level.Domains {
+			for _, resource := range domain.Resources {
+				gauge(domainFree, resource.Free, level.Topology, level.Key, domain.Path, resource.Name)
+				gauge(domainOffered, resource.Offered, level.Topology, level.Key, domain.Path, resource.Name)
+			}
+		}
+	}
+}
