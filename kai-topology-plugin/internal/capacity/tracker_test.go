@@ -50,7 +50,7 @@ func TestReport(t *testing.T) {
 	}
 	want[1].Domains = nil
 	for name, bounds := range map[string]capacity.Bounds{
-		"a level of too many domains is not listed":     {PerLevel: 1, InAll: 3},
+		"a level of too many domains is not listed":      {PerLevel: 1, InAll: 3},
 		"nor one for which there is no room in the list": {PerLevel: 2, InAll: 2},
 	} {
 		if diff := cmp.Diff(want, tracker.Report(bounds)); diff != "" {

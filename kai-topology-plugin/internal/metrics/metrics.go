@@ -33,7 +33,7 @@ var (
 
 	searchSteps = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "search_steps", StabilityLevel: metrics.STABLE,
-		Help: "Steps that the search of one decision took. 0 is usual: most gangs are placed, or proved not to fit, without a search.",
+		Help:    "Steps that the search of one decision took. 0 is usual: most gangs are placed, or proved not to fit, without a search.",
 		Buckets: []float64{0, 10, 100, 1_000, 10_000, 100_000, 1_000_000},
 	})
 

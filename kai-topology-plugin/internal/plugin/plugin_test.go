@@ -8,6 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
 func TestAGangIsBoundWhenItsLastPodStands(t *testing.T) {
@@ -40,7 +41,7 @@ func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
 		// The snapshot does not show a on its node, so of the three nodes only the one that is planned for b is missing.
 		t.Fatalf("a plain pod may use %v: %v", free, status)
 	}
-	bench.plugin.breakPlan(gang.Key{Namespace: "default", Name: "gang"}, "test")
+	bench.plugin.breakPlan(gang.Key{Namespace: "default", Name: "gang"}, metrics.PodLost, "test")
 	if !bench.activator.called("plain") {
 		t.Error("a pod that was turned away is not called when the plan ends")
 	}
