@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -15,6 +16,7 @@ func (p *problem) anchor() {
 		for k := range g.source.Follow {
 			p.follow(g, &g.source.Follow[k])
 		}
+		p.join(g, p.knownNodes(g.source.Beside))
 	}
 }
 
@@ -24,8 +26,13 @@ func (p *problem) anchorToMembers(i int) {
 	g := &p.groups[i]
 	nodes := p.runningNodes(i)
 	if g.required != none {
-		p.fix(g, g.slot, g.required, nodes, "its running pods")
+		p.fix(g, g.slot, g.required, nodes, tie{whose: "its running pods"})
 	}
+	p.join(g, nodes)
+}
+
+// join counts the preferred units of nodes as used by the group.
+func (p *problem) join(g *group, nodes []int32) {
 	if g.preferred == none {
 		return
 	}
@@ -69,23 +76,23 @@ func (p *problem) follow(g *group, anchor *Anchor) {
 		g.blocked = fmt.Sprintf("%s follows other pods at level %q, which topology %q does not have", named(g.source), anchor.Level, anchor.Topology)
 		return
 	}
-	p.fix(g, slot, level, p.knownNodes(anchor.Nodes), "the pods it follows")
+	p.fix(g, slot, level, p.knownNodes(anchor.Nodes), tie{whose: cmp.Or(anchor.Whose, "the pods it follows"), followed: true})
 }
 
 // fix ties a group to the one domain where the nodes stand, or blocks it when
 // there is no such domain.
-func (p *problem) fix(g *group, slot, level int, nodes []int32, whose string) {
+func (p *problem) fix(g *group, slot, level int, nodes []int32, reason tie) {
 	t := p.cluster.topologies[slot]
 	at := int32(none)
 	for _, node := range nodes {
 		here := t.domainOf(node, level)
 		if here == none {
-			g.blocked = fmt.Sprintf("%s cannot join %s: node %q is in no domain of level %q", named(g.source), whose, p.cluster.nodeName(node), t.levels[level])
+			g.blocked = fmt.Sprintf("%s cannot join %s: node %q is in no domain of level %q", named(g.source), reason.whose, p.cluster.nodeName(node), t.levels[level])
 			return
 		}
 		if at != none && at != here {
 			g.blocked = fmt.Sprintf("%s cannot join %s: they stand in more than one domain of level %q, %s and %s",
-				named(g.source), whose, t.levels[level], min(t.domains[at].path.String(), t.domains[here].path.String()),
+				named(g.source), reason.whose, t.levels[level], min(t.domains[at].path.String(), t.domains[here].path.String()),
 				max(t.domains[at].path.String(), t.domains[here].path.String()))
 			return
 		}
@@ -93,6 +100,7 @@ func (p *problem) fix(g *group, slot, level int, nodes []int32, whose string) {
 	}
 	if at != none {
 		g.fixed = append(g.fixed, place{slot, at})
+		g.ties = append(g.ties, reason)
 		g.pinned = g.pinned || slot == g.slot && level >= g.required
 	}
 }

@@ -128,7 +128,7 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 	e := d.about(i)
 	e.Wanted = d.p.total(s.want, i)
 	if len(regions) == 0 {
-		e.Sentence = fmt.Sprintf("%s needs one domain of level %q, and no node stands in any", named(d.p.groups[i].source), e.Level)
+		e.Sentence = d.nowhereSentence(i, &e)
 		return e
 	}
 	g := newGreedy(&trial{p: d.p, budget: DefaultBudget}, s)

@@ -84,3 +84,72 @@ func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
 		t.Errorf("got %s: %s", d.Verdict, d.Message())
 	}
 }
+
+// A gang that follows others is told whose pods it must join, and where.
+func TestExplanationsNameTheGangsToJoin(t *testing.T) {
+	two := site{"z1/a": {1, 1}, "z1/b": {1}, "z2/a": {4, 4}}
+	base := packing.Anchor{Topology: "site", Level: "zone", Nodes: []string{"z1/a/0"}, Whose: "gang base"}
+	elsewhere := packing.Anchor{Topology: "site", Level: "zone", Nodes: []string{"z2/a/0"}, Whose: "gang stray"}
+	with := func(root packing.Group, anchors ...packing.Anchor) packing.Group {
+		root.Follow = anchors
+		return root
+	}
+	for name, tc := range map[string]struct {
+		root    packing.Group
+		message string
+	}{
+		"without a constraint of its own": {
+			root:    with(leaf("", 4, shape(1), packing.Constraint{}), base),
+			message: "the gang must join gang base in zone z1: 3 of 4 pods fit, short of 1 device",
+		},
+		"with the level that it shares": {
+			root:    with(leaf("", 4, shape(1), at("zone")), base),
+			message: "the gang must join gang base in zone z1: 3 of 4 pods fit, short of 1 device",
+		},
+		"with a narrower level": {
+			root:    with(leaf("", 3, shape(1), at("rack")), base),
+			message: "the gang must join gang base in zone z1, where it needs one rack, and the nearest is z1/a: 2 of 3 pods fit, short of 1 device",
+		},
+		"with a group that has a level": {
+			root:    with(packing.Group{Children: []packing.Group{leaf("one", 3, shape(1), at("rack"))}}, base),
+			message: "the gang must join gang base in zone z1, where group \"one\" needs one rack, and the nearest is z1/a: 2 of 3 pods fit, short of 1 device",
+		},
+		"that stand apart": {
+			root:    with(leaf("", 1, shape(1), packing.Constraint{}), base, elsewhere),
+			message: "the gang cannot stand with gang base in zone z1 and with gang stray in zone z2 at once",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := two.cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{})
+			if diff := cmp.Diff(tc.message, d.Message()); diff != "" || d.Verdict != packing.Infeasible {
+				t.Errorf("%s (-want +got):\n%s", d.Verdict, diff)
+			}
+		})
+	}
+}
+
+// Of two zones that hold it, a gang prefers the one where its companions stand;
+// if that has no room, it goes elsewhere.
+func TestAGangGoesBesideOthersWhereItPrefersTo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods int
+		zone string
+	}{
+		"with room there":    {pods: 2, zone: "z2"},
+		"without room there": {pods: 3, zone: "z1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prefers := packing.Constraint{Topology: "site", Preferred: "zone"}
+			root := packing.Group{
+				Constraint: prefers, Beside: []string{"z2/a/1"}, Children: []packing.Group{leaf("gang", tc.pods, shape(1), prefers)},
+			}
+			d := site{"z1/a": {3}, "z2/a": {2, 0}}.cluster(t).Decide(&packing.Gang{Root: root}, packing.Options{})
+			if d.Verdict != packing.Placed {
+				t.Fatalf("%s: %s", d.Verdict, d.Message())
+			}
+			if got := d.Groups[1].Domains[0].Paths[0].String(); got != tc.zone || len(d.Groups[1].Domains[0].Paths) != 1 {
+				t.Errorf("stands in %v, want %s", d.Groups[1].Domains[0].Paths, tc.zone)
+			}
+		})
+	}
+}

@@ -74,6 +74,7 @@ func wildGroup(t *rapid.T, depth int) packing.Group {
 		Running:    wildStrings(t, 2),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "follows") == 0 {
+		g.Beside = wildStrings(t, 2)
 		g.Follow = []packing.Anchor{{Topology: wildName(t), Level: wildName(t), Nodes: wildStrings(t, 2)}}
 	}
 	if rapid.Bool().Draw(t, "plain") {

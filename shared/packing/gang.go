@@ -15,6 +15,11 @@ type Group struct {
 	Constraint Constraint
 	// Follow ties the pods of the group to pods of other gangs.
 	Follow []Anchor
+	// Beside are nodes where pods of other gangs run that the preferred level
+	// speaks of too: their domains count as used by the group already, so that it
+	// would rather join them than open another. Without a preferred level, and for
+	// nodes that the cluster doesn't know, it says nothing.
+	Beside []string
 
 	// Children make the group a parent.
 	Children []Group
@@ -53,6 +58,9 @@ type Anchor struct {
 	// Nodes are where the other gang's pods run. No node, or none that the cluster
 	// knows, ties to nothing.
 	Nodes []string
+	// Whose is a noun phrase for those pods, such as "gang a"; empty for "the pods
+	// it follows". It is used in explanations only.
+	Whose string
 }
 
 // Pods are pending pods of one shape.

@@ -166,7 +166,7 @@ func rename(s *scene, random *rand.Rand) *scene {
 
 func renameGroup(g packing.Group, r *scene, names map[string]string, random *rand.Rand) packing.Group {
 	g.Name = fmt.Sprint("g", random.Uint64())
-	g.Running = renameAll(g.Running, names)
+	g.Running, g.Beside = renameAll(g.Running, names), renameAll(g.Beside, names)
 	g.Follow = slices.Clone(g.Follow)
 	for i := range g.Follow {
 		g.Follow[i].Nodes = renameAll(g.Follow[i].Nodes, names)

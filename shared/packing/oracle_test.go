@@ -242,13 +242,24 @@ func (o *oracle) together(topology, level string, nodes []int) bool {
 	return true
 }
 
+// besides are the nodes of other gangs that the preferred level speaks of too.
+func (o *oracle) besides(g *oracleGroup) []int {
+	var nodes []int
+	for _, name := range g.g.Beside {
+		if n := o.node(name); n >= 0 {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
 func (o *oracle) countUnits(g *oracleGroup, units []int) {
 	levels := o.scene.topologies[g.g.Constraint.Topology]
 	preferred := slices.Index(levels, g.g.Constraint.Preferred)
 	required := slices.Index(levels, g.g.Constraint.Required)
 	for level := preferred; level > required; level-- {
 		seen := map[string]bool{}
-		for _, n := range g.stands {
+		for _, n := range append(o.besides(g), g.stands...) {
 			p := o.path(g.g.Constraint.Topology, levels[level], n)
 			if p == "" {
 				p = o.scene.nodes[n].Name

@@ -40,11 +40,14 @@ type group struct {
 	// fixed are domains where all pods of the group must go, because running
 	// members or followed pods stand there.
 	fixed []place
+	// ties say for each of fixed whose pods stand there.
+	ties []tie
 	// pinned says that a fixed domain implies the required level.
 	pinned bool
 	// blocked says why no pod of the group can be placed at all, if so.
 	blocked string
-	// joined are the units of the preferred level that running members use.
+	// joined are the units of the preferred level that running members use, and
+	// those of other gangs that the group would stand beside.
 	joined []unit
 	// confines says that the group or a descendant has a required level, a fixed
 	// domain or is blocked.
@@ -57,6 +60,14 @@ type group struct {
 type place struct {
 	slot int
 	at   int32
+}
+
+// tie tells why a domain is fixed.
+type tie struct {
+	// whose is a noun phrase for the pods that stand in the domain.
+	whose string
+	// followed says that they are another gang's.
+	followed bool
 }
 
 func (g *group) leaf() bool { return len(g.source.Children) == 0 }

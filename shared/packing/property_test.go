@@ -75,6 +75,9 @@ func drawGroup(t *rapid.T, s *scene, shapes []packing.Shape, depth int, pods, gr
 	if rapid.IntRange(0, 11).Draw(t, "follows") == 0 {
 		g.Follow = []packing.Anchor{{Topology: "a", Level: rapid.SampledFrom([]string{"zone", "rack"}).Draw(t, "level"), Nodes: []string{drawNodeName(t, s)}}}
 	}
+	for range max(0, rapid.IntRange(-8, 2).Draw(t, "beside")) {
+		g.Beside = append(g.Beside, drawNodeName(t, s))
+	}
 	if depth < 3 && *groups < 6 && rapid.IntRange(0, 3).Draw(t, "parent") > 0 {
 		for range rapid.IntRange(1, 3).Draw(t, "children") {
 			g.Children = append(g.Children, drawGroup(t, s, shapes, depth+1, pods, groups))

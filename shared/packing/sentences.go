@@ -2,6 +2,7 @@ package packing
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,18 +13,70 @@ func (d *decision) misfitSentence(i int, e *Explanation, otherwise string) strin
 	if d.verdict == Unknown {
 		fmt.Fprintf(&b, "the search for a place gave up after %s; ", counted(int64(min(d.steps, d.budget)), "step"))
 	}
+	if follower, joined := d.joins(i); joined != "" {
+		fmt.Fprintf(&b, "%s must join %s", named(d.p.groups[follower].source), joined)
+		if follower == i && (d.p.groups[i].pinned || d.p.groups[i].required == none) {
+			fmt.Fprintf(&b, ": %d of %d pods fit%s", e.Fit, e.Wanted, shortText(e, otherwise))
+			return b.String()
+		}
+		b.WriteString(", where ")
+		if follower == i {
+			who = "it"
+		}
+	}
 	switch {
 	case len(e.Domain) == 0:
 		fmt.Fprintf(&b, "%s: %d of %d pods fit into the cluster", who, e.Fit, e.Wanted)
 	case d.p.groups[i].required == none:
 		fmt.Fprintf(&b, "%s is tied to %s %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
-	case len(d.p.groups[i].fixed) > 0:
+	case slices.ContainsFunc(d.p.groups[i].ties, func(t tie) bool { return !t.followed }):
 		fmt.Fprintf(&b, "%s needs one %s, and running pods tie it to %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
 	default:
 		fmt.Fprintf(&b, "%s needs one %s, and the nearest is %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
 	}
 	b.WriteString(shortText(e, otherwise))
 	return b.String()
+}
+
+// joins names the pods of other gangs that a group, or the nearest of its
+// ancestors that follows any, must join, and where.
+func (d *decision) joins(i int) (follower int, joined string) {
+	var texts []string
+	for ; i != none; i = d.p.groups[i].parent {
+		g := &d.p.groups[i]
+		for k, tie := range g.ties {
+			if tie.followed {
+				texts = append(texts, fmt.Sprintf("%s in %s", tie.whose, d.placeText(g.fixed[k])))
+			}
+		}
+		if len(texts) > 0 {
+			return i, strings.Join(texts, " and ")
+		}
+	}
+	return none, ""
+}
+
+func (d *decision) placeText(at place) string {
+	t := d.p.cluster.topologies[at.slot]
+	return fmt.Sprintf("%s %s", t.levels[t.domains[at.at].level], t.domains[at.at].path)
+}
+
+// nowhereSentence tells why there is not even a domain to look at.
+func (d *decision) nowhereSentence(i int, e *Explanation) string {
+	var ties []string
+	for _, up := range d.lineage(i) {
+		g := &d.p.groups[up]
+		for k, tie := range g.ties {
+			if text := fmt.Sprintf("with %s in %s", tie.whose, d.placeText(g.fixed[k])); !slices.Contains(ties, text) {
+				ties = append(ties, text)
+			}
+		}
+	}
+	who := named(d.p.groups[i].source)
+	if len(ties) > 1 {
+		return fmt.Sprintf("%s cannot stand %s at once", who, strings.Join(ties, " and "))
+	}
+	return fmt.Sprintf("%s needs one domain of level %q, and no node stands in any", who, e.Level)
 }
 
 // waitingSentence tells why pods beyond the minimum wait.
