@@ -9,6 +9,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
@@ -128,7 +129,8 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 	return gang
 }
 
-// named adds the topology's name to a gang that has a constraint anywhere.
+// named adds the topology's name to a gang that has a constraint anywhere, and what it shares with the other gangs of its
+// replica.
 func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
 	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0
 	for _, group := range gang.Spec.PodGroups {
@@ -137,7 +139,25 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGa
 	if constrained {
 		gang.Annotations = map[string]string{grovev1alpha1.AnnotationTopologyName: b.resolved.Name}
 	}
+	b.share(gang)
 	return gang
+}
+
+// share makes the set's constraint hold over all gangs of the replica. The base gang says so from the beginning if there can
+// ever be scaled ones, so that it stays as it is when they come and go.
+func (b builder) share(gang *schedulerv1alpha1.PodGang) {
+	shared := b.resolved.Translate(b.set.Spec.Template.TopologyConstraint)
+	if shared == nil || len(b.set.Spec.Template.PodCliqueScalingGroups) == 0 {
+		return
+	}
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang, names.BaseGang(b.set.Name, b.replica))
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology, b.resolved.Name)
+	if required := shared.PackConstraint.Required; required != nil {
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedRequired, *required)
+	}
+	if preferred := shared.PackConstraint.Preferred; preferred != nil {
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedPreferred, *preferred)
+	}
 }
 
 func (b builder) podGroups(members []layout.Member) []schedulerv1alpha1.PodGroup {

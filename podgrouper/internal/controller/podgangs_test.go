@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -39,6 +41,7 @@ var _ = Describe("A PodGang", func() {
 	It("becomes a PodGroup of its name before it has pods, owned by it", func(ctx SpecContext) {
 		gang := newPodGang("gang", "")
 		gang.Labels = map[string]string{kai.LabelQueue: "team-a"}
+		gang.Annotations = map[string]string{scheduling.AnnotationBaseGang: "base"}
 		create(ctx, gang)
 		Eventually(podGroup(ctx, "gang")).Should(PointTo(MatchFields(IgnoreExtras, Fields{
 			"Spec": MatchFields(IgnoreExtras, Fields{
@@ -48,9 +51,24 @@ var _ = Describe("A PodGang", func() {
 				})),
 			}),
 			"ObjectMeta": MatchFields(IgnoreExtras, Fields{
+				"Annotations":     HaveKeyWithValue(scheduling.AnnotationBaseGang, "base"),
 				"OwnerReferences": ConsistOf(MatchFields(IgnoreExtras, Fields{"Kind": Equal("PodGang"), "UID": Equal(gang.UID)})),
 			}),
 		})))
+	})
+
+	It("has its PodGroup follow when it joins other gangs or leaves them", func(ctx SpecContext) {
+		gang := newPodGang("gang", "")
+		create(ctx, gang)
+		Eventually(podGroup(ctx, "gang")).ShouldNot(BeNil())
+		sharing := func(annotations string) {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":`+annotations+`}}`))
+			Expect(api.Patch(ctx, gang, patch)).To(Succeed())
+		}
+		sharing(`{"packtree.dev/base-gang":"base"}`)
+		Eventually(podGroup(ctx, "gang")).Should(HaveField("Annotations", HaveKeyWithValue(scheduling.AnnotationBaseGang, "base")))
+		sharing(`{"packtree.dev/base-gang":null}`)
+		Eventually(podGroup(ctx, "gang")).Should(HaveField("Annotations", Not(HaveKey(scheduling.AnnotationBaseGang))))
 	})
 
 	It("lets its pods name their group, also those that it does not list yet", func(ctx SpecContext) {

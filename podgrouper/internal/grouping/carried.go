@@ -35,6 +35,21 @@ func CarriedLabels(w Workload, grouper Grouper) map[string]string {
 	return carried
 }
 
+// CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other gangs it
+// shares a topology constraint. Nil if there are none.
+func CarriedAnnotations(w Workload) map[string]string {
+	var carried map[string]string
+	for _, key := range scheduling.CompanyAnnotations() {
+		if value := w.Owner.GetAnnotations()[key]; value != "" {
+			if carried == nil {
+				carried = map[string]string{}
+			}
+			carried[key] = value
+		}
+	}
+	return carried
+}
+
 // HasCarriedLabel reports whether the labels say anything that goes to a PodGroup.
 func HasCarriedLabel(labels map[string]string) bool {
 	for _, key := range CarriedLabelKeys() {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 
 	"packtree.dev/podgrouper/internal/grouping"
 )
@@ -75,5 +76,20 @@ func TestParsePreemptibility(t *testing.T) {
 		if len(errs) != problems || problems == 0 && string(got) != value || problems > 0 && got != "" {
 			t.Errorf("%q: got %q with %v", value, got, errs)
 		}
+	}
+}
+
+func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
+	annotated := func(annotations map[string]string) grouping.Workload {
+		return grouping.Workload{Owner: grouping.Owner{Object: &metav1.ObjectMeta{Annotations: annotations}}}
+	}
+	shared := map[string]string{
+		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
+	}
+	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := grouping.CarriedAnnotations(annotated(map[string]string{"team": "x"})); got != nil {
+		t.Errorf("other annotations are carried over: %v", got)
 	}
 }

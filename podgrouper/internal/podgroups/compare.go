@@ -67,6 +67,7 @@ func taken(live *scheduling.PodGroup, path ...any) bool {
 // UpToDate reports whether applying desired, which has yielded to live, would change nothing.
 func UpToDate(live, desired *scheduling.PodGroup) bool {
 	return labelsUpToDate(live, desired) &&
+		annotationsUpToDate(live, desired) &&
 		carriesOwners(live.OwnerReferences, desired.OwnerReferences) &&
 		valueUpToDate(live, live.Spec.Queue, desired.Spec.Queue, "spec", "queue") &&
 		valueUpToDate(live, live.Spec.PriorityClassName, desired.Spec.PriorityClassName, "spec", "priorityClassName") &&
@@ -77,6 +78,15 @@ func UpToDate(live, desired *scheduling.PodGroup) bool {
 func labelsUpToDate(live, desired *scheduling.PodGroup) bool {
 	for _, key := range grouping.CarriedLabelKeys() {
 		if !valueUpToDate(live, live.Labels[key], desired.Labels[key], "metadata", "labels", key) {
+			return false
+		}
+	}
+	return true
+}
+
+func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
+	for _, key := range scheduling.CompanyAnnotations() {
+		if !valueUpToDate(live, live.Annotations[key], desired.Annotations[key], "metadata", "annotations", key) {
 			return false
 		}
 	}

@@ -93,6 +93,15 @@ func TestUpToDate(t *testing.T) {
 		"another minimum":          {change: func(_, desired *scheduling.PodGroup) { desired.Spec.MinMember = number(3) }},
 		"a queue that was removed": {change: func(_, desired *scheduling.PodGroup) { desired.Spec.Queue = "" }},
 		"a label that was removed": {change: func(_, desired *scheduling.PodGroup) { desired.Labels = nil }},
+		"a base gang that was added": {change: func(_, desired *scheduling.PodGroup) {
+			desired.Annotations = map[string]string{scheduling.AnnotationBaseGang: "base"}
+		}},
+		"a base gang that was removed": {change: func(live, _ *scheduling.PodGroup) {
+			live.Annotations = map[string]string{scheduling.AnnotationBaseGang: "base"}
+		}},
+		"annotations that are nobody's business": {change: func(live, _ *scheduling.PodGroup) {
+			live.Annotations = map[string]string{"team": "x"}
+		}, want: true},
 		"a queue that is somebody else's": {change: func(live, desired *scheduling.PodGroup) {
 			live.ManagedFields = []metav1.ManagedFieldsEntry{theirs}
 			desired.Spec.Queue = ""

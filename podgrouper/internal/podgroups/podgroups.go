@@ -53,6 +53,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 				Name:            NameFor(w.Owner),
 				Namespace:       namespace(w),
 				Labels:          labels,
+				Annotations:     grouping.CarriedAnnotations(w),
 				OwnerReferences: ownerReferences(w.Owner),
 			},
 			Spec: spec,

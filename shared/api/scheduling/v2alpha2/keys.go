@@ -3,6 +3,30 @@ package v2alpha2
 // AnnotationPodGroupName, on a pod, names the PodGroup in its namespace that the pod belongs to.
 const AnnotationPodGroupName = "pod-group-name"
 
+// Annotations on PodGroups, and on the PodGangs that they are made from, by which several gangs share a topology constraint.
+// All PodGroups of a namespace with the same AnnotationBaseGang are companions: a gang without a pod on a node goes where its
+// companions stand. Grove's operator writes them on the gangs of each replica of a PodCliqueSet that has a constraint as a
+// whole and can have more gangs than one; others may write them too. They are not part of the spec, since KAI's PodGroup has no
+// field for it.
+const (
+	// AnnotationBaseGang names, on the gang itself too, the gang that the others were added to. Unset: the gang has no
+	// companions, and the other annotations say nothing.
+	AnnotationBaseGang = "packtree.dev/base-gang"
+	// AnnotationSharedTopology is the name of the Topology that the two levels belong to. It must be set if one of them is.
+	AnnotationSharedTopology = "packtree.dev/shared-topology"
+	// AnnotationSharedRequired is the level, a node label key of the Topology, of which all companions stand in one domain; a
+	// gang that has no room there waits. Unset: nothing is required.
+	AnnotationSharedRequired = "packtree.dev/shared-required-level"
+	// AnnotationSharedPreferred is the level, a node label key of the Topology, of which all companions together use as few
+	// domains as possible. Unset: nothing is preferred.
+	AnnotationSharedPreferred = "packtree.dev/shared-preferred-level"
+)
+
+// CompanyAnnotations returns the keys of the annotations by which gangs share a topology constraint.
+func CompanyAnnotations() []string {
+	return []string{AnnotationBaseGang, AnnotationSharedTopology, AnnotationSharedRequired, AnnotationSharedPreferred}
+}
+
 // RootGroup is the name of the root of every PodGroup's tree of groups: the PodGroup itself.
 const RootGroup = ""
 

@@ -1,0 +1,81 @@
+package gangs_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+func setWith(constraint, groups string) string {
+	return `
+metadata: {name: s}
+spec:
+  replicas: 1
+  template:
+    ` + constraint + `
+    cliques: [{name: a, spec: {podSpec: {}}}, {name: b, topologyConstraint: {packDomain: host}, spec: {podSpec: {}}}]
+    ` + groups
+}
+
+// All gangs of a replica say alike what they share, the base gang whether or not there are others at the moment.
+func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
+	const group = "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, topologyConstraint: {packDomain: rack}}]"
+	for name, c := range map[string]struct {
+		manifest string
+		levels   []grovev1alpha1.TopologyDomain
+		want     map[string]string
+	}{
+		"required and preferred": {
+			manifest: setWith("topologyConstraint: {pack: {required: zone, preferred: rack}}", group),
+			levels:   []grovev1alpha1.TopologyDomain{"zone", "rack", "host"},
+			want: map[string]string{
+				schedulingv2alpha2.AnnotationBaseGang:        "s-1",
+				schedulingv2alpha2.AnnotationSharedTopology:  grovev1alpha1.DefaultClusterTopologyName,
+				schedulingv2alpha2.AnnotationSharedRequired:  "example.com/zone",
+				schedulingv2alpha2.AnnotationSharedPreferred: "example.com/rack",
+			},
+		},
+		"a level that went away is not shared": {
+			manifest: setWith("topologyConstraint: {pack: {required: zone, preferred: rack}}", group),
+			levels:   []grovev1alpha1.TopologyDomain{"rack", "host"},
+			want: map[string]string{
+				schedulingv2alpha2.AnnotationBaseGang:        "s-1",
+				schedulingv2alpha2.AnnotationSharedTopology:  grovev1alpha1.DefaultClusterTopologyName,
+				schedulingv2alpha2.AnnotationSharedPreferred: "example.com/rack",
+			},
+		},
+		"a set without a constraint shares nothing": {
+			manifest: setWith("", group), levels: []grovev1alpha1.TopologyDomain{"zone", "rack", "host"}, want: map[string]string{},
+		},
+		"a set without scaling groups has one gang a replica": {
+			manifest: setWith("topologyConstraint: {packDomain: zone}", ""), levels: []grovev1alpha1.TopologyDomain{"zone", "host"}, want: map[string]string{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, c.manifest)
+			resolved := topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, c.levels...)))
+			desired := gangs.Desired(set, 1, resolved, live{}.view())
+			if want := 1 + len(set.Spec.Template.PodCliqueScalingGroups); len(desired) != want {
+				t.Fatalf("got %d gangs, want %d", len(desired), want)
+			}
+			for _, gang := range desired {
+				got := map[string]string{}
+				for _, key := range schedulingv2alpha2.CompanyAnnotations() {
+					if value, ok := gang.Annotations[key]; ok {
+						got[key] = value
+					}
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", gang.Name, diff)
+				}
+			}
+		})
+	}
+}
