@@ -42,6 +42,8 @@ type Cluster struct {
 	freeNodes []int32
 
 	pods map[string]pod
+	// everywhere is what each node offers besides its own, by column.
+	everywhere []quantity
 
 	// topologies[0] is the topology without name and levels: all nodes.
 	topologies    []*topology
@@ -210,6 +212,9 @@ func (c *Cluster) putNode(i int32, labels map[string]string, allocatable []quant
 	n := &c.nodes[i]
 	c.resources.take(i, n.allocatable)
 	c.resources.give(i, allocatable)
+	if !n.present {
+		c.resources.give(i, c.everywhere)
+	}
 	n.labels, n.allocatable, n.present = labels, allocatable, true
 	for slot, t := range c.topologies {
 		if t == nil || t.home[i] != none && t.stands(t.home[i], labels) {
@@ -225,6 +230,7 @@ func (c *Cluster) takeNode(i int32) {
 	n := &c.nodes[i]
 	if n.present {
 		c.resources.take(i, n.allocatable)
+		c.resources.take(i, c.everywhere)
 		for slot, t := range c.topologies {
 			if t != nil {
 				c.move(slot, i, func() {})

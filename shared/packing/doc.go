@@ -11,7 +11,7 @@
 //	resources.go   integer amounts, one table for all nodes
 //	path.go        a domain's name: label values from the broadest level down
 //	topology.go    the tree of domains of one topology
-//	cluster.go     nodes and the pods on them
+//	cluster.go     nodes and the pods on them; everywhere.go what all nodes offer
 //	undo.go        checkpoint and rollback
 //
 // The aggregates, which make a decision cost what it looks at:

@@ -18,10 +18,11 @@ type ledger struct {
 	topologies map[string][]string
 	nodes      map[string]packing.Node
 	pods       map[string]packing.Pod
+	everywhere map[string]int64
 }
 
 func (l ledger) clone() ledger {
-	return ledger{maps.Clone(l.topologies), maps.Clone(l.nodes), maps.Clone(l.pods)}
+	return ledger{maps.Clone(l.topologies), maps.Clone(l.nodes), maps.Clone(l.pods), maps.Clone(l.everywhere)}
 }
 
 func (l ledger) build() *packing.Cluster {
@@ -37,6 +38,9 @@ func (l ledger) build() *packing.Cluster {
 			panic(err)
 		}
 	}
+	for resource, amount := range l.everywhere {
+		c.OfferEverywhere(resource, amount)
+	}
 	return c
 }
 
@@ -51,7 +55,7 @@ type history struct {
 func (h *history) step(t *rapid.T) {
 	node := fmt.Sprintf("node-%d", rapid.IntRange(0, 4).Draw(t, "node"))
 	pod := fmt.Sprintf("pod-%d", rapid.IntRange(0, 5).Draw(t, "pod"))
-	switch rapid.IntRange(0, 9).Draw(t, "step") {
+	switch rapid.IntRange(0, 10).Draw(t, "step") {
 	case 0, 1:
 		n := drawNode(t, 0)
 		n.Name = node
@@ -61,7 +65,7 @@ func (h *history) step(t *rapid.T) {
 		h.c.RemoveNode(node)
 		delete(h.now.nodes, node)
 	case 3, 4:
-		p := packing.Pod{ID: pod, Node: node, Requests: packing.Resources{"gpu": rapid.Int64Range(0, 3).Draw(t, "gpu"), "cpu": 1}}
+		p := packing.Pod{ID: pod, Node: node, Requests: packing.Resources{"gpu": rapid.Int64Range(0, 3).Draw(t, "gpu"), "cpu": 1, "port 0": rapid.Int64Range(0, 1).Draw(t, "port")}}
 		h.c.Assign(p)
 		h.now.pods[pod] = p
 	case 5:
@@ -81,6 +85,10 @@ func (h *history) step(t *rapid.T) {
 			h.c.Rollback(h.checkpoints[i])
 			h.now = h.saved[i]
 		})
+	case 10:
+		port := fmt.Sprint("port ", rapid.IntRange(0, 1).Draw(t, "port"))
+		h.now.everywhere[port] = rapid.Int64Range(0, 2).Draw(t, "amount")
+		h.c.OfferEverywhere(port, h.now.everywhere[port])
 	case 9:
 		h.end(t, func(i int) { h.c.Commit(h.checkpoints[i]) })
 	}
@@ -102,10 +110,11 @@ func TestAClusterAnswersAsOneBuiltAnew(t *testing.T) {
 			leaf("x", 1, packing.Shape{Key: "one", Requests: packing.Resources{"gpu": 1, "cpu": 1}}, packing.Constraint{}),
 			leaf("y", 1, packing.Shape{Key: "two", Requests: packing.Resources{"gpu": 2}}, packing.Constraint{Topology: "a", Required: "rack"}),
 		}}},
+		{Root: leaf("", 2, packing.Shape{Key: "port", Requests: packing.Resources{"port 0": 1, "cpu": 1}}, packing.Constraint{})},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		levels := []string{"zone", "rack", "host"}
-		h := &history{c: packing.NewCluster(), now: ledger{map[string][]string{"a": levels}, map[string]packing.Node{}, map[string]packing.Pod{}}}
+		h := &history{c: packing.NewCluster(), now: ledger{map[string][]string{"a": levels}, map[string]packing.Node{}, map[string]packing.Pod{}, map[string]int64{}}}
 		if err := h.c.SetTopology("a", levels); err != nil {
 			t.Fatal(err)
 		}

@@ -47,6 +47,15 @@ func (t *shapeTable) invalidate() {
 	}
 }
 
+// invalidateAsking makes the counts of shapes that ask for a resource start anew.
+func (t *shapeTable) invalidateAsking(column int) {
+	for _, s := range t.counts {
+		for _, q := range s.requests {
+			s.stale = s.stale || q.resource == column
+		}
+	}
+}
+
 // leave takes a node's count out of its domain and the broader ones, and enter
 // adds it. O(shapes · levels).
 func (t *shapeTable) leave(slot int, topology *topology, node int32) {
