@@ -4,15 +4,11 @@ package decision
 
 import (
 	"context"
-	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/eligibility"
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/packing"
 )
@@ -23,11 +19,11 @@ type Question struct {
 	Gang *gang.Gang
 	// Topologies has, by name, every Topology that the gang names.
 	Topologies map[string]*kai.Topology
-	// Nodes are in a stable order, and what Filters see.
-	Nodes   []fwk.NodeInfo
-	Filters kubeframework.Filters
+	// View is brought in step with the Nodes, which are all that its filters see.
+	View  *clusterview.View
+	Nodes []fwk.NodeInfo
 	// Reserved are pods that will stand on nodes which do not show them yet.
-	Reserved translation.Reserved
+	Reserved clusterview.Reserved
 	// Budget bounds the search in steps; 0 means the engine's own bound.
 	Budget int
 }
@@ -60,17 +56,21 @@ type Group struct {
 
 // Decide answers the question. It changes nothing.
 func Decide(ctx context.Context, q Question) (*Answer, error) {
-	shapes := eligibility.New(q.Filters, q.Nodes)
-	return decide(q, func(pod *corev1.Pod) (packing.Shape, error) { return shapes.Of(ctx, pod) })
+	session, err := Open(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	return session.Decide()
 }
 
-// Stand tells where the standing pods of a gang are, as an Answer without new assignments. Filters are not needed, and of
-// the nodes only those that the pods stand on.
+// Stand tells where the standing pods of a gang are, as an Answer without new assignments. The view needs no filters, and of
+// the nodes only those matter that the pods stand on.
 func Stand(q Question) (*Answer, error) {
 	standing := *q.Gang
 	standing.Pending = nil
 	q.Gang = &standing
-	return decide(q, nil)
+	return Decide(context.Background(), q)
 }
 
 // Held is the answer for a gang that cannot be planned.
@@ -94,16 +94,7 @@ func Held(g *gang.Gang, hold *gang.Hold) *Answer {
 	return answer
 }
 
-func decide(q Question, shapeOf translation.ShapeOf) (*Answer, error) {
-	cluster, err := translation.Cluster(q.Gang, q.Topologies, q.Nodes, q.Reserved)
-	if err != nil {
-		return nil, fmt.Errorf("reading the cluster: %w", err)
-	}
-	question, err := translation.Gang(q.Gang, shapeOf)
-	if err != nil {
-		return nil, fmt.Errorf("reading the gang: %w", err)
-	}
-	decided := cluster.Decide(question, packing.Options{Budget: q.Budget})
+func answerOf(decided *packing.Decision, g *gang.Gang) *Answer {
 	answer := &Answer{
 		Verdict: string(decided.Verdict),
 		Message: decided.Message(),
@@ -116,9 +107,9 @@ func decide(q Question, shapeOf translation.ShapeOf) (*Answer, error) {
 		answer.Nodes[assignment.Pod] = assignment.Node
 	}
 	for i := range decided.Groups {
-		answer.Groups = append(answer.Groups, groupOf(&decided.Groups[i], q.Gang))
+		answer.Groups = append(answer.Groups, groupOf(&decided.Groups[i], g))
 	}
-	return answer, nil
+	return answer
 }
 
 func groupOf(placement *packing.GroupPlacement, g *gang.Gang) Group {

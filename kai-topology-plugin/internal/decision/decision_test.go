@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -68,7 +68,7 @@ var topology = &kai.Topology{
 }
 
 // decide asks about a gang that needs all its pods in one rack.
-func decide(t *testing.T, members, foreign []*corev1.Pod, reserved translation.Reserved) *decision.Answer {
+func decide(t *testing.T, members, foreign []*corev1.Pod, reserved clusterview.Reserved) *decision.Answer {
 	t.Helper()
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}
 	podGroup.Spec.MinMember = ptr.To(int32(len(members)))
@@ -87,7 +87,7 @@ func decide(t *testing.T, members, foreign []*corev1.Pod, reserved translation.R
 	}
 	answer, err := decision.Decide(t.Context(), decision.Question{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology},
-		Nodes: nodes, Filters: cluster, Reserved: reserved,
+		View: clusterview.New(cluster), Nodes: nodes, Reserved: reserved,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func decide(t *testing.T, members, foreign []*corev1.Pod, reserved translation.R
 func TestDecide(t *testing.T) {
 	for name, test := range map[string]struct {
 		members, foreign []*corev1.Pod
-		reserved         translation.Reserved
+		reserved         clusterview.Reserved
 		verdict          string
 		racks            []string
 	}{
@@ -108,7 +108,7 @@ func TestDecide(t *testing.T) {
 			members: pods(4), foreign: []*corev1.Pod{pod("x", on("r1-0"))}, verdict: "Placed", racks: []string{"r2"},
 		},
 		"room that others have been promised is not taken": {
-			members: pods(4), reserved: translation.Reserved{"r1-1": {pod("y")}}, verdict: "Placed", racks: []string{"r2"},
+			members: pods(4), reserved: clusterview.Reserved{"r1-1": {pod("y")}}, verdict: "Placed", racks: []string{"r2"},
 		},
 		"a gang follows its pods that run": {
 			members: append(pods(3), pod("running", on("r2-1"))), verdict: "Placed", racks: []string{"r2"},
@@ -116,7 +116,13 @@ func TestDecide(t *testing.T) {
 		"a gang does not leave the rack of its pods that run, even for a rack with room": {
 			members: append(pods(3), pod("running", on("r2-1"))), foreign: []*corev1.Pod{pod("x", on("r2-0"))}, verdict: "Infeasible",
 		},
-		"pods with one host port stand on nodes of their own":               {members: pods(2, hostPort), verdict: "Placed", racks: []string{"r1"}},
+		"pods with one host port stand on nodes of their own": {members: pods(2, hostPort), verdict: "Placed", racks: []string{"r1"}},
+		"pods stay off nodes where somebody has their host port": {
+			members: pods(2, hostPort), foreign: []*corev1.Pod{pod("x", on("r1-1"), hostPort)}, verdict: "Placed", racks: []string{"r2"},
+		},
+		"pods stay off nodes where somebody is promised their host port": {
+			members: pods(2, hostPort), reserved: clusterview.Reserved{"r1-1": {pod("y", hostPort)}}, verdict: "Placed", racks: []string{"r2"},
+		},
 		"more pods with one host port than a rack has nodes are infeasible": {members: pods(3, hostPort), verdict: "Infeasible"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +151,7 @@ func TestStandTellsWhereAnIncompleteGangIs(t *testing.T) {
 	}}
 	member := pod("a", on("r2-0"), func(pod *corev1.Pod) { pod.Labels = map[string]string{kai.LabelSubGroupName: "leaf"} })
 	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{member}, func(string) ([]string, bool) { return []string{"rack"}, true })
-	question := decision.Question{Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology}}
+	question := decision.Question{Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology}, View: clusterview.New(nil)}
 	for _, node := range racks() {
 		question.Nodes = append(question.Nodes, kubeframework.BareNode(node))
 	}

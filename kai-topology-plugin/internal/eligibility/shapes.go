@@ -4,7 +4,7 @@ package eligibility
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,139 +15,104 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Shapes answers for the pods of one decision on one snapshot of the nodes.
+// Nodes finds the nodes that filters see.
+type Nodes interface {
+	// Find returns a node, its place among the nodes, and the version of its Node object, which is above 0. Another node may
+	// have the place later, with another version.
+	Find(name string) (node fwk.NodeInfo, place, version int, ok bool)
+	// Repelling are the keys of labels by which pods on the nodes keep others away, so that even pods without rules of their
+	// own differ.
+	Repelling() sets.Set[string]
+}
+
+// Shapes answers for the pods of one decision.
 type Shapes struct {
-	filters kubeframework.Filters
-	nodes   []fwk.NodeInfo
-	// byLabels is set if pods on the nodes repel others by label, so that even pods without rules of their own differ.
-	byLabels bool
-	known    map[string]packing.Shape
+	memory *Memory
+	nodes  Nodes
+	ports  HostPorts
+	known  map[string]packing.Shape
+	// passing are the keys of shapes that mean nothing after this decision.
+	passing []string
+	failed  []error
 }
 
-// New returns the shapes of a decision on these nodes, in which filters see the same nodes.
-func New(filters kubeframework.Filters, nodes []fwk.NodeInfo) *Shapes {
-	return &Shapes{filters: filters, nodes: nodes, byLabels: anyRepels(nodes), known: map[string]packing.Shape{}}
-}
-
-func anyRepels(nodes []fwk.NodeInfo) bool {
-	for _, node := range nodes {
-		if len(node.GetPodsWithRequiredAntiAffinity()) > 0 {
-			return true
-		}
-	}
-	return false
+// Decision returns the shapes of a decision on these nodes, about pods that ask for these host ports.
+func (m *Memory) Decision(nodes Nodes, ports HostPorts) *Shapes {
+	m.decisions++
+	return &Shapes{memory: m, nodes: nodes, ports: ports, known: map[string]packing.Shape{}}
 }
 
 // Of returns the shape of a pod: what it requests, and why nodes are excluded for it. A node that only lacks free resources
-// is not excluded: packing sees by itself what is free, and explains it.
+// or host ports is not excluded: packing sees by itself what is free, and explains it.
 func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error) {
-	requests, err := Requests(pod)
+	requests, err := s.Requests(pod)
 	if err != nil {
 		return packing.Shape{}, err
 	}
-	key, err := s.keyOf(pod, requests)
+	key, err := keyOf(pod, requests, s.nodes.Repelling())
 	if err != nil {
 		return packing.Shape{}, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
 	}
 	if shape, ok := s.known[key]; ok {
 		return shape, nil
 	}
-	excluded, err := s.excluded(ctx, pod)
+	shape, err := s.made(ctx, pod, key, requests)
 	if err != nil {
 		return packing.Shape{}, fmt.Errorf("running the filters for pod %s: %w", pod.Name, err)
-	}
-	shape := packing.Shape{
-		Key:      key,
-		Requests: requests,
-		Excluded: func(node string) string { return excluded[node] },
 	}
 	s.known[key] = shape
 	return shape, nil
 }
 
-// Requests returns what a pod takes of a node, its host ports included: see HostPorts.
-func Requests(pod *corev1.Pod) (packing.Resources, error) {
+// Requests returns what a pod takes of a node, its host ports included.
+func (s *Shapes) Requests(pod *corev1.Pod) (packing.Resources, error) {
 	requests, err := kubeframework.Requests(pod)
 	if err != nil {
 		return nil, fmt.Errorf("reading the requests of pod %s: %w", pod.Name, err)
 	}
-	for port := range hostPorts(pod) {
+	for _, port := range s.ports.Asked(pod) {
 		requests[port] = 1
 	}
 	return requests, nil
 }
 
-// traits are what filters look at in a pod. Names, hostnames, environment and the like differ from pod to pod of a gang,
-// and no filter reads them.
-type traits struct {
-	Requests       packing.Resources
-	Namespace      string
-	NodeSelector   map[string]string
-	Affinity       *corev1.Affinity
-	Tolerations    []corev1.Toleration
-	Spread         []corev1.TopologySpreadConstraint
-	Ports          sets.Set[string]
-	Volumes        []corev1.Volume
-	ResourceClaims []corev1.PodResourceClaim
-	OS             *corev1.PodOS
-	HostNetwork    bool
-	HostUsers      *bool
-	// Labels and Name are set only where they can make a difference.
-	Labels map[string]string
-	Name   string
+func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, key string, requests packing.Resources) (packing.Shape, error) {
+	rehearsal, err := rehearse(ctx, s.memory.filters, pod)
+	if err != nil {
+		return packing.Shape{}, err
+	}
+	shape := packing.Shape{Key: key, Requests: requests}
+	verdicts := &verdicts{}
+	if rehearsal.lasting(s.memory.changeable) {
+		verdicts = s.memory.of(key)
+	} else {
+		shape.Key = fmt.Sprintf("%s in decision %d", key, s.memory.decisions)
+		s.passing = append(s.passing, shape.Key)
+	}
+	shape.Excluded = func(name string) string {
+		node, place, version, ok := s.nodes.Find(name)
+		if !ok {
+			return ""
+		}
+		known := verdicts.at(place)
+		if known.version == version {
+			return known.reason
+		}
+		reason, err := rehearsal.excluded(ctx, node)
+		if err != nil {
+			s.failed = append(s.failed, err)
+			// What packing makes of this must not outlive the decision either.
+			s.passing = append(s.passing, shape.Key)
+			return err.Error()
+		}
+		*known = verdict{version: version, reason: reason}
+		return reason
+	}
+	return shape, nil
 }
 
-func (s *Shapes) keyOf(pod *corev1.Pod, requests packing.Resources) (string, error) {
-	spec := &pod.Spec
-	t := traits{
-		Requests:       requests,
-		Namespace:      pod.Namespace,
-		NodeSelector:   spec.NodeSelector,
-		Affinity:       spec.Affinity,
-		Tolerations:    spec.Tolerations,
-		Spread:         spec.TopologySpreadConstraints,
-		Ports:          hostPorts(pod),
-		Volumes:        attachable(spec.Volumes),
-		ResourceClaims: spec.ResourceClaims,
-		OS:             spec.OS,
-		HostNetwork:    spec.HostNetwork,
-		HostUsers:      spec.HostUsers,
-	}
-	if s.byLabels || spec.Affinity != nil || len(spec.TopologySpreadConstraints) > 0 {
-		t.Labels = pod.Labels
-	}
-	if ownClaims(spec) {
-		t.Name = pod.Name
-	}
-	key, err := json.Marshal(t)
-	return string(key), err
-}
+// Err returns what went wrong while nodes were looked at. The decision then means nothing.
+func (s *Shapes) Err() error { return errors.Join(s.failed...) }
 
-// attachable leaves out the volumes that every node can provide.
-func attachable(volumes []corev1.Volume) []corev1.Volume {
-	var result []corev1.Volume
-	for _, volume := range volumes {
-		source := volume.VolumeSource
-		local := source.EmptyDir != nil || source.ConfigMap != nil ||
-			source.Secret != nil || source.DownwardAPI != nil || source.Projected != nil
-		if !local {
-			result = append(result, volume)
-		}
-	}
-	return result
-}
-
-// ownClaims reports whether the pod gets volumes or devices that are made for it alone and named after it.
-func ownClaims(spec *corev1.PodSpec) bool {
-	for _, volume := range spec.Volumes {
-		if volume.Ephemeral != nil {
-			return true
-		}
-	}
-	for _, claim := range spec.ResourceClaims {
-		if claim.ResourceClaimTemplateName != nil {
-			return true
-		}
-	}
-	return false
-}
+// Passing returns the keys of the shapes that mean nothing after this decision.
+func (s *Shapes) Passing() []string { return s.passing }

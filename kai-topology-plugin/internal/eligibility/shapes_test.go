@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"packtree.dev/kai-topology-plugin/internal/eligibility"
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
@@ -53,8 +53,8 @@ func big(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("4")
 }
 
-func hostPort(pod *corev1.Pod) {
-	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: corev1.ProtocolTCP}}
+func labelled(key, value string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Labels[key] = value }
 }
 
 func apart(pod *corev1.Pod) {
@@ -66,8 +66,8 @@ func apart(pod *corev1.Pod) {
 	}}
 }
 
-// shapes answers over nodes and the pods on them, with kube-scheduler's own filters.
-func shapes(t *testing.T, nodes []*corev1.Node, standing ...*corev1.Pod) *eligibility.Shapes {
+// try looks at nodes and the pods on them, with kube-scheduler's own filters.
+func try(t *testing.T, nodes []*corev1.Node, standing ...*corev1.Pod) *clusterview.Trial {
 	t.Helper()
 	cluster, err := kubeframework.NewOffline(t.Context(), nodes, standing)
 	if err != nil {
@@ -77,7 +77,12 @@ func shapes(t *testing.T, nodes []*corev1.Node, standing ...*corev1.Pod) *eligib
 	if err != nil {
 		t.Fatal(err)
 	}
-	return eligibility.New(cluster, infos)
+	trial, err := clusterview.New(cluster).Begin(infos, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(trial.End)
+	return trial
 }
 
 func TestExclusions(t *testing.T) {
@@ -103,10 +108,9 @@ func TestExclusions(t *testing.T) {
 			nodes: []*corev1.Node{node("n"), node("m")}, pod: pod("p", selecting(corev1.LabelHostname, "m")),
 			want: map[string]string{"n": "node selector or affinity", "m": ""},
 		},
-		"a host port that somebody has excludes": {
-			nodes:    []*corev1.Node{node("n"), node("m")},
-			standing: []*corev1.Pod{pod("other", on("n"), hostPort)}, pod: pod("p", hostPort),
-			want: map[string]string{"n": "host ports in use", "m": ""},
+		"a taint counts on a full node too": {
+			nodes: []*corev1.Node{node("n", tainted)}, standing: []*corev1.Pod{pod("other", on("n"), big)}, pod: pod("p"),
+			want: map[string]string{"n": "taint gpu=only:NoSchedule"},
 		},
 		"a pod that must stand apart excludes where its like stands": {
 			nodes:    []*corev1.Node{node("n"), node("m")},
@@ -115,7 +119,7 @@ func TestExclusions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shape, err := shapes(t, test.nodes, test.standing...).Of(t.Context(), test.pod)
+			shape, err := try(t, test.nodes, test.standing...).Shape(t.Context(), test.pod)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,21 +143,22 @@ func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
 	}{
 		"names and labels":                       {nil, pod("a"), pod("b"), true},
 		"selectors":                              {nil, pod("a"), pod("b", selecting("x", "y")), false},
-		"host ports":                             {nil, pod("a"), pod("b", hostPort), false},
-		"labels, where pods repel others":        {repelling, pod("a"), pod("b"), false},
-		"labels, of pods that repel others":      {nil, pod("a", apart), pod("b", apart), false},
+		"labels by which pods repel others":      {repelling, pod("a"), pod("b", labelled("app", "other")), false},
+		"labels that no rule reads":              {repelling, pod("a"), pod("b"), true},
+		"labels that the pods' own rules read":   {nil, pod("a", apart), pod("b", apart, labelled("app", "other")), false},
+		"labels that their own rules don't read": {nil, pod("a", apart), pod("b", apart), true},
 		"pods with volumes that every node has":  {nil, pod("a"), pod("b", withVolume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})), true},
 		"pods with a claim of their own":         {nil, pod("a", withVolume(ownClaim)), pod("b", withVolume(ownClaim)), false},
 		"pods with one claim and pods with none": {nil, pod("a"), pod("b", withVolume(sharedClaim)), false},
 		"pods that share a claim":                {nil, pod("a", withVolume(sharedClaim)), pod("b", withVolume(sharedClaim)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := shapes(t, []*corev1.Node{node("n")}, test.standing...)
-			a, err := answers.Of(t.Context(), test.a)
+			trial := try(t, []*corev1.Node{node("n")}, test.standing...)
+			a, err := trial.Shape(t.Context(), test.a)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := answers.Of(t.Context(), test.b)
+			b, err := trial.Shape(t.Context(), test.b)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,13 +10,41 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
 // Filters runs the PreFilter and Filter plugins of a profile.
 type Filters interface {
 	RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string])
 	RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status
+	// ListPlugins names the plugins of the profile by extension point.
+	ListPlugins() *config.Plugins
+}
+
+// byRoom are the filters for what packing sees by itself: what other pods use of a node.
+var byRoom = sets.New(names.NodeResourcesFit, names.NodePorts)
+
+// byNode are the filters that look at nothing but the pod and the Node object.
+var byNode = sets.New(names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity)
+
+// Changeable returns the filters of a profile that may change their mind about a node although the Node object stays as it
+// is. A filter that we do not know counts as one.
+func Changeable(filters Filters) []string {
+	var changeable []string
+	for _, plugin := range filters.ListPlugins().Filter.Enabled {
+		if !byRoom.Has(plugin.Name) && !byNode.Has(plugin.Name) {
+			changeable = append(changeable, plugin.Name)
+		}
+	}
+	return changeable
+}
+
+// IgnoreRoom has the filters of a cycle, in which PreFilter plugins have run, not look at what other pods use of a node. They
+// would also hide what filters after them object to.
+func IgnoreRoom(state fwk.CycleState) {
+	state.SetSkipFilterPlugins(state.GetSkipFilterPlugins().Union(byRoom))
 }
 
 // FiltersOf returns the filters of the profile that a plugin's handle belongs to. The handle's interface hides the

@@ -18,14 +18,8 @@ const NotSelected = "node selector or affinity"
 var objections = map[string]string{
 	names.NodeUnschedulable: "cordon",
 	names.NodeAffinity:      NotSelected,
-	names.NodePorts:         "host ports in use",
 	names.InterPodAffinity:  "pod affinity or anti-affinity",
 	names.PodTopologySpread: "topology spread constraints",
-}
-
-// LacksRoom reports whether a filter turned a node down only for what other pods use of it now.
-func LacksRoom(status *fwk.Status) bool {
-	return status.Plugin() == names.NodeResourcesFit
 }
 
 // Objection says, as a noun, why a filter turned a node down for a pod. Of what it does not know by name it gives the

@@ -42,21 +42,30 @@ type Offline struct {
 
 // NewOffline takes pods that have a node; those on unknown nodes are left out. Its filters run until ctx is done.
 func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (*Offline, error) {
+	snapshot := cache.NewSnapshot(onKnownNodes(pods, nodes), nodes)
+	filters, err := FiltersOver(ctx, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return &Offline{Filters: filters, snapshot: snapshot}, nil
+}
+
+// FiltersOver returns the filters that need nothing but nodes and pods, for those of a lister. They run until ctx is done.
+func FiltersOver(ctx context.Context, lister fwk.SharedLister) (Filters, error) {
 	metrics.Register()
 	profile, err := offlineProfile()
 	if err != nil {
 		return nil, err
 	}
-	snapshot := cache.NewSnapshot(onKnownNodes(pods, nodes), nodes)
 	filters, err := runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
-		runtime.WithSnapshotSharedLister(snapshot),
+		runtime.WithSnapshotSharedLister(lister),
 		// The listers of an informer factory that is never started are empty.
 		runtime.WithInformerFactory(informers.NewSharedInformerFactory(nil, 0)),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the filters: %w", err)
 	}
-	return &Offline{Filters: filters, snapshot: snapshot}, nil
+	return filters, nil
 }
 
 // offlineProfile is kube-scheduler's default profile without the plugins that need a cluster.
@@ -107,5 +116,14 @@ func (o *Offline) Assume(pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	return o.snapshot.AssumePod(info)
+	if err := o.snapshot.AssumePod(info); err != nil {
+		return err
+	}
+	node, err := o.snapshot.Get(pod.Spec.NodeName)
+	if err != nil {
+		return err
+	}
+	// AssumePod leaves the node's generation as it was, by which others tell that something on it changed.
+	node.SetNode(node.Node())
+	return nil
 }

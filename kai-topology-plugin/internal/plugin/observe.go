@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -49,7 +50,7 @@ func (p *Plugin) stand(assembled *gang.Gang) ([]decision.Group, error) {
 			return nil, fmt.Errorf("reading node %s: %w", name, err)
 		}
 	}
-	question := decision.Question{Gang: assembled, Topologies: topologies}
+	question := decision.Question{Gang: assembled, Topologies: topologies, View: clusterview.New(nil)}
 	for _, node := range nodes {
 		question.Nodes = append(question.Nodes, node)
 	}

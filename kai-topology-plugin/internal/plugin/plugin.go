@@ -26,6 +26,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/plans"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
@@ -40,7 +41,7 @@ const Name = "KAITopology"
 // Plugin schedules gangs.
 type Plugin struct {
 	handle     fwk.Handle
-	filters    kubeframework.Filters
+	view       *clusterview.View
 	pods       corelisters.PodLister
 	nodes      corelisters.NodeLister
 	members    cache.Indexer
@@ -106,7 +107,7 @@ func newPlugin(ctx context.Context, handle fwk.Handle, client versioned.Interfac
 	}
 	plugin := &Plugin{
 		handle:   handle,
-		filters:  filters,
+		view:     clusterview.New(filters),
 		pods:     podInformer.Lister(),
 		nodes:    handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
 		members:  podInformer.Informer().GetIndexer(),

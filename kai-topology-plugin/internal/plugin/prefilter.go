@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,15 +118,12 @@ func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 	if err != nil {
 		return nil, err
 	}
-	ordered := slices.SortedFunc(slices.Values(nodes), func(a, b fwk.NodeInfo) int {
-		return cmp.Compare(a.Node().Name, b.Node().Name)
-	})
 	return decision.Decide(ctx, decision.Question{
 		Gang:       assembled,
 		Topologies: topologies,
-		Nodes:      ordered,
-		Filters:    p.filters,
-		Reserved:   p.reservedFor(assembled, ordered),
+		View:       p.view,
+		Nodes:      nodes,
+		Reserved:   p.reservedFor(assembled, nodes),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
@@ -64,6 +65,7 @@ func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
 // Table is a copy of a cluster on which gangs are decided.
 type Table struct {
 	cluster    *kubeframework.Offline
+	view       *clusterview.View
 	topologies map[string]*kai.Topology
 }
 
@@ -73,7 +75,7 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Table{cluster: offline, topologies: cluster.Topologies}, nil
+	return &Table{cluster: offline, view: clusterview.New(offline), topologies: cluster.Topologies}, nil
 }
 
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's bound.
@@ -86,7 +88,7 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 		return nil, err
 	}
 	answer, err := decision.Decide(ctx, decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, Nodes: nodes, Filters: t.cluster, Budget: budget,
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Budget: budget,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)

@@ -1,0 +1,105 @@
+package clusterview
+
+import (
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/shared/packing"
+)
+
+// seen is what the cluster was told of a node.
+type seen struct {
+	name string
+	// info is the node in the snapshot that was last given, where it is changed in place.
+	info       fwk.NodeInfo
+	generation int64
+	// node is the object that was last looked at. It is weak, so that old ones do not stay for it.
+	node    weak.Pointer[corev1.Node]
+	version int
+	place   int
+	// pass is the last one that found the node.
+	pass int
+}
+
+// places gives each node a small number, and a new node the number of one that is gone.
+type places struct {
+	next int
+	free []int
+}
+
+func (p *places) take() int {
+	if n := len(p.free); n > 0 {
+		place := p.free[n-1]
+		p.free = p.free[:n-1]
+		return place
+	}
+	p.next++
+	return p.next - 1
+}
+
+// follow brings the cluster in step with the nodes. A node whose generation is known costs one comparison.
+func (v *View) follow(nodes []fwk.NodeInfo) {
+	same := len(nodes) == len(v.seen)
+	for i, info := range nodes {
+		if i < len(v.seen) && v.seen[i].info == info && v.seen[i].generation == info.GetGeneration() {
+			continue
+		}
+		name := info.Node().Name
+		known := v.byName[name]
+		if known == nil {
+			known = &seen{name: name, place: v.places.take()}
+			v.byName[name] = known
+		}
+		same = same && v.seen[i] == known
+		v.look(known, info)
+	}
+	if !same {
+		v.reorder(nodes)
+	}
+	if v.baseline == 0 && len(nodes) > 0 {
+		v.baseline = v.cluster.Resources()
+	}
+}
+
+// look tells the cluster what is new about a node.
+func (v *View) look(known *seen, info fwk.NodeInfo) {
+	known.info = info
+	if known.version > 0 && known.generation == info.GetGeneration() {
+		return
+	}
+	known.generation = info.GetGeneration()
+	if node := weak.Make(info.Node()); known.node != node {
+		v.versions++
+		known.node, known.version = node, v.versions
+		v.cluster.SetNode(packing.Node{Name: known.name, Labels: info.Node().Labels, Allocatable: kubeframework.Allocatable(info)})
+	}
+	v.cluster.Assign(packing.Pod{ID: usedOn(known.name), Node: known.name, Requests: kubeframework.Used(info)})
+	v.repelling.set(known.name, info)
+}
+
+// usedOn is the pod that stands for all pods on a node.
+func usedOn(node string) string { return "on " + node }
+
+// reorder remembers the order of the nodes, and drops those that are gone.
+func (v *View) reorder(nodes []fwk.NodeInfo) {
+	pass := v.versions + 1
+	v.versions = pass
+	order := make([]*seen, len(nodes))
+	for i, info := range nodes {
+		order[i] = v.byName[info.Node().Name]
+		order[i].pass = pass
+	}
+	v.seen = order
+	for name, known := range v.byName {
+		if known.pass != pass {
+			v.cluster.Release(usedOn(name))
+			v.cluster.RemoveNode(name)
+			v.repelling.drop(name)
+			v.places.free = append(v.places.free, known.place)
+			delete(v.byName, name)
+		}
+	}
+}

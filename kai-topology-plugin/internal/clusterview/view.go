@@ -1,0 +1,65 @@
+// Package clusterview keeps the packing engine's picture of the cluster in step with what kube-scheduler knows, so that a
+// decision costs what has changed since the last one, and what it looks at.
+package clusterview
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/eligibility"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/shared/packing"
+)
+
+// View is the picture that one profile has of the cluster. Its methods may be called from any goroutine; what they begin is
+// done one at a time.
+type View struct {
+	// mu is held from Begin to End.
+	mu      sync.Mutex
+	memory  *eligibility.Memory
+	cluster *packing.Cluster
+	// seen has what the cluster was told of the nodes, in the order in which they were last given.
+	seen   []*seen
+	byName map[string]*seen
+	places places
+	// versions counts the Node objects looked at.
+	versions  int
+	repelling repelling
+	grown     topologies
+	// baseline is how many resources the cluster knew when it was new.
+	baseline int
+}
+
+// New returns a view through the filters of a profile. Without filters it serves to tell where pods stand.
+func New(filters kubeframework.Filters) *View {
+	view := &View{memory: eligibility.NewMemory(filters)}
+	view.renew()
+	return view
+}
+
+// renew forgets all nodes.
+func (v *View) renew() {
+	v.cluster = packing.NewCluster()
+	v.seen, v.byName, v.places = nil, map[string]*seen{}, places{}
+	v.repelling = repelling{}
+	v.grown = topologies{}
+	v.baseline = 0
+}
+
+// Find implements eligibility.Nodes.
+func (v *View) Find(name string) (node fwk.NodeInfo, place, version int, ok bool) {
+	known, ok := v.byName[name]
+	if !ok {
+		return nil, 0, 0, false
+	}
+	return known.info, known.place, known.version, true
+}
+
+// Repelling implements eligibility.Nodes.
+func (v *View) Repelling() sets.Set[string] { return v.repelling.keys() }
+
+// Reserved are pods, by the name of a node, that will stand on it although the node does not show them yet.
+type Reserved map[string][]*corev1.Pod

@@ -1,0 +1,207 @@
+package clusterview_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// world is kube-scheduler's own cache of nodes and pods, and its snapshot of them, changed in place as in a scheduler.
+type world struct {
+	cache    cache.Cache
+	snapshot *cache.Snapshot
+	filters  kubeframework.Filters
+	view     *clusterview.View
+	nodes    map[string]*corev1.Node
+	pods     map[string]*corev1.Pod
+	levels   []string
+	made     int
+}
+
+func newWorld(ctx context.Context, t interface{ Fatal(...any) }) *world {
+	metrics.Register()
+	w := &world{
+		cache: cache.New(ctx, nil, false), snapshot: cache.NewEmptySnapshot(),
+		nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}, levels: []string{"zone", "rack"},
+	}
+	filters, err := kubeframework.FiltersOver(ctx, w.snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.filters, w.view = filters, clusterview.New(filters)
+	return w
+}
+
+// draw changes one thing.
+func (w *world) draw(t *rapid.T) {
+	switch rapid.IntRange(0, 7).Draw(t, "change") {
+	case 0, 1, 2:
+		w.setNode(drawNode(t))
+	case 3:
+		w.removeNode(t)
+	case 4, 5:
+		w.addPod(t)
+	case 6:
+		w.removePod(t)
+	case 7:
+		w.levels = rapid.SampledFrom([][]string{{"zone", "rack"}, {"rack"}}).Draw(t, "levels")
+	}
+}
+
+func drawNode(t *rapid.T) *corev1.Node {
+	number := rapid.IntRange(0, 4).Draw(t, "node")
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", number), Labels: map[string]string{
+		"zone": "z", "rack": rapid.SampledFrom([]string{"r1", "r2"}).Draw(t, "rack"), "disk": rapid.SampledFrom([]string{"", "ssd"}).Draw(t, "disk"),
+	}}}
+	node.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(rapid.Int64Range(1, 3).Draw(t, "cpu"), resource.DecimalSI),
+		corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourcePods: resource.MustParse("5"),
+	}
+	node.Spec.Unschedulable = rapid.IntRange(0, 5).Draw(t, "cordon") == 0
+	if rapid.IntRange(0, 5).Draw(t, "taint") == 0 {
+		node.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	return node
+}
+
+func (w *world) setNode(node *corev1.Node) {
+	if before := w.nodes[node.Name]; before != nil {
+		w.cache.UpdateNode(klog.Background(), before, node)
+	} else {
+		w.cache.AddNode(klog.Background(), node)
+	}
+	w.nodes[node.Name] = node
+}
+
+func (w *world) removeNode(t *rapid.T) {
+	if len(w.nodes) == 0 {
+		return
+	}
+	name := rapid.SampledFrom(slices.Sorted(maps.Keys(w.nodes))).Draw(t, "removed")
+	if err := w.cache.RemoveNode(klog.Background(), w.nodes[name]); err != nil {
+		t.Fatal(err)
+	}
+	delete(w.nodes, name)
+}
+
+func (w *world) addPod(t *rapid.T) {
+	w.made++
+	pod := newPod(fmt.Sprint("old", w.made), rapid.SampledFrom([]func(*corev1.Pod){plain, onPort, repelling}).Draw(t, "kind"))
+	pod.Spec.NodeName = fmt.Sprint("n", rapid.IntRange(0, 4).Draw(t, "on"))
+	if err := w.cache.AddPod(klog.Background(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.pods[pod.Name] = pod
+}
+
+func (w *world) removePod(t *rapid.T) {
+	if len(w.pods) == 0 {
+		return
+	}
+	name := rapid.SampledFrom(slices.Sorted(maps.Keys(w.pods))).Draw(t, "removed")
+	if err := w.cache.RemovePod(klog.Background(), w.pods[name]); err != nil {
+		t.Fatal(err)
+	}
+	delete(w.pods, name)
+}
+
+func newPod(name string, kind func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{"app": "x"}}}
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}}}
+	kind(pod)
+	return pod
+}
+
+func plain(*corev1.Pod) {}
+
+func onPort(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+}
+
+func selecting(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "ssd"} }
+
+// repelling pods keep those like them off their rack.
+func repelling(pod *corev1.Pod) {
+	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}, TopologyKey: "rack",
+		}},
+	}}
+}
+
+// asked is a gang of two pods in one rack.
+func (w *world) asked(kind func(*corev1.Pod)) *gang.Gang {
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gang"}}
+	podGroup.Spec.MinMember = ptr.To[int32](2)
+	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "rack"}
+	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{newPod("a", kind), newPod("b", kind)}, func(string) ([]string, bool) { return w.levels, true })
+	return assembled
+}
+
+func (w *world) decide(t *rapid.T, view *clusterview.View, kind func(*corev1.Pod), reserved clusterview.Reserved) *decision.Answer {
+	if err := w.cache.UpdateSnapshot(klog.Background(), w.snapshot); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := w.snapshot.NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology := &kai.Topology{}
+	for _, level := range w.levels {
+		topology.Spec.Levels = append(topology.Spec.Levels, kai.TopologyLevel{NodeLabel: level})
+	}
+	answer, err := decision.Decide(t.Context(), decision.Question{
+		Gang: w.asked(kind), Topologies: map[string]*kai.Topology{"topology": topology}, View: view, Nodes: nodes, Reserved: reserved,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestAViewAnswersAsOneMadeAnew(t *testing.T) {
+	kinds := []func(*corev1.Pod){plain, selecting, onPort, repelling}
+	rapid.Check(t, func(t *rapid.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w := newWorld(ctx, t)
+		for range rapid.IntRange(1, 20).Draw(t, "changes") {
+			w.draw(t)
+			if rapid.Bool().Draw(t, "more") {
+				continue
+			}
+			var reserved clusterview.Reserved
+			if rapid.Bool().Draw(t, "reserve") {
+				reserved = clusterview.Reserved{fmt.Sprint("n", rapid.IntRange(0, 4).Draw(t, "reserved")): {newPod("promised", onPort)}}
+			}
+			for _, kind := range kinds {
+				anew := w.decide(t, clusterview.New(w.filters), kind, reserved)
+				if diff := cmp.Diff(anew, w.decide(t, w.view, kind, reserved)); diff != "" {
+					t.Fatalf("(-anew +kept):\n%s", diff)
+				}
+			}
+		}
+	})
+}

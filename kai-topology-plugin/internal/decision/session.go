@@ -1,0 +1,69 @@
+package decision
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/translation"
+	"packtree.dev/shared/packing"
+)
+
+// Session is a question on the table. It may be decided several times, between changes of its Trial: what if this pod were
+// gone, or that node excluded? Everybody else who asks the same view waits until it is closed.
+type Session struct {
+	// Trial is the cluster that is decided on.
+	Trial *clusterview.Trial
+	// Packing is the gang in the words of the engine.
+	Packing *packing.Gang
+
+	gang   *gang.Gang
+	budget int
+}
+
+// Open puts a question on the table. The caller closes the session.
+func Open(ctx context.Context, q Question) (*Session, error) {
+	levels := map[string][]string{}
+	for _, group := range q.Gang.Tree.Groups() {
+		if name := group.Constraint.Topology; name != "" {
+			levels[name] = translation.LevelsOf(q.Topologies[name])
+		}
+	}
+	trial, err := q.View.Begin(q.Nodes, levels, q.Gang.Pending)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cluster: %w", err)
+	}
+	session := &Session{Trial: trial, gang: q.Gang, budget: q.Budget}
+	if err := session.prepare(ctx, q); err != nil {
+		trial.End()
+		return nil, err
+	}
+	return session, nil
+}
+
+func (s *Session) prepare(ctx context.Context, q Question) error {
+	if err := s.Trial.Reserve(q.Reserved); err != nil {
+		return fmt.Errorf("reserving room: %w", err)
+	}
+	question, err := translation.Gang(q.Gang, func(pod *corev1.Pod) (packing.Shape, error) { return s.Trial.Shape(ctx, pod) })
+	if err != nil {
+		return fmt.Errorf("reading the gang: %w", err)
+	}
+	s.Packing = question
+	return nil
+}
+
+// Decide answers the question on the trial as it is now.
+func (s *Session) Decide() (*Answer, error) {
+	decided := s.Trial.Cluster.Decide(s.Packing, packing.Options{Budget: s.budget})
+	if err := s.Trial.Err(); err != nil {
+		return nil, fmt.Errorf("looking at nodes: %w", err)
+	}
+	return answerOf(&decided, s.gang), nil
+}
+
+// Close ends the session.
+func (s *Session) Close() { s.Trial.End() }

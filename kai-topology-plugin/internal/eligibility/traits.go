@@ -1,0 +1,138 @@
+package eligibility
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/shared/packing"
+)
+
+// traits are what filters look at in a pod. Names, hostnames, environment and the like differ from pod to pod of a gang,
+// and no filter reads them.
+type traits struct {
+	// Requests has the host ports too.
+	Requests       packing.Resources
+	Namespace      string
+	NodeSelector   map[string]string                 `json:",omitempty"`
+	Affinity       *corev1.Affinity                  `json:",omitempty"`
+	Tolerations    []corev1.Toleration               `json:",omitempty"`
+	Spread         []corev1.TopologySpreadConstraint `json:",omitempty"`
+	Volumes        []corev1.Volume                   `json:",omitempty"`
+	ResourceClaims []corev1.PodResourceClaim         `json:",omitempty"`
+	OS             *corev1.PodOS                     `json:",omitempty"`
+	HostNetwork    bool                              `json:",omitempty"`
+	HostUsers      *bool                             `json:",omitempty"`
+	// Labels has those that make a difference, and Name is set only if it does.
+	Labels map[string]string `json:",omitempty"`
+	Name   string            `json:",omitempty"`
+}
+
+// keyOf returns a text that is equal for pods that filters cannot tell apart. Repelling are the keys of labels by which pods
+// on the nodes keep others away.
+func keyOf(pod *corev1.Pod, requests packing.Resources, repelling sets.Set[string]) (string, error) {
+	spec := &pod.Spec
+	t := traits{
+		Requests:       requests,
+		Namespace:      pod.Namespace,
+		NodeSelector:   spec.NodeSelector,
+		Affinity:       spec.Affinity,
+		Tolerations:    spec.Tolerations,
+		Spread:         spec.TopologySpreadConstraints,
+		Volumes:        attachable(spec.Volumes),
+		ResourceClaims: spec.ResourceClaims,
+		OS:             spec.OS,
+		HostNetwork:    spec.HostNetwork,
+		HostUsers:      spec.HostUsers,
+	}
+	t.Labels = labelsOf(pod, repelling, ownRules(spec))
+	if ownClaims(spec) {
+		t.Name = pod.Name
+	}
+	key, err := json.Marshal(t)
+	return string(key), err
+}
+
+// labelsOf returns the labels with any of the keys. The others, such as the number that owners give each of their pods, would
+// only keep pods of one kind from sharing an answer.
+func labelsOf(pod *corev1.Pod, keys ...sets.Set[string]) map[string]string {
+	read := map[string]string{}
+	for _, set := range keys {
+		for key := range set {
+			if value, ok := pod.Labels[key]; ok {
+				read[key] = value
+			}
+		}
+	}
+	return read
+}
+
+// ownRules are the keys of labels that the pod's own rules about other pods read. The pod itself may be among those.
+func ownRules(spec *corev1.PodSpec) sets.Set[string] {
+	keys := sets.New[string]()
+	for i := range spec.TopologySpreadConstraints {
+		rule := &spec.TopologySpreadConstraints[i]
+		keys.Insert(rule.MatchLabelKeys...)
+		insertKeys(keys, rule.LabelSelector)
+	}
+	for _, term := range requiredTerms(spec.Affinity) {
+		keys.Insert(term.MatchLabelKeys...)
+		keys.Insert(term.MismatchLabelKeys...)
+		insertKeys(keys, term.LabelSelector)
+	}
+	return keys
+}
+
+func requiredTerms(affinity *corev1.Affinity) []corev1.PodAffinityTerm {
+	var terms []corev1.PodAffinityTerm
+	if affinity != nil && affinity.PodAffinity != nil {
+		terms = append(terms, affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+	}
+	if affinity != nil && affinity.PodAntiAffinity != nil {
+		terms = append(terms, affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+	}
+	return terms
+}
+
+func insertKeys(keys sets.Set[string], selector *metav1.LabelSelector) {
+	if selector == nil {
+		return
+	}
+	for key := range selector.MatchLabels {
+		keys.Insert(key)
+	}
+	for i := range selector.MatchExpressions {
+		keys.Insert(selector.MatchExpressions[i].Key)
+	}
+}
+
+// attachable leaves out the volumes that every node can provide.
+func attachable(volumes []corev1.Volume) []corev1.Volume {
+	var result []corev1.Volume
+	for _, volume := range volumes {
+		source := volume.VolumeSource
+		local := source.EmptyDir != nil || source.ConfigMap != nil ||
+			source.Secret != nil || source.DownwardAPI != nil || source.Projected != nil
+		if !local {
+			result = append(result, volume)
+		}
+	}
+	return result
+}
+
+// ownClaims reports whether the pod gets volumes or devices that are made for it alone and named after it.
+func ownClaims(spec *corev1.PodSpec) bool {
+	for _, volume := range spec.Volumes {
+		if volume.Ephemeral != nil {
+			return true
+		}
+	}
+	for _, claim := range spec.ResourceClaims {
+		if claim.ResourceClaimTemplateName != nil {
+			return true
+		}
+	}
+	return false
+}
