@@ -39,13 +39,16 @@ func (d *decision) misfitSentence(i int, e *Explanation, otherwise string) strin
 }
 
 // joins names the pods of other gangs that a group, or the nearest of its
-// ancestors that follows any, must join, and where.
+// ancestors that follows any, must join, and where: of those in one domain the
+// first.
 func (d *decision) joins(i int) (follower int, joined string) {
 	var texts []string
+	var told []place
 	for ; i != none; i = d.p.groups[i].parent {
 		g := &d.p.groups[i]
 		for k, tie := range g.ties {
-			if tie.followed {
+			if tie.followed && !slices.Contains(told, g.fixed[k]) {
+				told = append(told, g.fixed[k])
 				texts = append(texts, fmt.Sprintf("%s in %s", tie.whose, d.placeText(g.fixed[k])))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/packing"
 )
@@ -106,8 +107,9 @@ func answerOf(decided *packing.Decision, g *gang.Gang) *Answer {
 	for _, assignment := range decided.Assignments {
 		answer.Nodes[assignment.Pod] = assignment.Node
 	}
-	for i := range decided.Groups {
-		answer.Groups = append(answer.Groups, groupOf(&decided.Groups[i], g))
+	own := translation.Own(decided.Groups, g)
+	for i := range own {
+		answer.Groups = append(answer.Groups, groupOf(&own[i], g))
 	}
 	return answer
 }

@@ -27,10 +27,8 @@ type Session struct {
 // Open puts a question on the table. The caller closes the session.
 func Open(ctx context.Context, q Question) (*Session, error) {
 	levels := map[string][]string{}
-	for _, group := range q.Gang.Tree.Groups() {
-		if name := group.Constraint.Topology; name != "" {
-			levels[name] = translation.LevelsOf(q.Topologies[name])
-		}
+	for _, name := range q.Gang.Topologies() {
+		levels[name] = translation.LevelsOf(q.Topologies[name])
 	}
 	trial, err := q.View.Begin(q.Nodes, levels, q.Gang.Pending)
 	if err != nil {

@@ -18,6 +18,8 @@ type Gang struct {
 	PodGroup *scheduling.PodGroup
 	// Tree is nil if the PodGroup is invalid.
 	Tree *podgrouptree.Tree
+	// Company is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller who is in it.
+	Company *Company
 	// Pending and Standing are its pods by age, then name.
 	Pending, Standing []*corev1.Pod
 	// Gated counts the pods that would be pending if no scheduling gate held them.
@@ -43,8 +45,9 @@ func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgroup
 		return gang, Invalid(errs)
 	}
 	gang.Tree = tree
+	gang.Company = companyOf(podGroup)
 	gang.sort(pods)
-	if errs := tree.Blockers(levels); len(errs) > 0 {
+	if errs := append(tree.Blockers(levels), gang.Company.blockers(levels)...); len(errs) > 0 {
 		return gang, Invalid(errs)
 	}
 	if !tree.Root.Satisfied(gang.members) {

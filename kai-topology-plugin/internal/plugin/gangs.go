@@ -103,11 +103,7 @@ func (p *Plugin) levels(topology string) ([]string, bool) {
 // after which the gang is tried again.
 func (p *Plugin) topologiesOf(g *gang.Gang) (map[string]*kai.Topology, error) {
 	topologies := map[string]*kai.Topology{}
-	for _, group := range g.Tree.Groups() {
-		name := group.Constraint.Topology
-		if name == "" || topologies[name] != nil {
-			continue
-		}
+	for _, name := range g.Topologies() {
 		topology, err := p.topologies.Get(name)
 		if err != nil {
 			return nil, fmt.Errorf("reading Topology %s: %w", name, err)

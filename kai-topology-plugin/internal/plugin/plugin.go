@@ -46,6 +46,7 @@ type Plugin struct {
 	nodes      corelisters.NodeLister
 	members    cache.Indexer
 	podGroups  schedulinglisters.PodGroupLister
+	companies  cache.Indexer
 	topologies kailisters.TopologyLister
 	// synced reports whether all PodGroups, Topologies and pods that there were at the start are known.
 	synced   func() bool

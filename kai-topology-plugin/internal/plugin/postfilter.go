@@ -46,4 +46,5 @@ func (p *Plugin) breakPlan(key gang.Key, cause metrics.Invalidation, reason stri
 	metrics.PlanInvalidated(cause)
 	p.sendBack(waiting, reason)
 	p.planClosed(key)
+	p.companionMoved(key)
 }

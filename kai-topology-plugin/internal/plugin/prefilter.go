@@ -118,6 +118,9 @@ func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 	if err != nil {
 		return nil, err
 	}
+	if err := p.meetCompany(assembled); err != nil {
+		return nil, err
+	}
 	return decision.Decide(ctx, decision.Question{
 		Gang:       assembled,
 		Topologies: topologies,

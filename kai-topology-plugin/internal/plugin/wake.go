@@ -74,6 +74,9 @@ func (p *Plugin) gangsIn(topology string) []gang.Key {
 }
 
 func namesTopology(podGroup *scheduling.PodGroup, topology string) bool {
+	if podGroup.Annotations[scheduling.AnnotationSharedTopology] == topology {
+		return true
+	}
 	if constraint := podGroup.Spec.TopologyConstraint; constraint != nil && constraint.Topology == topology {
 		return true
 	}

@@ -28,6 +28,10 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	podGroups := factory.Scheduling().V2alpha2().PodGroups()
 	topologies := factory.Kai().V1alpha1().Topologies()
 	p.podGroups, p.topologies = podGroups.Lister(), topologies.Lister()
+	p.companies = podGroups.Informer().GetIndexer()
+	if err := indexByCompany(podGroups.Informer()); err != nil {
+		return err
+	}
 	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe)
 
 	var handlers []cache.ResourceEventHandlerRegistration
@@ -152,6 +156,9 @@ func (p *Plugin) podLeft(pod *corev1.Pod) {
 	p.book.Settled(key, pod.UID)
 	p.markBegun(key)
 	p.gangChanged(key)
+	if !p.stands(key) {
+		p.companionMoved(key)
+	}
 }
 
 func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
@@ -159,7 +166,10 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		AddFunc: func(object any) { p.gangChanged(keyOfPodGroup(object.(*scheduling.PodGroup))) },
 		UpdateFunc: func(before, after any) {
 			old, podGroup := before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)
-			if old.UID == podGroup.UID && old.Generation == podGroup.Generation {
+			if !sameCompany(old, podGroup) {
+				p.wakeCompanions(old)
+				p.wakeCompanions(podGroup)
+			} else if old.UID == podGroup.UID && old.Generation == podGroup.Generation {
 				p.status.Enqueue(keyOfPodGroup(podGroup))
 				return
 			}
@@ -168,6 +178,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
 				p.gangChanged(keyOfPodGroup(podGroup))
+				p.wakeCompanions(podGroup)
 			}
 		},
 	}

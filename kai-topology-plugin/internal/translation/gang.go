@@ -26,7 +26,7 @@ func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 		leaf := leafOf(leaves, pod)
 		leaf.running = append(leaf.running, pod.Spec.NodeName)
 	}
-	return &packing.Gang{Root: group(g.Tree.Root, leaves)}, nil
+	return &packing.Gang{Root: inCompany(group(g.Tree.Root, leaves), g)}, nil
 }
 
 // leaf collects the pods of one leaf.

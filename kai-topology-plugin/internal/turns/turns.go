@@ -62,10 +62,36 @@ func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
 	return gang.Invalid(errs)
 }
 
+// meet tells a gang where its companions stand.
+func (t *Table) meet(assembled *gang.Gang) {
+	if assembled.Company == nil {
+		return
+	}
+	assembled.Company.Others = nil
+	for _, other := range t.companies[assembled.Company.Base] {
+		if key := (gang.Key{Namespace: other.Namespace, Name: other.Name}); other.Name != assembled.PodGroup.Name {
+			assembled.Company.Meet(key, gang.NodesOf(t.members[key]))
+		}
+	}
+}
+
+// companies returns the PodGroups of each company, by its base gang.
+func companies(podGroups []*scheduling.PodGroup) map[gang.Key][]*scheduling.PodGroup {
+	byBase := map[gang.Key][]*scheduling.PodGroup{}
+	for _, podGroup := range podGroups {
+		if base, ok := gang.BaseOf(podGroup); ok {
+			byBase[base] = append(byBase[base], podGroup)
+		}
+	}
+	return byBase
+}
+
 // Table is a copy of a cluster on which gangs are decided.
 type Table struct {
 	cluster    *kubeframework.Offline
 	view       *clusterview.View
+	companies  map[gang.Key][]*scheduling.PodGroup
+	members    map[gang.Key][]*corev1.Pod
 	topologies map[string]*kai.Topology
 }
 
@@ -75,7 +101,10 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Table{cluster: offline, view: clusterview.New(offline), topologies: cluster.Topologies}, nil
+	return &Table{
+		cluster: offline, view: clusterview.New(offline),
+		companies: companies(cluster.PodGroups), members: cluster.Members(), topologies: cluster.Topologies,
+	}, nil
 }
 
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's bound.
@@ -83,6 +112,7 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 	if turn.Hold != nil {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
+	t.meet(turn.Gang)
 	nodes, err := t.cluster.Nodes()
 	if err != nil {
 		return nil, err

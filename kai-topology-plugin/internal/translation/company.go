@@ -1,0 +1,57 @@
+package translation
+
+import (
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/shared/packing"
+)
+
+// inCompany ties the root of a gang to where its companions stand: it must join them in the shared required level, and would
+// rather join than leave them in the shared preferred one. The preferred level is that of a group around the gang, as the
+// company is around it: what the gang itself prefers comes after that.
+func inCompany(root packing.Group, g *gang.Gang) packing.Group {
+	company := g.Company
+	if company == nil {
+		return root
+	}
+	shared := company.Constraint
+	if shared.RequiredTopologyLevel != "" {
+		root.Follow = anchors(g)
+	}
+	if shared.PreferredTopologyLevel == "" {
+		return root
+	}
+	around := packing.Group{
+		Constraint: packing.Constraint{
+			Topology: shared.Topology, Required: shared.RequiredTopologyLevel, Preferred: shared.PreferredTopologyLevel,
+		},
+		Follow:   root.Follow,
+		Children: []packing.Group{root},
+	}
+	for _, other := range company.Others {
+		around.Beside = append(around.Beside, other.Nodes...)
+	}
+	return around
+}
+
+// anchors are the pods that the gang must join. Where it stands itself, it stays: gangs that were apart before anybody told
+// them to stay together are not kept from mending what they have.
+func anchors(g *gang.Gang) []packing.Anchor {
+	shared := g.Company.Constraint
+	if nodes := gang.NodesOf(g.Standing); len(nodes) > 0 {
+		return []packing.Anchor{{
+			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: nodes, Whose: "its running pods",
+		}}
+	}
+	var anchors []packing.Anchor
+	for _, other := range g.Company.Others {
+		anchors = append(anchors, packing.Anchor{
+			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: other.Nodes, Whose: "gang " + other.Gang.Name,
+		})
+	}
+	return anchors
+}
+
+// Own drops from the groups of a decision what stands around the gang.
+func Own(groups []packing.GroupPlacement, g *gang.Gang) []packing.GroupPlacement {
+	return groups[max(0, len(groups)-len(g.Tree.Groups())):]
+}

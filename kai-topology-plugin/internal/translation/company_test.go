@@ -1,0 +1,90 @@
+package translation_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/translation"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+)
+
+func standing(name, node string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{scheduling.AnnotationPodGroupName: "scaled"}}}
+	pod.Spec.NodeName = node
+	return pod
+}
+
+// following assembles the gang "scaled" of the company of "base", with the given annotations besides.
+func following(t *testing.T, annotations map[string]string, pods ...*corev1.Pod) *gang.Gang {
+	t.Helper()
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scaled", Annotations: map[string]string{
+		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t",
+	}}}
+	for key, value := range annotations {
+		podGroup.Annotations[key] = value
+	}
+	podGroup.Spec.MinMember = ptr.To(int32(len(pods)))
+	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "t", RequiredTopologyLevel: "rack"}
+	assembled, hold := gang.Assemble(podGroup, pods, func(string) ([]string, bool) { return []string{"zone", "rack"}, true })
+	if hold != nil {
+		t.Fatal(hold.Message)
+	}
+	if assembled.Company != nil {
+		assembled.Company.Meet(gang.Key{Namespace: "ns", Name: "another"}, []string{"n2"})
+		assembled.Company.Meet(gang.Key{Namespace: "ns", Name: "base"}, []string{"n1"})
+		assembled.Company.Meet(gang.Key{Namespace: "ns", Name: "nowhere"}, nil)
+	}
+	return assembled
+}
+
+func TestAGangIsTiedToItsCompany(t *testing.T) {
+	own := packing.Constraint{Topology: "t", Required: "rack"}
+	joins := []packing.Anchor{
+		{Topology: "t", Level: "zone", Nodes: []string{"n1"}, Whose: "gang base"},
+		{Topology: "t", Level: "zone", Nodes: []string{"n2"}, Whose: "gang another"},
+	}
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		pods        []*corev1.Pod
+		want        packing.Group
+	}{
+		"by nothing if nothing is shared": {want: packing.Group{Constraint: own}},
+		"in the level that is required": {
+			annotations: map[string]string{scheduling.AnnotationSharedRequired: "zone"},
+			want:        packing.Group{Constraint: own, Follow: joins},
+		},
+		"to where it stands itself, if it does": {
+			annotations: map[string]string{scheduling.AnnotationSharedRequired: "zone"},
+			pods:        []*corev1.Pod{standing("p", "n3")},
+			want: packing.Group{Constraint: own, MinMember: 1, Running: []string{"n3"}, Follow: []packing.Anchor{
+				{Topology: "t", Level: "zone", Nodes: []string{"n3"}, Whose: "its running pods"},
+			}},
+		},
+		"in the level that is preferred, before what it prefers itself": {
+			annotations: map[string]string{scheduling.AnnotationSharedRequired: "zone", scheduling.AnnotationSharedPreferred: "rack"},
+			want: packing.Group{
+				Constraint: packing.Constraint{Topology: "t", Required: "zone", Preferred: "rack"},
+				Follow:     joins,
+				Beside:     []string{"n1", "n2"},
+				Children:   []packing.Group{{Constraint: own, Follow: joins}},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assembled := following(t, c.annotations, c.pods...)
+			got, err := translation.Gang(assembled, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got.Root); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
