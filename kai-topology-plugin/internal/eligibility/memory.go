@@ -14,6 +14,7 @@ type Memory struct {
 	changeable []string
 	decisions  int
 	lasting    map[string]*verdicts
+	kinds      kinds
 }
 
 // verdicts are those about one shape, by the place of the node.

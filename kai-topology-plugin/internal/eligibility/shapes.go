@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/shared/packing"
 )
 
@@ -45,14 +45,11 @@ func (m *Memory) Decision(nodes Nodes, ports HostPorts) *Shapes {
 // Of returns the shape of a pod: what it requests, and why nodes are excluded for it. A node that only lacks free resources
 // or host ports is not excluded: packing sees by itself what is free, and explains it.
 func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error) {
-	requests, err := s.Requests(pod)
+	kind, err := s.memory.kinds.of(pod)
 	if err != nil {
 		return packing.Shape{}, err
 	}
-	key, err := keyOf(pod, requests, s.nodes.Repelling())
-	if err != nil {
-		return packing.Shape{}, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
-	}
+	key, requests := s.specify(pod, kind)
 	if shape, ok := s.known[key]; ok {
 		return shape, nil
 	}
@@ -64,16 +61,21 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 	return shape, nil
 }
 
-// Requests returns what a pod takes of a node, its host ports included.
-func (s *Shapes) Requests(pod *corev1.Pod) (packing.Resources, error) {
-	requests, err := kubeframework.Requests(pod)
-	if err != nil {
-		return nil, fmt.Errorf("reading the requests of pod %s: %w", pod.Name, err)
+// specify adds to a kind what depends on others: the host ports that pods of this decision must not share, and the labels by
+// which pods on the nodes keep others away.
+func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources) {
+	key, requests := kind.key, kind.requests
+	if ports := s.ports.Asked(pod); len(ports) > 0 {
+		requests = maps.Clone(requests)
+		for _, port := range ports {
+			requests[port] = 1
+		}
+		key += fmt.Sprintf(" with %q", ports)
 	}
-	for _, port := range s.ports.Asked(pod) {
-		requests[port] = 1
+	if read := labelsOf(pod, s.nodes.Repelling()); len(read) > 0 {
+		key += fmt.Sprintf(" labelled %q", read)
 	}
-	return requests, nil
+	return key, requests
 }
 
 func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, key string, requests packing.Resources) (packing.Shape, error) {

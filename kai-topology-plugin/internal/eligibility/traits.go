@@ -13,7 +13,6 @@ import (
 // traits are what filters look at in a pod. Names, hostnames, environment and the like differ from pod to pod of a gang,
 // and no filter reads them.
 type traits struct {
-	// Requests has the host ports too.
 	Requests       packing.Resources
 	Namespace      string
 	NodeSelector   map[string]string                 `json:",omitempty"`
@@ -30,9 +29,9 @@ type traits struct {
 	Name   string            `json:",omitempty"`
 }
 
-// keyOf returns a text that is equal for pods that filters cannot tell apart. Repelling are the keys of labels by which pods
-// on the nodes keep others away.
-func keyOf(pod *corev1.Pod, requests packing.Resources, repelling sets.Set[string]) (string, error) {
+// traitsOf returns a text that is equal for pods that filters cannot tell apart, but for host ports, and for labels that rules
+// of pods on the nodes read.
+func traitsOf(pod *corev1.Pod, requests packing.Resources) (string, error) {
 	spec := &pod.Spec
 	t := traits{
 		Requests:       requests,
@@ -47,7 +46,7 @@ func keyOf(pod *corev1.Pod, requests packing.Resources, repelling sets.Set[strin
 		HostNetwork:    spec.HostNetwork,
 		HostUsers:      spec.HostUsers,
 	}
-	t.Labels = labelsOf(pod, repelling, ownRules(spec))
+	t.Labels = labelsOf(pod, ownRules(spec))
 	if ownClaims(spec) {
 		t.Name = pod.Name
 	}
@@ -55,15 +54,16 @@ func keyOf(pod *corev1.Pod, requests packing.Resources, repelling sets.Set[strin
 	return string(key), err
 }
 
-// labelsOf returns the labels with any of the keys. The others, such as the number that owners give each of their pods, would
+// labelsOf returns the labels with the given keys, nil if there are none. The others, such as the number that owners give each of their pods, would
 // only keep pods of one kind from sharing an answer.
-func labelsOf(pod *corev1.Pod, keys ...sets.Set[string]) map[string]string {
-	read := map[string]string{}
-	for _, set := range keys {
-		for key := range set {
-			if value, ok := pod.Labels[key]; ok {
-				read[key] = value
+func labelsOf(pod *corev1.Pod, keys sets.Set[string]) map[string]string {
+	var read map[string]string
+	for key := range keys {
+		if value, ok := pod.Labels[key]; ok {
+			if read == nil {
+				read = map[string]string{}
 			}
+			read[key] = value
 		}
 	}
 	return read

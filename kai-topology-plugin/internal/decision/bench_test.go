@@ -1,0 +1,273 @@
+package decision_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// The site of the benchmarks: 5,000 nodes of 8 GPUs, 16 to a rack and 64 racks to a zone, with 20,000 running pods.
+const (
+	siteNodes   = 5_000
+	siteRunning = 20_000
+	rackNodes   = 16
+	zoneNodes   = 1_024
+)
+
+// site is kube-scheduler's own cache of the nodes and pods, and its snapshot of them.
+type site struct {
+	cache    cache.Cache
+	snapshot *cache.Snapshot
+	filters  kubeframework.Filters
+	nodes    []*corev1.Node
+	random   *rand.Rand
+}
+
+func newSite(b *testing.B) *site {
+	b.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	b.Cleanup(cancel)
+	metrics.Register()
+	s := &site{cache: cache.New(ctx, nil, false), snapshot: cache.NewEmptySnapshot(), random: rand.New(rand.NewPCG(1, 2))}
+	filters, err := kubeframework.FiltersOver(ctx, s.snapshot)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.filters = filters
+	for i := range siteNodes {
+		s.nodes = append(s.nodes, siteNode(i))
+		s.cache.AddNode(klog.Background(), s.nodes[i])
+	}
+	for i := range siteRunning {
+		s.run(b, fmt.Sprint("running-", i), s.random.IntN(siteNodes))
+	}
+	return s
+}
+
+func siteNode(i int) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%05d", i), Labels: map[string]string{
+		"zone": fmt.Sprint("z", i/zoneNodes), "rack": fmt.Sprint("r", i/rackNodes), corev1.LabelHostname: fmt.Sprintf("node-%05d", i),
+	}}}
+	node.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("192"), corev1.ResourceMemory: resource.MustParse("2Ti"),
+		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("8"),
+	}
+	return node
+}
+
+func sitePod(name string) *corev1.Pod {
+	return pod(name, func(pod *corev1.Pod) {
+		pod.Namespace, pod.ResourceVersion = "default", "1"
+		pod.Labels = map[string]string{"app": "inference", "index": name}
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("64Gi"), "nvidia.com/gpu": resource.MustParse("1"),
+		}
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+	})
+}
+
+// run puts a pod on the numbered node.
+func (s *site) run(b *testing.B, name string, node int) *corev1.Pod {
+	b.Helper()
+	running := sitePod(name)
+	running.Spec.NodeName = s.nodes[node].Name
+	if err := s.cache.AddPod(klog.Background(), running); err != nil {
+		b.Fatal(err)
+	}
+	return running
+}
+
+func (s *site) list(b *testing.B) []fwk.NodeInfo {
+	b.Helper()
+	if err := s.cache.UpdateSnapshot(klog.Background(), s.snapshot); err != nil {
+		b.Fatal(err)
+	}
+	nodes, err := s.snapshot.NodeInfos().List()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return nodes
+}
+
+var siteTopology = map[string]*kai.Topology{"topology": {
+	Spec: kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: "zone"}, {NodeLabel: "rack"}}},
+}}
+
+// nested is a gang that needs one zone, of subgroups of equal size that each need one rack.
+func nested(b *testing.B, subGroups, pods int) *gang.Gang {
+	b.Helper()
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gang"}}
+	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "zone"}
+	var members []*corev1.Pod
+	for i := range subGroups {
+		name := fmt.Sprint("group-", i)
+		podGroup.Spec.SubGroups = append(podGroup.Spec.SubGroups, scheduling.SubGroup{
+			Name: name, MinMember: ptr.To(int32(pods)),
+			TopologyConstraint: &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "rack"},
+		})
+		for k := range pods {
+			member := sitePod(fmt.Sprintf("%s-%d", name, k))
+			member.UID = types.UID(member.Name)
+			member.Labels[kai.LabelSubGroupName] = name
+			members = append(members, member)
+		}
+	}
+	assembled, hold := gang.Assemble(podGroup, members, func(string) ([]string, bool) { return []string{"zone", "rack"}, true })
+	if hold != nil {
+		b.Fatal(hold.Message)
+	}
+	return assembled
+}
+
+func (s *site) ask(b *testing.B, view *clusterview.View, asked *gang.Gang, verdict string) {
+	b.Helper()
+	answer, err := decision.Decide(b.Context(), decision.Question{Gang: asked, Topologies: siteTopology, View: view, Nodes: s.list(b)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if answer.Verdict != verdict {
+		b.Fatalf("verdict %s: %s", answer.Verdict, answer.Message)
+	}
+}
+
+var siteGangs = map[string]struct {
+	subGroups, pods int
+	verdict         string
+}{
+	"fits/pods=4":               {2, 2, "Placed"},
+	"fits/pods=64":              {4, 16, "Placed"},
+	"fits/pods=1000":            {50, 20, "Placed"},
+	"a subgroup above any rack": {2, 129, "Infeasible"},
+	"more than a zone has":      {200, 20, "Infeasible"},
+	"more than any rack has":    {2, 120, "Infeasible"},
+}
+
+// BenchmarkDecision is a decision after one node has changed, as happens in a cluster that is at work.
+func BenchmarkDecision(b *testing.B) {
+	s := newSite(b)
+	view := clusterview.New(s.filters)
+	for name, test := range siteGangs {
+		b.Run(name, func(b *testing.B) {
+			asked := nested(b, test.subGroups, test.pods)
+			s.ask(b, view, asked, test.verdict)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				changing := s.run(b, "changing", i%siteNodes)
+				b.StartTimer()
+				s.ask(b, view, asked, test.verdict)
+				b.StopTimer()
+				if err := s.cache.RemovePod(klog.Background(), changing); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkFirstDecision is the first decision of a scheduler, and the first one about pods of a kind.
+func BenchmarkFirstDecision(b *testing.B) {
+	s := newSite(b)
+	asked := nested(b, 2, 2)
+	b.Run("of all", func(b *testing.B) {
+		for b.Loop() {
+			s.ask(b, clusterview.New(s.filters), asked, "Placed")
+		}
+	})
+	b.Run("of a shape", func(b *testing.B) {
+		view := clusterview.New(s.filters)
+		for i := 0; b.Loop(); i++ {
+			for _, pod := range asked.Pending {
+				pod.Spec.Tolerations[0].Value, pod.ResourceVersion = fmt.Sprint(i), fmt.Sprint(i)
+			}
+			s.ask(b, view, asked, "Placed")
+		}
+	})
+	b.Run("of a shape that looks at other pods", func(b *testing.B) {
+		view := clusterview.New(s.filters)
+		repelling := nested(b, 2, 2)
+		for _, pod := range repelling.Pending {
+			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+					LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}, TopologyKey: "rack",
+				}},
+			}}
+		}
+		for b.Loop() {
+			s.ask(b, view, repelling, "Placed")
+		}
+	})
+}
+
+// BenchmarkSync is bringing the view in step with nodes of which some have changed.
+func BenchmarkSync(b *testing.B) {
+	s := newSite(b)
+	view := clusterview.New(s.filters)
+	for _, changed := range []int{0, 1, 100, siteNodes} {
+		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				for k := range changed {
+					at := (i + k) % siteNodes
+					heartbeat := s.nodes[at].DeepCopy()
+					s.cache.UpdateNode(klog.Background(), s.nodes[at], heartbeat)
+					s.nodes[at] = heartbeat
+				}
+				nodes := s.list(b)
+				b.StartTimer()
+				trial, err := view.Begin(nodes, map[string][]string{"topology": {"zone", "rack"}}, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				trial.End()
+			}
+		})
+	}
+}
+
+// BenchmarkMemory reports what a view of the site holds, with the counts of 8 shapes.
+func BenchmarkMemory(b *testing.B) {
+	s := newSite(b)
+	asked := nested(b, 2, 2)
+	s.list(b)
+	for b.Loop() {
+		before := heap()
+		view := clusterview.New(s.filters)
+		for i := range 8 {
+			for _, pod := range asked.Pending {
+				pod.Spec.Tolerations[0].Value, pod.ResourceVersion = fmt.Sprint(i), fmt.Sprint(i)
+			}
+			s.ask(b, view, asked, "Placed")
+		}
+		b.ReportMetric(float64(heap()-before), "B/view")
+		runtime.KeepAlive(view)
+	}
+}
+
+func heap() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

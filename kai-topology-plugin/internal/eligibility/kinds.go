@@ -1,0 +1,76 @@
+package eligibility
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/shared/packing"
+)
+
+// kind is what pods have in common that ask for the same of a node, whatever is on the nodes. It is never changed.
+type kind struct {
+	key string
+	// requests are those without host ports.
+	requests packing.Resources
+}
+
+// maxKnownPods bounds half of what kinds remembers: that of a few large gangs.
+const maxKnownPods = 8192
+
+// kinds remembers the kinds of pods: a gang that waits is decided again and again, and reading a pod takes longer than
+// placing it. What was not asked for in a while is forgotten.
+type kinds struct {
+	recent, older pods
+}
+
+// pods are known pods by UID, and their kinds by key.
+type pods struct {
+	known map[types.UID]knownPod
+	kinds map[string]*kind
+}
+
+// knownPod is one version of a pod.
+type knownPod struct {
+	version string
+	kind    *kind
+}
+
+// of returns the kind of a pod.
+func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
+	for _, pods := range []*pods{&k.recent, &k.older} {
+		if known, ok := pods.known[pod.UID]; ok && pod.ResourceVersion != "" && known.version == pod.ResourceVersion {
+			if pods == &k.older {
+				k.remember(pod, known.kind)
+			}
+			return known.kind, nil
+		}
+	}
+	requests, err := kubeframework.Requests(pod)
+	if err != nil {
+		return nil, fmt.Errorf("reading the requests of pod %s: %w", pod.Name, err)
+	}
+	key, err := traitsOf(pod, requests)
+	if err != nil {
+		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
+	}
+	return k.remember(pod, &kind{key: key, requests: requests}), nil
+}
+
+// remember returns the kind that is kept for the pod: equal to the one given, and shared.
+func (k *kinds) remember(pod *corev1.Pod, read *kind) *kind {
+	if k.recent.known == nil || len(k.recent.known) >= maxKnownPods || len(k.recent.kinds) >= maxKnownPods {
+		k.older, k.recent = k.recent, pods{known: map[types.UID]knownPod{}, kinds: map[string]*kind{}}
+	}
+	if shared := k.recent.kinds[read.key]; shared != nil {
+		read = shared
+	} else {
+		k.recent.kinds[read.key] = read
+	}
+	if pod.ResourceVersion != "" {
+		k.recent.known[pod.UID] = knownPod{version: pod.ResourceVersion, kind: read}
+	}
+	return read
+}
