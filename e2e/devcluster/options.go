@@ -84,7 +84,7 @@ func (o Options) plan() (plan, error) {
 		}
 	}
 	if p.root == "" {
-		root, err := findRoot()
+		root, err := Repository()
 		if err != nil {
 			return plan{}, err
 		}
@@ -122,8 +122,8 @@ func all(findings []manifests.Finding) error {
 	return errors.Join(errs...)
 }
 
-// findRoot looks for the folder that holds the workspace and the charts.
-func findRoot() (string, error) {
+// Repository looks for the clone of Packtree that the working directory, or the program itself, is in.
+func Repository() (string, error) {
 	var starts []string
 	if directory, err := os.Getwd(); err == nil {
 		starts = append(starts, directory)

@@ -89,6 +89,15 @@ func (c *Cluster) PID(name string) int {
 	}
 }
 
+// Ended is closed when the run of a program that is under way has ended; nil if there is no such program.
+func (c *Cluster) Ended(name string) <-chan struct{} {
+	process := c.process(name)
+	if process == nil {
+		return nil
+	}
+	return process.Ended()
+}
+
 // Identity writes a kubeconfig for a user whom the API server knows by certificate, and returns its path.
 func (c *Cluster) Identity(user string, groups ...string) (string, error) {
 	file := filepath.Join("identities", user+".kubeconfig")
@@ -136,4 +145,18 @@ func (c *Cluster) process(name string) *processes.Process {
 		return nil
 	}
 	return c.running[i]
+}
+
+// Root is the clone of the repository that the cluster's programs come from.
+func (c *Cluster) Root() string {
+	return c.plane.root
+}
+
+// Health is the URL that tells whether a program works; empty if there is no such program.
+func (c *Cluster) Health(name string) string {
+	i := slices.IndexFunc(c.plane.state.Processes, func(p statedir.Process) bool { return p.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return c.plane.state.Processes[i].Health
 }

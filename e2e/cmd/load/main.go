@@ -1,0 +1,130 @@
+// Command load measures Packtree's scheduler against the unmodified kube-scheduler.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"packtree.dev/e2e/load"
+	"packtree.dev/shared/render"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	root := newCommand()
+	root.SetContext(ctx)
+	return render.Execute(root)
+}
+
+const explanation = `Brings up a dev cluster whose nodes are played by KWOK, and has the unmodified kube-scheduler and ours take turns on it. Everything runs
+on this machine and shares its processors: etcd, the API server, KWOK and the scheduler that is measured.
+
+throughput  All pods are created while no scheduler runs. Then one starts and reads them; the clock runs from the moment in which it holds
+            its lease until the last pod is bound. kube-scheduler binds plain pods; ours binds plain pods, and gangs in nested constraints:
+            each gang in one zone, each of its groups, of up to 100 pods, in one rack. RATIO is to kube-scheduler's plain pods. CPU S is
+            what the scheduler computed since its start.
+start       Our scheduler runs, a gang is created; the clock runs from the moment in which the API server has taken the last pod until
+            all are bound.
+memory      Resident memory of each scheduler beside the running pods, which are in gangs, after it has bound 512 more.
+refusal     A gang of 1,000 comes that no rack has room for: how long a decision takes by the scheduler's own metric, how many there are, and how
+            many there are in 1,000 changes of nodes that cannot help it.
+
+Rounds alternate and are repeated, and the report has medians. The table in the end, or with -o json all runs, goes to standard output, progress
+to standard error. Needs 'make build tools'; kube-scheduler is built by e2e/tools/build.sh when it is not there yet.`
+
+func newCommand() *cobra.Command {
+	options := load.Options{Progress: os.Stderr, Parts: load.Parts}
+	format := "table"
+	command := &cobra.Command{
+		Use:     "load",
+		Short:   "Measure Packtree's scheduler against the unmodified kube-scheduler on one cluster",
+		Long:    explanation,
+		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 --gangs 64 --repeats 1 --profile /tmp",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return measure(cmd, options, format)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
+	flags.Func("parts", "what to measure (default "+strings.Join(names(), ",")+")", func(value string) (err error) {
+		options.Parts, err = partsOf(strings.Split(value, ","))
+		return err
+	})
+	flags.IntVar(&options.Nodes, "nodes", 5000, "nodes of 8 GPUs, 16 to a rack")
+	flags.IntVar(&options.Pods, "pods", 4000, "pods in each run of throughput")
+	flags.IntSliceVar(&options.Gangs, "gangs", []int{4, 64, 1000}, "sizes of gangs for throughput")
+	flags.IntVar(&options.Gang, "gang", 512, "size of the gang for start")
+	flags.IntVar(&options.Running, "running", 20000, "running pods for memory and refusal")
+	flags.IntVar(&options.Repeats, "repeats", 3, "how often each thing is measured")
+	flags.IntVar(&options.QPS, "qps", 1000, "clientConnection.qps of both schedulers")
+	flags.IntVar(&options.Burst, "burst", 1000, "clientConnection.burst of both schedulers")
+	flags.BoolVar(&options.FlowControl, "flow-control", true, "install our chart's FlowSchemas")
+	flags.StringVar(&options.Program, "program", "", "binary of our scheduler (default bin/kai-topology-plugin)")
+	flags.StringVar(&options.Profile, "profile", "", "directory for CPU profiles of the schedulers")
+	flags.DurationVar(&options.Patience, "patience", 10*time.Minute, "bound of each wait")
+	flags.FuncP("output", "o", "table, or json with all runs (default table)", func(value string) error {
+		format = value
+		if value != "table" && value != "json" {
+			return errors.New("must be table or json")
+		}
+		return nil
+	})
+	return command
+}
+
+func names() []string {
+	var names []string
+	for _, part := range load.Parts {
+		names = append(names, string(part))
+	}
+	return names
+}
+
+func partsOf(given []string) ([]load.Part, error) {
+	var chosen []load.Part
+	for _, name := range given {
+		if !slices.Contains(load.Parts, load.Part(name)) {
+			return nil, fmt.Errorf("%q is not one of %s", name, strings.Join(names(), ", "))
+		}
+		chosen = append(chosen, load.Part(name))
+	}
+	return chosen, nil
+}
+
+func measure(cmd *cobra.Command, options load.Options, format string) error {
+	if options.Dir == "" {
+		directory, err := os.MkdirTemp("", "packtree-load-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(directory)
+		options.Dir = filepath.Join(directory, "cluster")
+	}
+	report, err := load.Measure(cmd.Context(), options)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		encoder := json.NewEncoder(cmd.OutOrStdout())
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	return report.Print(cmd.OutOrStdout())
+}

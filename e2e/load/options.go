@@ -1,0 +1,55 @@
+package load
+
+import (
+	"io"
+	"time"
+)
+
+// Part is one of the measurements.
+type Part string
+
+const (
+	// Throughput is pods bound a second.
+	Throughput Part = "throughput"
+	// Start is the time from the creation of a gang's last pod until all are bound.
+	Start Part = "start"
+	// Memory is that of the scheduler beside many running pods.
+	Memory Part = "memory"
+	// Refusal is what a gang costs that cannot fit.
+	Refusal Part = "refusal"
+)
+
+// Parts are all parts in their order.
+var Parts = []Part{Throughput, Start, Memory, Refusal}
+
+// Options choose what is measured.
+type Options struct {
+	// Dir is the state directory of the dev cluster that is brought up, and taken down in the end.
+	Dir string
+	// Parts are what to measure.
+	Parts []Part
+	// Nodes is how many nodes there are, of 8 GPUs each, 16 to a rack.
+	Nodes int
+	// Pods is how many pods one run of the throughput part binds.
+	Pods int
+	// Gangs are the sizes of gangs of the throughput part.
+	Gangs []int
+	// Gang is the size of the gang of the part start.
+	Gang int
+	// Running is how many pods run while memory and refusals are measured.
+	Running int
+	// Repeats is how often each thing is measured; the report has medians.
+	Repeats int
+	// QPS and Burst are the clientConnection of both schedulers.
+	QPS, Burst int
+	// FlowControl says whether our chart's FlowSchemas are installed.
+	FlowControl bool
+	// Program is the binary of our scheduler; bin/kai-topology-plugin if empty.
+	Program string
+	// Profile, unless empty, is a directory that receives a CPU profile of each scheduler for each workload.
+	Profile string
+	// Patience bounds each wait.
+	Patience time.Duration
+	// Progress is told what happens.
+	Progress io.Writer
+}

@@ -1,0 +1,107 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"packtree.dev/e2e/devcluster"
+)
+
+// scheduler is one of the two that are compared.
+type scheduler struct {
+	// program is its name in the dev cluster.
+	program string
+	// takes is the spec.schedulerName of its pods.
+	takes string
+	// lease is what it holds while it schedules.
+	leaseNamespace, lease string
+}
+
+var (
+	ours       = scheduler{program: "kai-topology-plugin", takes: "kai-scheduler", leaseNamespace: "packtree-system", lease: "kai-topology-plugin"}
+	unmodified = scheduler{program: "kube-scheduler", takes: "default-scheduler", leaseNamespace: "kube-system", lease: "kube-scheduler"}
+)
+
+// both in the order of their turns.
+var both = []scheduler{unmodified, ours}
+
+// up brings the cluster up, with our scheduler from its chart and the unmodified one beside it, and stops both.
+func up(ctx context.Context, o Options) (*devcluster.Cluster, error) {
+	options := devcluster.Options{
+		Dir: o.Dir, Nodes: nodes(o.Nodes), Heartbeat: heartbeat, Components: []string{ours.program}, Progress: o.Progress,
+		Values: map[string]map[string]any{ours.program: {
+			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
+			"flowControl":      map[string]any{"enabled": o.FlowControl},
+		}},
+	}
+	if o.Program != "" {
+		options.Programs = map[string]string{ours.program: o.Program}
+	}
+	cluster, err := devcluster.Up(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := runUnmodified(ctx, cluster, o); err != nil {
+		return cluster, err
+	}
+	for _, scheduler := range both {
+		if err := cluster.Stop(ctx, scheduler.program); err != nil {
+			return cluster, err
+		}
+	}
+	return cluster, nil
+}
+
+// runUnmodified starts kube-scheduler as kubeadm would: under its own name, which the API server's flow control knows.
+func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) error {
+	kubeconfig, err := cluster.Identity("system:kube-scheduler")
+	if err != nil {
+		return err
+	}
+	configuration := filepath.Join(cluster.Dir, "kube-scheduler.yaml")
+	content := fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
+		"clientConnection: {kubeconfig: %q, qps: %d, burst: %d}\n", kubeconfig, o.QPS, o.Burst)
+	if err := os.WriteFile(configuration, []byte(content), 0o600); err != nil {
+		return err
+	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	return cluster.Run(ctx, devcluster.Program{
+		Name: unmodified.program,
+		Path: filepath.Join(cluster.Root(), "bin", "tools", "kube-scheduler"),
+		Args: []string{
+			"--config=" + configuration, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--v=2",
+		},
+		Health: fmt.Sprintf("https://127.0.0.1:%d/readyz", port),
+	})
+}
+
+// buildReference leaves the unmodified scheduler where the other tools are.
+func buildReference(ctx context.Context, o Options) error {
+	root, err := devcluster.Repository()
+	if err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, filepath.Join(root, "e2e", "tools", "build.sh"), unmodified.program)
+	build.Stdout, build.Stderr = o.Progress, o.Progress
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("building the unmodified kube-scheduler: %w", err)
+	}
+	return nil
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
