@@ -40,6 +40,9 @@ func New(filters kubeframework.Filters) *View {
 	return view
 }
 
+// Filters returns the filters of the profile; nil if the view has none.
+func (v *View) Filters() kubeframework.Filters { return v.memory.Filters() }
+
 // renew forgets all nodes.
 func (v *View) renew() {
 	v.cluster = packing.NewCluster()

@@ -5,6 +5,7 @@ package decision
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
@@ -25,6 +26,8 @@ type Question struct {
 	Nodes []fwk.NodeInfo
 	// Reserved are pods that will stand on nodes which do not show them yet.
 	Reserved clusterview.Reserved
+	// Reshape, if set, has the last word on what a pod asks of a node. What it adds to Excluded it adds to the Key too.
+	Reshape func(pod *corev1.Pod, shape packing.Shape) packing.Shape
 	// Budget bounds the search in steps; 0 means the engine's own bound.
 	Budget int
 }
@@ -39,6 +42,8 @@ type Answer struct {
 	Explanations []packing.Explanation
 	// Nodes has the node of each pending pod that gets one, by the pod's name. It is empty unless Placed.
 	Nodes map[string]string
+	// Order has the names of the pods in Nodes as they have to be put on them, one after the other; nil if any order will do.
+	Order []string
 	// Groups has every group of the tree, the root first, with the pods that stand and those that get a node.
 	Groups []Group
 	// Steps is what the search took of its budget.

@@ -22,6 +22,8 @@ type Session struct {
 
 	gang   *gang.Gang
 	budget int
+	// reshaped are keys of shapes that mean nothing to others.
+	reshaped []string
 }
 
 // Open puts a question on the table. The caller closes the session.
@@ -46,7 +48,15 @@ func (s *Session) prepare(ctx context.Context, q Question) error {
 	if err := s.Trial.Reserve(q.Reserved); err != nil {
 		return fmt.Errorf("reserving room: %w", err)
 	}
-	question, err := translation.Gang(q.Gang, func(pod *corev1.Pod) (packing.Shape, error) { return s.Trial.Shape(ctx, pod) })
+	question, err := translation.Gang(q.Gang, func(pod *corev1.Pod) (packing.Shape, error) {
+		shape, err := s.Trial.Shape(ctx, pod)
+		if err != nil || q.Reshape == nil {
+			return shape, err
+		}
+		shape = q.Reshape(pod, shape)
+		s.reshaped = append(s.reshaped, shape.Key)
+		return shape, nil
+	})
 	if err != nil {
 		return fmt.Errorf("reading the gang: %w", err)
 	}
@@ -64,4 +74,9 @@ func (s *Session) Decide() (*Answer, error) {
 }
 
 // Close ends the session.
-func (s *Session) Close() { s.Trial.End() }
+func (s *Session) Close() {
+	for _, key := range s.reshaped {
+		s.Trial.Cluster.Forget(key)
+	}
+	s.Trial.End()
+}

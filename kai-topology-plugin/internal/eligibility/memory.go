@@ -38,6 +38,9 @@ func NewMemory(filters kubeframework.Filters) *Memory {
 	return memory
 }
 
+// Filters returns what NewMemory was given.
+func (m *Memory) Filters() kubeframework.Filters { return m.filters }
+
 // of returns the lasting verdicts about a shape.
 func (m *Memory) of(key string) *verdicts {
 	known := m.lasting[key]

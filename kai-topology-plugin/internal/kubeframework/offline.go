@@ -12,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -36,8 +35,9 @@ var offlinePlugins = []string{
 
 // Offline is a set of nodes and of the pods on them, and kube-scheduler's own filters over them, without a cluster.
 type Offline struct {
-	Filters
+	stageable
 	snapshot *cache.Snapshot
+	assumed  *Stage
 }
 
 // NewOffline takes pods that have a node; those on unknown nodes are left out. Its filters run until ctx is done.
@@ -47,7 +47,16 @@ func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (
 	if err != nil {
 		return nil, err
 	}
-	return &Offline{Filters: filters, snapshot: snapshot}, nil
+	assumed, err := StageOf(filters)
+	if err != nil {
+		return nil, err
+	}
+	return &Offline{stageable: assumed.framework, snapshot: snapshot, assumed: assumed}, nil
+}
+
+// RunFilterPlugins runs the filters, which see the assumed pods too.
+func (o *Offline) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	return o.assumed.RunFilterPlugins(ctx, state, pod, node)
 }
 
 // FiltersOver returns the filters that need nothing but nodes and pods, for those of a lister. They run until ctx is done.
@@ -112,12 +121,8 @@ func (o *Offline) Nodes() ([]fwk.NodeInfo, error) {
 
 // Assume puts a pod on the node that its spec names.
 func (o *Offline) Assume(pod *corev1.Pod) error {
-	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		return err
-	}
-	if err := o.snapshot.AssumePod(info); err != nil {
-		return err
+	if status := o.assumed.Put(context.Background(), nil, pod); !status.IsSuccess() {
+		return status.AsError()
 	}
 	node, err := o.snapshot.Get(pod.Spec.NodeName)
 	if err != nil {

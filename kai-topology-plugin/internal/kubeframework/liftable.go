@@ -1,0 +1,40 @@
+package kubeframework
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// Liftable reports whether pods that are put on nodes can end an objection: a pod that another has to be near, or those that
+// level out a spread. A node that lacks the label which such a rule reads stays excluded.
+func Liftable(status *fwk.Status) bool {
+	switch status.Plugin() {
+	case names.InterPodAffinity:
+		return status.Code() == fwk.UnschedulableAndUnresolvable
+	case names.PodTopologySpread:
+		return status.Code() == fwk.Unschedulable
+	default:
+		return false
+	}
+}
+
+// FilterBut runs the filters as if those had not been asked whose objections are forgiven, nor those that IgnoreRoom skips.
+func FilterBut(ctx context.Context, filters interface {
+	RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status
+}, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, forgiven func(*fwk.Status) bool,
+) *fwk.Status {
+	skipped := state.GetSkipFilterPlugins()
+	defer state.SetSkipFilterPlugins(skipped)
+	IgnoreRoom(state)
+	for {
+		status := filters.RunFilterPlugins(ctx, state, pod, node)
+		if status.IsSuccess() || !forgiven(status) || state.GetSkipFilterPlugins().Has(status.Plugin()) {
+			return status
+		}
+		state.SetSkipFilterPlugins(state.GetSkipFilterPlugins().Union(sets.New(status.Plugin())))
+	}
+}

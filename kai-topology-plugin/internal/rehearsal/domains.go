@@ -1,0 +1,137 @@
+package rehearsal
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/translation"
+)
+
+// closure is a domain that was found not to take the pods of a leaf, or of the whole gang.
+type closure struct {
+	whole bool
+	leaf  string
+	// labels of the nodes in it, in the form of alike.
+	keys   []string
+	values string
+}
+
+func (c closure) holds(pod *corev1.Pod, node *corev1.Node) bool {
+	return (c.whole || c.leaf == gang.LeafOf(pod)) && alike(node, c.keys) == c.values
+}
+
+// alike is a text that is equal for nodes with the same values of labels.
+func alike(node *corev1.Node, keys []string) string {
+	values := make([]string, len(keys))
+	for i, key := range keys {
+		value, ok := node.Labels[key]
+		values[i] = value
+		if !ok {
+			values[i] = "\x01"
+		}
+	}
+	return strings.Join(values, "\x00")
+}
+
+// required returns, for each required level above a leaf and the narrowest first, the labels that make its domains.
+func (r *rehearsal) required(leaf string) [][]string {
+	var found [][]string
+	for group := r.question.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
+		constraint := group.Constraint
+		topology := r.question.Topologies[constraint.Topology]
+		if topology == nil || constraint.RequiredTopologyLevel == "" {
+			continue
+		}
+		levels := translation.LevelsOf(topology)
+		if at := slices.Index(levels, constraint.RequiredTopologyLevel); at >= 0 {
+			found = append(found, levels[:at+1])
+		}
+	}
+	return found
+}
+
+// domainOf is a text that is equal for nodes between which a pod may move without leaving the domains of its groups.
+func (r *rehearsal) domainOf(pod *corev1.Pod, node string) string {
+	var domains []string
+	for _, keys := range r.required(gang.LeafOf(pod)) {
+		domains = append(domains, alike(r.stage.Node(node).Node(), keys))
+	}
+	return strings.Join(domains, "\x02")
+}
+
+// alternatives returns the nodes to which a pod may move from the one planned, the nearest first.
+func (r *rehearsal) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInfo {
+	choice := gang.LeafOf(pod) + "\x00" + planned
+	if known, ok := r.moves[choice]; ok {
+		return known
+	}
+	domain, from := r.domainOf(pod, planned), r.stage.Node(planned).Node()
+	byDistance := map[int][]fwk.NodeInfo{}
+	for _, node := range r.question.Nodes {
+		name := node.Node().Name
+		if name != planned && r.domainOf(pod, name) == domain && !r.isClosed(pod, node.Node()) {
+			distance := r.distance(pod, from, node.Node())
+			byDistance[distance] = append(byDistance[distance], r.stage.Node(name))
+		}
+	}
+	var found []fwk.NodeInfo
+	for _, distance := range slices.Sorted(maps.Keys(byDistance)) {
+		found = append(found, byDistance[distance]...)
+	}
+	r.moves[choice] = found
+	return found
+}
+
+// distance counts the levels, of all topologies that the pod's groups name, at which two nodes are in different domains.
+func (r *rehearsal) distance(pod *corev1.Pod, a, b *corev1.Node) int {
+	levels := 0
+	for group := r.question.Gang.Tree.Group(gang.LeafOf(pod)); group != nil; group = group.Parent {
+		topology := r.question.Topologies[group.Constraint.Topology]
+		if topology == nil {
+			continue
+		}
+		keys := translation.LevelsOf(topology)
+		for i := range keys {
+			if alike(a, keys[:i+1]) != alike(b, keys[:i+1]) {
+				levels++
+			}
+		}
+	}
+	return levels
+}
+
+func (r *rehearsal) isClosed(pod *corev1.Pod, node *corev1.Node) bool {
+	return slices.ContainsFunc(r.closed, func(c closure) bool { return c.holds(pod, node) })
+}
+
+// closeDomainOf closes the domain in which a pod was turned away: that of the pods it has to be near, if there are such, or
+// else the narrowest that its groups require. It reports false if there is none, so that another plan would fare no better.
+func (r *rehearsal) closeDomainOf(acted *performance) bool {
+	pod, leaf := acted.refused.pod, gang.LeafOf(acted.refused.pod)
+	for _, term := range requiredAffinity(pod) {
+		if len(acted.order) == 0 {
+			break
+		}
+		near := r.stage.Node(acted.nodes[acted.order[0]]).Node()
+		return r.close(closure{whole: true, keys: []string{term.TopologyKey}, values: alike(near, []string{term.TopologyKey})})
+	}
+	for _, keys := range r.required(leaf) {
+		return r.close(closure{leaf: leaf, keys: keys, values: alike(acted.refused.node.Node(), keys)})
+	}
+	return false
+}
+
+func (r *rehearsal) close(domain closure) bool {
+	known := slices.ContainsFunc(r.closed, func(c closure) bool {
+		return c.whole == domain.whole && c.leaf == domain.leaf && c.values == domain.values && slices.Equal(c.keys, domain.keys)
+	})
+	if !known {
+		r.closed = append(r.closed, domain)
+	}
+	return !known
+}

@@ -1,0 +1,75 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/shared/packing"
+)
+
+// plan asks the engine, with the nodes that are closed by now excluded.
+func (r *rehearsal) plan(ctx context.Context) (*decision.Answer, error) {
+	question := r.question
+	var failed error
+	question.Reshape = func(pod *corev1.Pod, shape packing.Shape) packing.Shape {
+		kind := shape.Key
+		for _, key := range sets.List(r.rules.labels) {
+			kind += fmt.Sprintf(" %q=%q", key, pod.Labels[key])
+		}
+		r.kinds[pod.Name] = kind
+		excluded := shape.Excluded
+		shape.Key = fmt.Sprintf("%s of leaf %q", kind, gang.LeafOf(pod))
+		shape.Excluded = func(name string) string {
+			why, err := r.excluded(ctx, pod, name, excluded)
+			if err != nil && failed == nil {
+				failed = err
+			}
+			return why
+		}
+		return shape
+	}
+	answer, err := decision.Decide(ctx, question)
+	if failed != nil {
+		err = failed
+	}
+	return answer, err
+}
+
+// closedDomain is why a node is excluded where an earlier plan failed.
+const closedDomain = "rules among the gang's own pods"
+
+func (r *rehearsal) excluded(ctx context.Context, pod *corev1.Pod, name string, ordinary func(string) string) (string, error) {
+	node := r.stage.Node(name)
+	if node == nil || r.isClosed(pod, node.Node()) {
+		return closedDomain, nil
+	}
+	why := ""
+	if ordinary != nil {
+		why = ordinary(name)
+	}
+	if why == "" || !r.lenient {
+		return why, nil
+	}
+	known, err := r.audition(ctx, pod)
+	if err != nil {
+		return "", err
+	}
+	if !known.rejected.IsSuccess() || !known.narrowed.AllNodes() && !known.narrowed.NodeNames.Has(name) {
+		return why, nil
+	}
+	status := kubeframework.FilterBut(ctx, r.stage, known.state, pod, node, kubeframework.Liftable)
+	switch {
+	case status.IsSuccess():
+		return "", nil
+	case status.IsRejected():
+		return kubeframework.Objection(status, pod, node.Node()), nil
+	default:
+		return "", fmt.Errorf("running the filters for pod %s on node %s: %w", pod.Name, name, status.AsError())
+	}
+}

@@ -1,0 +1,179 @@
+// Package rehearsal plans gangs whose pods have rules about each other: anti-affinity and affinity, topology spread, volumes
+// and devices that only so many can have. The packing engine knows nothing of these. Its plan is therefore played through, pod
+// by pod, with the profile's own filters, on a snapshot that shows each pod where it was put. A pod that is turned away moves
+// to another node of the domain that its groups chose; if there is none, the domain is closed to it and the engine plans again.
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// maxPlans bounds how often the engine is asked about one gang, with one way to read its rules.
+const maxPlans = 24
+
+// Decide answers a question as decision.Decide does, and keeps the rules that the gang's pods have about each other.
+func Decide(ctx context.Context, question decision.Question) (answer *decision.Answer, err error) {
+	rules := rulesOf(question.Gang.Pending)
+	if !rules.any {
+		return decision.Decide(ctx, question)
+	}
+	stage, err := kubeframework.StageOf(question.View.Filters())
+	if err != nil {
+		return nil, err
+	}
+	r := &rehearsal{question: question, rules: rules, stage: stage}
+	defer func() { err = errors.Join(err, stage.Clear(ctx)) }()
+	return r.decide(ctx)
+}
+
+// rehearsal is one decision.
+type rehearsal struct {
+	question decision.Question
+	rules    rules
+	stage    *kubeframework.Stage
+	// lenient has the engine use nodes too that are closed to a pod at first, if others of its gang may open them.
+	lenient bool
+	// closed are domains that turned out not to do.
+	closed []closure
+	// kinds tells apart, by name, what filters can tell apart; alike pods share what the filters prepared for them, as long as
+	// nobody enters the stage.
+	kinds     map[string]string
+	auditions map[string]*audition
+	// moves are the nodes to which pods of a leaf may move from a node.
+	moves map[string][]fwk.NodeInfo
+	steps     int
+	// last is the refusal that ended the latest attempt.
+	last *refusal
+}
+
+func (r *rehearsal) decide(ctx context.Context) (*decision.Answer, error) {
+	readings := []bool{false}
+	if r.rules.liftable {
+		readings = append(readings, true)
+	}
+	var proof *decision.Answer
+	for _, lenient := range readings {
+		r.lenient, r.closed = lenient, nil
+		answer, placed, err := r.attempts(ctx)
+		if err != nil || placed {
+			return answer, err
+		}
+		proof = answer
+	}
+	if proof != nil {
+		// Even without the rules among its pods the gang does not fit.
+		proof.Steps = r.steps
+		return proof, nil
+	}
+	return r.refused(), nil
+}
+
+// attempts asks the engine and rehearses its plan, and closes the domain where that fails, until it works. The answer is nil
+// if there are plans, but none that works; and what the engine says if it has no plan from the start.
+func (r *rehearsal) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
+	for attempt := range maxPlans {
+		if err := r.prepare(ctx); err != nil {
+			return nil, false, err
+		}
+		plan, err := r.plan(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		r.steps += plan.Steps
+		if plan.Verdict != scheduling.ReasonPlaced {
+			if attempt == 0 {
+				return plan, false, nil
+			}
+			return nil, false, nil
+		}
+		acted, err := r.act(ctx, plan.Nodes)
+		if err != nil {
+			return nil, false, err
+		}
+		if acted.refused == nil || r.satisfied(acted) {
+			answer, err := r.placed(plan, acted)
+			return answer, true, err
+		}
+		r.last = acted.refused
+		if !r.closeDomainOf(acted) {
+			break
+		}
+	}
+	return nil, false, nil
+}
+
+// prepare clears the stage but for what other gangs' plans reserve.
+func (r *rehearsal) prepare(ctx context.Context) error {
+	if err := r.stage.Clear(ctx); err != nil {
+		return err
+	}
+	r.kinds, r.auditions, r.moves = map[string]string{}, map[string]*audition{}, map[string][]fwk.NodeInfo{}
+	for node, pods := range r.question.Reserved {
+		for _, pod := range pods {
+			if r.stage.Node(node) == nil {
+				continue
+			}
+			if status := r.stage.Put(ctx, nil, on(node, pod)); !status.IsSuccess() {
+				return status.AsError()
+			}
+		}
+	}
+	return nil
+}
+
+func on(node string, pod *corev1.Pod) *corev1.Pod {
+	put := pod.DeepCopy()
+	put.Spec.NodeName = node
+	return put
+}
+
+// satisfied reports whether only pods above the minimum were turned away.
+func (r *rehearsal) satisfied(acted *performance) bool {
+	return r.question.Gang.Satisfied(func(pod *corev1.Pod) bool { return acted.nodes[pod.Name] != "" })
+}
+
+// placed is the answer with the nodes that the rehearsal ended with.
+func (r *rehearsal) placed(plan *decision.Answer, acted *performance) (*decision.Answer, error) {
+	standing := *r.question.Gang
+	standing.Pending = nil
+	for _, pod := range r.question.Gang.Pending {
+		if node, ok := acted.nodes[pod.Name]; ok {
+			standing.Standing = append(standing.Standing[:len(standing.Standing):len(standing.Standing)], on(node, pod))
+		}
+	}
+	question := r.question
+	question.Gang = &standing
+	where, err := decision.Stand(question)
+	if err != nil {
+		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
+	}
+	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: acted.nodes, Groups: where.Groups, Steps: r.steps}
+	if acted.refused != nil {
+		answer.Message = acted.refused.sentence()
+	}
+	if r.rules.liftable {
+		answer.Order = acted.order
+	}
+	return answer, nil
+}
+
+// refused is the answer for a gang that would fit, were it not for the rules among its pods.
+func (r *rehearsal) refused() *decision.Answer {
+	hold := &gang.Hold{Reason: scheduling.ReasonUnknown, Message: "no placement was found that keeps the rules among the gang's own pods"}
+	if r.last != nil {
+		hold.Message += ": " + r.last.sentence()
+	}
+	answer := decision.Held(r.question.Gang, hold)
+	answer.Steps = r.steps
+	return answer
+}

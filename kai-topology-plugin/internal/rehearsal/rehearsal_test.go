@@ -1,0 +1,283 @@
+package rehearsal_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+const (
+	zone     = "zone"
+	rack     = "rack"
+	hostname = corev1.LabelHostname
+)
+
+// nodes makes the nodes of racks, written as "zone/rack" times the number of nodes, each with room for so many pods.
+func nodes(room int, racks ...string) []*corev1.Node {
+	var made []*corev1.Node
+	for _, written := range racks {
+		var path string
+		var count int
+		path, times, _ := strings.Cut(written, "*")
+		if _, err := fmt.Sscan(times, &count); err != nil {
+			panic(err)
+		}
+		inZone, inRack, _ := strings.Cut(path, "/")
+		for i := range count {
+			name := fmt.Sprintf("%s-%s-%d", inZone, inRack, i)
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zone: inZone, rack: inRack, hostname: name}}}
+			node.Status.Allocatable = corev1.ResourceList{
+				corev1.ResourceCPU: *resource.NewQuantity(int64(room), resource.DecimalSI), corev1.ResourcePods: resource.MustParse("110"),
+			}
+			made = append(made, node)
+		}
+	}
+	return made
+}
+
+type change func(*corev1.Pod)
+
+func pods(leaf string, count int, changes ...change) []*corev1.Pod {
+	var made []*corev1.Pod
+	for i := range count {
+		name := fmt.Sprintf("%s-%02d", leaf, i)
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{
+			"role": leaf, "index": fmt.Sprint(i), kai.LabelSubGroupName: leaf,
+		}}}
+		pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+		}}}
+		for _, change := range changes {
+			change(pod)
+		}
+		made = append(made, pod)
+	}
+	return made
+}
+
+func onNode(node string) change { return func(pod *corev1.Pod) { pod.Spec.NodeName = node } }
+
+func stranger(pod *corev1.Pod) { delete(pod.Labels, kai.LabelSubGroupName) }
+
+func terms(role, key string) []corev1.PodAffinityTerm {
+	return []corev1.PodAffinityTerm{{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"role": role}}, TopologyKey: key,
+	}}
+}
+
+func affinityOf(pod *corev1.Pod) *corev1.Affinity {
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &corev1.Affinity{}
+	}
+	return pod.Spec.Affinity
+}
+
+func apartFrom(role, key string) change {
+	return func(pod *corev1.Pod) {
+		affinityOf(pod).PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(role, key)}
+	}
+}
+
+func near(role, key string) change {
+	return func(pod *corev1.Pod) {
+		affinityOf(pod).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(role, key)}
+	}
+}
+
+func spread(role, key string, skew int32) change {
+	return func(pod *corev1.Pod) {
+		pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			MaxSkew: skew, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"role": role}},
+		})
+	}
+}
+
+func required(level string) *scheduling.TopologyConstraint {
+	return &scheduling.TopologyConstraint{Topology: "t", RequiredTopologyLevel: level}
+}
+
+func subGroup(name string, minMember int32, constraint *scheduling.TopologyConstraint) scheduling.SubGroup {
+	return scheduling.SubGroup{Name: name, MinMember: &minMember, TopologyConstraint: constraint}
+}
+
+type scenario struct {
+	nodes    []*corev1.Node
+	standing []*corev1.Pod
+	spec     scheduling.PodGroupSpec
+	pods     []*corev1.Pod
+}
+
+func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
+	t.Helper()
+	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
+	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: zone}, {NodeLabel: rack}}
+	assembled, hold := gang.Assemble(&scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "g"}, Spec: s.spec}, s.pods,
+		func(string) ([]string, bool) { return []string{zone, rack}, true })
+	if hold != nil {
+		t.Fatal(hold.Message)
+	}
+	cluster, err := kubeframework.NewOffline(t.Context(), s.nodes, slices.Concat(s.standing, assembled.Standing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	infos, err := cluster.Nodes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := rehearsal.Decide(t.Context(), decision.Question{
+		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range infos {
+		for _, pod := range node.GetPods() {
+			if answer.Nodes[pod.GetPod().Name] != "" {
+				t.Errorf("pod %s was left on the stage", pod.GetPod().Name)
+			}
+		}
+	}
+	return answer, assembled
+}
+
+// enact puts the pods on their nodes one after the other, in a cluster of its own, and has all filters look at each.
+func (s scenario) enact(t *testing.T, answer *decision.Answer) {
+	t.Helper()
+	cluster, err := kubeframework.NewOffline(t.Context(), s.nodes, slices.Concat(s.standing, standing(s.pods)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := answer.Order
+	if order == nil {
+		order = slices.Sorted(maps.Keys(answer.Nodes))
+		slices.Reverse(order) // Any order has to do.
+	}
+	if len(order) != len(answer.Nodes) {
+		t.Fatalf("the order has %d pods of %d", len(order), len(answer.Nodes))
+	}
+	for _, name := range order {
+		i := slices.IndexFunc(s.pods, func(pod *corev1.Pod) bool { return pod.Name == name })
+		placed := s.pods[i].DeepCopy()
+		infos, err := cluster.Nodes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := kubeframework.Rehearsal()
+		if _, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, placed); !status.IsSuccess() {
+			t.Fatalf("pod %s: %v", name, status)
+		}
+		for _, info := range infos {
+			if info.Node().Name != answer.Nodes[name] {
+				continue
+			}
+			if status := cluster.RunFilterPlugins(t.Context(), state, placed, info); !status.IsSuccess() {
+				t.Errorf("pod %s is turned away on its node %s: %v", name, info.Node().Name, status)
+			}
+		}
+		placed.Spec.NodeName = answer.Nodes[name]
+		if err := cluster.Assume(placed); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func standing(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
+}
+
+func TestGangsWithRulesAmongTheirPods(t *testing.T) {
+	one := func(minimum int32, constraint *scheduling.TopologyConstraint) scheduling.PodGroupSpec {
+		return scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: constraint}
+	}
+	two := func(constraint *scheduling.TopologyConstraint, groups ...scheduling.SubGroup) scheduling.PodGroupSpec {
+		return scheduling.PodGroupSpec{TopologyConstraint: constraint, SubGroups: groups}
+	}
+	for name, test := range map[string]struct {
+		scenario
+		// placed is how many pods get a node; 0 means that the gang waits.
+		placed  int
+		verdict string
+		message string
+	}{
+		"pods that repel each other share no node": {
+			scenario: scenario{nodes: nodes(8, "z/r*4"), spec: one(4, nil), pods: pods("", 4, apartFrom("", hostname))}, placed: 4,
+		},
+		"and take the rack that has nodes enough, not the one with the least room": {
+			scenario: scenario{nodes: nodes(8, "z/a*2", "z/b*4"), spec: one(3, required(rack)), pods: pods("", 3, apartFrom("", hostname))}, placed: 3,
+		},
+		"pods that repel each other by rack": {
+			scenario: scenario{nodes: nodes(8, "z/a*2", "z/b*2", "z/c*2"), spec: one(3, required(zone)), pods: pods("", 3, apartFrom("", rack))}, placed: 3,
+		},
+		"leaders keep workers off their nodes": {
+			scenario: scenario{nodes: nodes(4, "z/a*3"), spec: two(required(rack), subGroup("leader", 1, nil), subGroup("worker", 8, nil)),
+				pods: slices.Concat(pods("leader", 1, apartFrom("worker", hostname)), pods("worker", 8))}, placed: 9,
+		},
+		"workers follow a leader that comes after them by name": {
+			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"), spec: two(nil, subGroup("xleader", 1, nil), subGroup("worker", 7, nil)),
+				pods: slices.Concat(pods("xleader", 1), pods("worker", 7, near("xleader", rack)))}, placed: 8,
+		},
+		"pods that are near each other choose the domain that takes all": {
+			scenario: scenario{nodes: nodes(4, "z/a*1", "z/b*2", "z/c*1"), spec: one(8, nil), pods: pods("", 8, near("", rack))}, placed: 8,
+		},
+		"pods near a pod of somebody else go there": {
+			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"), standing: pods("db", 1, stranger, onNode("z-b-1")), spec: one(4, nil),
+				pods: pods("", 4, near("db", rack))}, placed: 4,
+		},
+		"a spread over zones is levelled out": {
+			scenario: scenario{nodes: nodes(4, "x/a*3", "y/a*3", "z/a*3"), spec: one(9, nil), pods: pods("", 9, spread("", zone, 1))}, placed: 9,
+		},
+		"a spread over nodes fills them evenly": {
+			scenario: scenario{nodes: nodes(4, "z/a*4"), spec: one(12, required(rack)), pods: pods("", 12, spread("", hostname, 1))}, placed: 12,
+		},
+		"a spread that starts uneven": {
+			scenario: scenario{nodes: nodes(8, "x/a*1", "y/a*1"), standing: pods("", 3, stranger, onNode("x-a-0"), func(pod *corev1.Pod) { pod.Name, pod.UID = "old-"+pod.Name, "old-"+pod.UID }),
+				spec: one(5, nil), pods: pods("", 5, spread("", zone, 1))}, placed: 5,
+		},
+		"two levels, repelling inside": {
+			scenario: scenario{nodes: nodes(4, "y/a*1", "y/b*4", "z/a*3", "z/b*3"), spec: two(required(zone), subGroup("decode", 3, required(rack)), subGroup("prefill", 3, required(rack))),
+				pods: slices.Concat(pods("decode", 3, apartFrom("decode", hostname)), pods("prefill", 3, apartFrom("prefill", hostname)))}, placed: 6,
+		},
+		"a pod above the minimum that has no place holds nobody up": {
+			scenario: scenario{nodes: nodes(4, "z/a*2"), spec: one(2, nil), pods: pods("", 3, apartFrom("", hostname))}, placed: 2,
+		},
+		"more pods that repel each other than nodes": {
+			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},
+			message:  "pod affinity or anti-affinity",
+		},
+		"without room the rules do not matter": {
+			scenario: scenario{nodes: nodes(1, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},
+			verdict:  scheduling.ReasonInfeasible,
+		},
+		"a pod that is to be near one that nobody is": {
+			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(2, nil), pods: pods("", 2, near("nobody", rack))},
+			message:  "pod affinity or anti-affinity",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, _ := test.decide(t)
+			if len(answer.Nodes) != test.placed || (test.placed > 0) != (answer.Verdict == scheduling.ReasonPlaced) {
+				t.Fatalf("%d pods get a node, want %d: %s: %s", len(answer.Nodes), test.placed, answer.Verdict, answer.Message)
+			}
+			if test.verdict != "" && answer.Verdict != test.verdict || !strings.Contains(answer.Message, test.message) {
+				t.Errorf("verdict %s: %s", answer.Verdict, answer.Message)
+			}
+			test.enact(t, answer)
+		})
+	}
+}
