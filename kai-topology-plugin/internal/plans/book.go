@@ -45,6 +45,8 @@ type assumed struct {
 type Placement struct {
 	Pod  *corev1.Pod
 	Node string
+	// Turn is set where pods have to be put on their nodes one after the other: those with a lower turn go first.
+	Turn int
 }
 
 // NewBook returns an empty book.
@@ -72,6 +74,8 @@ const (
 	Unplanned Standing = iota
 	// Planned: the plan has a node for the pod.
 	Planned
+	// TooEarly: the plan has a node for the pod, and others have to be put on theirs first.
+	TooEarly
 	// LeftOut: the gang is being placed without the pod.
 	LeftOut
 )
@@ -85,6 +89,9 @@ func (b *Book) Find(key gang.Key, generation int64, pod types.UID) (node string,
 		return "", Unplanned
 	}
 	if placement, ok := known.plan.awaited[pod]; ok {
+		if placement.Turn > 0 && placement.Turn > known.plan.next() {
+			return "", TooEarly
+		}
 		return placement.Node, Planned
 	}
 	if known.plan.letGo {

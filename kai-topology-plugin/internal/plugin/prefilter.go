@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/plans"
+	"packtree.dev/kai-topology-plugin/internal/rehearsal"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -65,6 +66,8 @@ func (p *Plugin) nodeFor(ctx context.Context, podGroup *scheduling.PodGroup, pod
 	switch node, standing := p.book.Find(key, podGroup.Generation, pod.UID); standing {
 	case plans.Planned:
 		return node, nil
+	case plans.TooEarly:
+		return "", tooEarly()
 	case plans.LeftOut:
 		return "", fwk.NewStatus(fwk.Unschedulable, "waiting for the pods that its gang needs to be placed first")
 	case plans.Unplanned:
@@ -106,11 +109,19 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	if len(answer.Nodes) > 0 {
 		p.open(podGroup, assembled, answer, pod)
 	}
+	if _, standing := p.book.Find(key, podGroup.Generation, pod.UID); standing == plans.TooEarly {
+		return "", tooEarly()
+	}
 	node, ok := answer.Nodes[pod.Name]
 	if !ok {
 		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(answer.Message, "no node has room for a further pod of the gang"))
 	}
 	return node, nil
+}
+
+// tooEarly turns away a pod that the filters would not accept yet: see plans.Placement. Reserve calls it when its turn comes.
+func tooEarly() *fwk.Status {
+	return fwk.NewStatus(fwk.Unschedulable, "waiting for its turn in the plan of its gang")
 }
 
 func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (*decision.Answer, error) {
@@ -121,7 +132,7 @@ func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 	if err := p.meetCompany(assembled); err != nil {
 		return nil, err
 	}
-	return decision.Decide(ctx, decision.Question{
+	return rehearsal.Decide(ctx, decision.Question{
 		Gang:       assembled,
 		Topologies: topologies,
 		View:       p.view,
@@ -145,10 +156,14 @@ func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answe
 }
 
 func placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement {
+	turns := make(map[string]int, len(answer.Order))
+	for i, name := range answer.Order {
+		turns[name] = i + 1
+	}
 	var result []plans.Placement
 	for _, pod := range assembled.Pending {
 		if node, ok := answer.Nodes[pod.Name]; ok {
-			result = append(result, plans.Placement{Pod: pod, Node: node})
+			result = append(result, plans.Placement{Pod: pod, Node: node, Turn: turns[pod.Name]})
 		}
 	}
 	return result

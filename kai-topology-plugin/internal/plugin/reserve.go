@@ -9,11 +9,15 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
 // Reserve records that a pod of a gang has been put on its node.
-func (p *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	if kubeframework.InRehearsal(state) {
+		return nil
+	}
 	key, member := gang.KeyOf(p.latest(pod))
 	if !member {
 		return nil
@@ -26,11 +30,17 @@ func (p *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, n
 	if !p.book.Assume(key, onNode) {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")
 	}
+	if due := p.book.Due(key); due != nil {
+		p.activate([]*corev1.Pod{due})
+	}
 	return nil
 }
 
 // Unreserve takes a pod off its node again. If its gang still waited for it, the gang's other pods come back as well.
-func (p *Plugin) Unreserve(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) {
+	if kubeframework.InRehearsal(state) {
+		return
+	}
 	key, member := gang.KeyOf(p.latest(pod))
 	if !member {
 		return

@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/rehearsal"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -117,7 +118,7 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 	if err != nil {
 		return nil, err
 	}
-	answer, err := decision.Decide(ctx, decision.Question{
+	answer, err := rehearsal.Decide(ctx, decision.Question{
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Budget: budget,
 	})
 	if err != nil {
