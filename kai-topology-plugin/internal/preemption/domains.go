@@ -1,0 +1,160 @@
+package preemption
+
+import (
+	"slices"
+
+	"packtree.dev/shared/packing"
+)
+
+// domain is where all pods of the gang have to go.
+type domain struct {
+	topology string
+	path     packing.Path
+	nodes    []string
+	// tenants are the workloads with pods on the nodes, by index, and which of their pods those are.
+	tenants []tenant
+	// bound is what room for the gang costs here at least.
+	bound Cost
+}
+
+// tenant is a workload that has pods in a domain.
+type tenant struct {
+	workload int
+	pods     []int
+}
+
+// has reports whether any of the nodes is in the domain.
+func (d *domain) has(nodes []string) bool {
+	return slices.ContainsFunc(nodes, func(node string) bool {
+		_, found := slices.BinarySearch(d.nodes, node)
+		return found
+	})
+}
+
+// domains returns those in which somebody would have to leave, one for all nodes if the gang as a whole is not tied to any.
+// A gang of which pods run already has but the one in which they stand.
+func (s *search) domains() []*domain {
+	root := &s.q.Gang.Root.Constraint
+	depth := slices.Index(s.q.Levels[root.Topology], root.Required) + 1
+	var all []*domain
+	if root.Required == "" || depth == 0 {
+		all = []*domain{{nodes: s.q.Nodes}}
+	} else {
+		all = s.split(root.Topology, depth)
+	}
+	s.settleTenants(all)
+	demand := demandOf(&s.asked.Root)
+	anchors := running(&s.q.Gang.Root)
+	var open []*domain
+	for _, d := range all {
+		if len(d.tenants) == 0 || len(d.path) > 0 && !s.anchoredIn(d, anchors, depth) {
+			continue
+		}
+		d.bound = s.bound(d, demand)
+		open = append(open, d)
+	}
+	return open
+}
+
+// split returns the domains of a level, counted from 1.
+func (s *search) split(topology string, depth int) []*domain {
+	byPath := map[string]*domain{}
+	var all []*domain
+	for _, node := range s.q.Nodes {
+		path := s.q.Cluster.PathOf(topology, node)
+		if len(path) < depth {
+			continue
+		}
+		name := path[:depth].String()
+		if byPath[name] == nil {
+			byPath[name] = &domain{topology: topology, path: path[:depth]}
+			all = append(all, byPath[name])
+		}
+		byPath[name].nodes = append(byPath[name].nodes, node)
+	}
+	return all
+}
+
+func (s *search) settleTenants(domains []*domain) {
+	home := map[string]*domain{}
+	for _, d := range domains {
+		for _, node := range d.nodes {
+			home[node] = d
+		}
+	}
+	for i, w := range s.workloads {
+		for p := range w.Pods {
+			d := home[w.Pods[p].Node]
+			if d == nil {
+				continue
+			}
+			if last := len(d.tenants) - 1; last < 0 || d.tenants[last].workload != i {
+				d.tenants = append(d.tenants, tenant{workload: i})
+			}
+			last := &d.tenants[len(d.tenants)-1]
+			last.pods = append(last.pods, p)
+		}
+	}
+}
+
+// running returns the nodes of the gang's own pods.
+func running(group *packing.Group) []string {
+	nodes := slices.Clone(group.Running)
+	for i := range group.Children {
+		nodes = append(nodes, running(&group.Children[i])...)
+	}
+	return nodes
+}
+
+// anchoredIn reports whether none of the nodes at which the gang already stands lies in another domain.
+func (s *search) anchoredIn(d *domain, anchors []string, depth int) bool {
+	for _, node := range anchors {
+		path := s.q.Cluster.PathOf(d.topology, node)
+		if path != nil && (len(path) < depth || !slices.Equal(path[:depth], d.path)) {
+			return false
+		}
+	}
+	return true
+}
+
+// demandOf returns what the pods that a group needs ask for together, at least.
+func demandOf(group *packing.Group) packing.Resources {
+	if len(group.Children) > 0 {
+		demands := make([]packing.Resources, len(group.Children))
+		for i := range group.Children {
+			demands[i] = demandOf(&group.Children[i])
+		}
+		needed := len(demands)
+		if group.MinSubGroups != nil {
+			needed = *group.MinSubGroups
+		}
+		return smallest(demands, needed)
+	}
+	var demands []packing.Resources
+	for _, pods := range group.Pending {
+		for range pods.Names {
+			demands = append(demands, pods.Shape.Requests)
+		}
+	}
+	return smallest(demands, max(0, group.MinMember-len(group.Running)))
+}
+
+// smallest adds up, resource by resource, the smallest of the demands.
+func smallest(demands []packing.Resources, count int) packing.Resources {
+	amounts := map[string][]int64{}
+	for _, demand := range demands {
+		for name, amount := range demand {
+			amounts[name] = append(amounts[name], amount)
+		}
+	}
+	total := packing.Resources{}
+	for name, asked := range amounts {
+		// Who does not ask for a resource asks for none of it.
+		slices.Sort(asked)
+		without := len(demands) - len(asked)
+		for _, amount := range asked[:max(0, min(count-without, len(asked)))] {
+			total[name] += amount
+		}
+	}
+	return total
+}

@@ -1,0 +1,170 @@
+// Package preemption decides who has to leave so that a gang can run: whole gangs of lower priority, or those of their pods
+// that they can do without, in the domain that costs least to clear. It decides on the packing engine, in what-ifs that are
+// rolled back, and changes nothing.
+//
+//	workload.go  who can be asked to leave, and what leaves with a pod
+//	cost.go      which loss is the smaller one
+//	domains.go   where room can be made, and what it costs there at least
+//	whatif.go    does the gang fit without these pods?
+//	clear.go     empty a domain, then give back what is not needed
+//	exact.go     the cheapest choice among a few
+package preemption
+
+import (
+	"cmp"
+	"slices"
+
+	"packtree.dev/shared/packing"
+)
+
+// DefaultTrials is how many what-ifs a choice may take. Each is one decision of the packing engine.
+const DefaultTrials = 2000
+
+// Question is a gang that does not fit, and who stands where.
+type Question struct {
+	// Cluster has every standing pod assigned. It is as before when Choose returns.
+	Cluster *packing.Cluster
+	// Gang has no room; Priority is its own.
+	Gang     *packing.Gang
+	Priority int32
+	// Levels has the levels of every topology that the gang names, broadest first.
+	Levels map[string][]string
+	// Nodes are the names of the nodes, sorted.
+	Nodes []string
+	// Leaving are the IDs of assigned pods that are on their way out already. Their room costs nothing.
+	Leaving []string
+	// Workloads are who else stands, sorted in any stable way.
+	Workloads []Workload
+	// Budgets has, for each PodDisruptionBudget, how many pods it still lets go.
+	Budgets []int
+	// Device tells which resources are devices, such as GPUs: the loss of one weighs more than that of a pod.
+	Device func(resource string) bool
+	// Begun are nodes on which room was being made for the gang when the scheduler died. Their domain is finished before
+	// any other is looked at.
+	Begun []string
+	// Trials bounds the search; 0 means DefaultTrials.
+	Trials int
+}
+
+// Answer is who has to leave.
+type Answer struct {
+	// Victims are the pods that leave, by workload, then in the order of its pods. There are none if the pods that are
+	// leaving already make room enough.
+	Victims []Victim
+	Cost    Cost
+	// Decision has the node of each pod of the gang once the victims are gone.
+	Decision packing.Decision
+	// Topology and Domain say where room is made; both are empty if the gang as a whole is not tied to a domain.
+	Topology string
+	Domain   packing.Path
+	// Trials is how many what-ifs it took.
+	Trials int
+}
+
+// Victim is a pod that has to leave: Pods[Pod] of Workloads[Workload].
+type Victim struct {
+	Workload, Pod int
+}
+
+// Choose returns nil if the gang does not fit even if all that have to give way to it do. The choice is the cheapest that was
+// found: proved to be the cheapest in its domain where few can leave, and never with a pod that needn't leave for it.
+func Choose(q Question) *Answer {
+	mark := q.Cluster.Checkpoint()
+	defer q.Cluster.Rollback(mark)
+	for _, id := range q.Leaving {
+		q.Cluster.Release(id)
+	}
+	s := newSearch(&q)
+	if s.fits(s.nobody()) {
+		return s.answer(s.nobody(), &domain{})
+	}
+	if !s.fits(s.everybody()) {
+		return nil
+	}
+	best := s.cheapest()
+	if best == nil {
+		return nil
+	}
+	return s.answer(best.taken, best.domain)
+}
+
+// candidate is a domain with those who would leave it.
+type candidate struct {
+	domain *domain
+	taken  set
+	cost   Cost
+}
+
+func (c *candidate) compare(other *candidate) int {
+	return cmp.Or(c.cost.Compare(other.cost), slices.Compare(c.domain.path, other.domain.path))
+}
+
+// cheapest looks at domains in the order of what they cost at least, until none of those left can be cheaper.
+func (s *search) cheapest() *candidate {
+	domains := s.domains()
+	if begun := s.finish(domains); begun != nil {
+		return begun
+	}
+	slices.SortFunc(domains, func(a, b *domain) int {
+		return cmp.Or(a.bound.Compare(b.bound), slices.Compare(a.path, b.path))
+	})
+	var best *candidate
+	for _, d := range domains {
+		if best != nil && best.compare(&candidate{domain: d, cost: d.bound}) <= 0 || s.spent() && best != nil {
+			break
+		}
+		if found := s.cheapestIn(d); found != nil && (best == nil || found.compare(best) < 0) {
+			best = found
+		}
+	}
+	return best
+}
+
+// finish clears the domain that was being cleared before, if it still can be.
+func (s *search) finish(domains []*domain) *candidate {
+	if len(s.q.Begun) == 0 {
+		return nil
+	}
+	for _, d := range domains {
+		if d.has(s.q.Begun) {
+			return s.cheapestIn(d)
+		}
+	}
+	return nil
+}
+
+// cheapestIn returns nil if the gang does not fit into the domain whoever leaves it.
+func (s *search) cheapestIn(d *domain) *candidate {
+	taken := s.clear(d)
+	if taken == nil {
+		return nil
+	}
+	best := &candidate{domain: d, taken: taken, cost: s.costOf(taken)}
+	if best.cost == d.bound {
+		return best
+	}
+	if better := s.improve(d, best.cost); better != nil {
+		best.taken, best.cost = better, s.costOf(better)
+	}
+	return best
+}
+
+func (s *search) answer(taken set, d *domain) *Answer {
+	s.release(taken)
+	answer := &Answer{
+		Cost:     s.costOf(taken),
+		Decision: s.q.Cluster.Decide(s.q.Gang, packing.Options{}),
+		Topology: d.topology,
+		Domain:   d.path,
+		Trials:   s.trials,
+	}
+	for _, i := range taken.workloads() {
+		w := s.workloads[i]
+		for p := range w.Pods {
+			if taken.has(i, p) {
+				answer.Victims = append(answer.Victims, Victim{Workload: w.index, Pod: p})
+			}
+		}
+	}
+	return answer
+}

@@ -1,0 +1,157 @@
+package preemption
+
+import (
+	"cmp"
+	"maps"
+
+	"packtree.dev/shared/packing"
+)
+
+// search is one choice under way.
+type search struct {
+	q *Question
+	// asked is the gang without what makes a decision longer but no different.
+	asked *packing.Gang
+	// workloads are those that have to give way to the gang.
+	workloads []*workload
+	// released says which of their pods the cluster is without at the moment.
+	released set
+	// used are the nodes of the last decision that placed the gang.
+	used   map[string]bool
+	trials int
+}
+
+// workload is a Workload that has to give way.
+type workload struct {
+	Workload
+	// index is its place in the question.
+	index int
+	// devices has how many of them each pod holds.
+	devices []int64
+	flexibility
+}
+
+// flexibility says whether a part of a workload can leave without the rest.
+type flexibility int
+
+const (
+	unknown flexibility = iota
+	rigid
+	flexible
+)
+
+func newSearch(q *Question) *search {
+	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root)}}
+	for i := range q.Workloads {
+		w := &q.Workloads[i]
+		if w.Protected || w.Priority >= q.Priority || len(w.Pods) == 0 {
+			continue
+		}
+		known := &workload{Workload: *w, index: i}
+		for p := range w.Pods {
+			known.devices = append(known.devices, q.devicesIn(w.Pods[p].Requests))
+		}
+		s.workloads = append(s.workloads, known)
+	}
+	s.released = s.nobody()
+	return s
+}
+
+func (q *Question) devicesIn(requests packing.Resources) (count int64) {
+	for name, amount := range requests {
+		if q.Device != nil && q.Device(name) {
+			count += amount
+		}
+	}
+	return count
+}
+
+// bare is a group without preferences, and without further pods where all pods of the group are alike.
+func bare(group packing.Group) packing.Group {
+	group.Constraint.Preferred = ""
+	if len(group.Children) == 0 && len(group.Pending) == 1 {
+		needed := max(0, group.MinMember-len(group.Running))
+		pods := group.Pending[0]
+		pods.Names = pods.Names[:min(needed, len(pods.Names))]
+		group.Pending = []packing.Pods{pods}
+	}
+	children := make([]packing.Group, len(group.Children))
+	for i, child := range group.Children {
+		children[i] = bare(child)
+	}
+	group.Children = children
+	return group
+}
+
+func (s *search) nobody() set { return set{} }
+
+func (s *search) everybody() set {
+	all := s.nobody()
+	for i := range s.workloads {
+		all[i] = s.whole(i)
+	}
+	return all
+}
+
+func (s *search) whole(workload int) []bool {
+	leaves := make([]bool, len(s.workloads[workload].Pods))
+	takeAll(leaves)
+	return leaves
+}
+
+// fits reports whether the gang has room once these pods are gone.
+func (s *search) fits(taken set) bool {
+	s.release(taken)
+	s.trials++
+	decided := s.q.Cluster.Decide(s.asked, packing.Options{})
+	if decided.Verdict != packing.Placed {
+		return false
+	}
+	s.used = make(map[string]bool, len(decided.Assignments))
+	for _, assignment := range decided.Assignments {
+		s.used[assignment.Node] = true
+	}
+	return true
+}
+
+// fitsStill is fits for a set that has all of from but some pods of one workload, when fits(from) was the last to be true. If
+// those pods stand where the gang does not go, there is nothing to ask.
+func (s *search) fitsStill(from, taken set, workload int) bool {
+	disturbed := false
+	for p := range s.workloads[workload].Pods {
+		if from.has(workload, p) && !taken.has(workload, p) && s.used[s.workloads[workload].Pods[p].Node] {
+			disturbed = true
+		}
+	}
+	return !disturbed || s.fits(taken)
+}
+
+func (s *search) spent() bool {
+	return s.trials >= cmp.Or(s.q.Trials, DefaultTrials)
+}
+
+// release makes the cluster be without these pods, and with all others.
+func (s *search) release(taken set) {
+	for _, i := range s.released.workloads() {
+		s.move(i, taken)
+	}
+	for _, i := range taken.workloads() {
+		if s.released[i] == nil {
+			s.move(i, taken)
+		}
+	}
+	s.released = maps.Clone(taken)
+}
+
+func (s *search) move(workload int, taken set) {
+	w := s.workloads[workload]
+	for p := range w.Pods {
+		pod := &w.Pods[p]
+		switch was, is := s.released.has(workload, p), taken.has(workload, p); {
+		case is && !was:
+			s.q.Cluster.Release(pod.ID)
+		case was && !is:
+			s.q.Cluster.Assign(packing.Pod{ID: pod.ID, Node: pod.Node, Requests: pod.Requests})
+		}
+	}
+}

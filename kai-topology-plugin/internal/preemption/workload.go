@@ -1,0 +1,124 @@
+package preemption
+
+import (
+	"time"
+
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// Workload is a gang that stands, or a single pod that belongs to none.
+type Workload struct {
+	// Gang is set for a gang.
+	Gang bool
+	// Tree has the minima of a gang. A gang whose PodGroup cannot be read has none, and leaves as a whole or not at all.
+	Tree *podgrouptree.Tree
+	// Priority is the highest of its pods.
+	Priority int32
+	// Protected workloads never leave.
+	Protected bool
+	// Pods are those that stand, all of them, in any stable order.
+	Pods []Pod
+}
+
+// Pod is a pod that stands on a node.
+type Pod struct {
+	// ID is that under which the cluster has the pod assigned.
+	ID       string
+	Node     string
+	Requests packing.Resources
+	// Leaf is the group of the gang that the pod belongs to.
+	Leaf string
+	// Since is when the pod was created.
+	Since time.Time
+	// Budgets are the PodDisruptionBudgets that count the pod, as indices.
+	Budgets []int
+}
+
+// Complete adds, to the pods of a workload that are to leave, those that are of no use without them: a group that would be
+// left below its minimum leaves as a whole, and so does the gang. Of a gang of which the groups still have their minima
+// nobody else leaves. It reports whether the whole workload leaves.
+func (w *Workload) Complete(leaves []bool) (whole bool) {
+	if !anyOf(leaves) {
+		return len(leaves) == 0
+	}
+	if w.Tree == nil {
+		takeAll(leaves)
+		return true
+	}
+	w.settle(w.Tree.Root, leaves)
+	for _, leaving := range leaves {
+		if !leaving {
+			return false
+		}
+	}
+	return true
+}
+
+func anyOf(leaves []bool) bool {
+	for _, leaving := range leaves {
+		if leaving {
+			return true
+		}
+	}
+	return false
+}
+
+func takeAll(leaves []bool) {
+	for p := range leaves {
+		leaves[p] = true
+	}
+}
+
+// settle completes a group, the groups below it first, and reports whether any pod of it leaves.
+func (w *Workload) settle(group *podgrouptree.Group, leaves []bool) (touched bool) {
+	for _, child := range group.Children {
+		if w.settle(child, leaves) {
+			touched = true
+		}
+	}
+	if group.Leaf() {
+		for p := range w.Pods {
+			if leaves[p] && w.Pods[p].Leaf == group.Name {
+				touched = true
+			}
+		}
+	}
+	if touched && !group.Satisfied(func(leaf *podgrouptree.Group) int { return w.left(leaf, leaves) }) {
+		w.take(group, leaves)
+	}
+	return touched
+}
+
+// left counts the pods of a leaf that stay.
+func (w *Workload) left(leaf *podgrouptree.Group, leaves []bool) (count int) {
+	for p := range w.Pods {
+		if !leaves[p] && w.Pods[p].Leaf == leaf.Name {
+			count++
+		}
+	}
+	return count
+}
+
+// take lets all pods of a group and of those below it leave; with the root those leave that belong to no leaf, too.
+func (w *Workload) take(group *podgrouptree.Group, leaves []bool) {
+	if group.Parent == nil {
+		takeAll(leaves)
+		return
+	}
+	for p := range w.Pods {
+		if w.within(group, p) {
+			leaves[p] = true
+		}
+	}
+}
+
+// within reports whether a pod belongs to the group or to one below it.
+func (w *Workload) within(group *podgrouptree.Group, pod int) bool {
+	for g := w.Tree.Leaf(w.Pods[pod].Leaf); g != nil; g = g.Parent {
+		if g == group {
+			return true
+		}
+	}
+	return false
+}
