@@ -35,7 +35,9 @@ func (d *decision) answer() Decision {
 	l := d.ledger()
 	result.Assignments = d.assign(l)
 	result.Groups = d.groups(l)
-	result.Explanations = d.explain(l, result.Groups)
+	if !d.terse {
+		result.Explanations = d.explain(l, result.Groups)
+	}
 	return result
 }
 

@@ -24,6 +24,8 @@ type decision struct {
 	// that out.
 	largest *selection
 	roomy   bool
+	// terse is set if nobody wants to know why.
+	terse bool
 }
 
 // Decide answers whether and where a gang can run on the cluster as it is. It
@@ -43,6 +45,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	d := &decision{trial: &trial{p: p, budget: budget}, optimal: true}
 	d.decide()
 	d.undo(0)
+	d.terse = options.Terse
 	return d.answer()
 }
 

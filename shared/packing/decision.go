@@ -27,6 +27,9 @@ type Options struct {
 	// Budget bounds the search in steps, so that equal questions get equal answers
 	// on every machine; 0 or less means DefaultBudget.
 	Budget int
+	// Terse leaves out why pods have no node, which takes longer than to see that
+	// they have none. For what-ifs that only ask whether.
+	Terse bool
 }
 
 // Decision is the answer of Decide.

@@ -7,13 +7,12 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// bound is what room for the demand costs in a domain at least. It adds up resources as if the domain were one node, so that
+// bound is what room for the gang costs in a domain at least. It adds up resources as if the domain were one node, so that
 // it can be had without a decision of the engine.
-func (s *search) bound(d *domain, demand packing.Resources) Cost {
-	lacking := s.lacking(d, demand)
+func (s *search) bound(d *domain) Cost {
 	least := s.leastOf(d)
-	cost := Cost{Priority: s.leastPriority(d, lacking), Gangs: s.leastGangs(d, lacking), Pods: s.leastPods(d, lacking)}
-	for name, amount := range lacking {
+	cost := Cost{Priority: s.leastPriority(d), Gangs: s.leastGangs(d), Pods: s.leastPods(d)}
+	for name, amount := range d.lacking {
 		if s.q.Device != nil && s.q.Device(name) {
 			cost.Devices += amount
 		}
@@ -43,12 +42,12 @@ func (s *search) lacking(d *domain, demand packing.Resources) packing.Resources 
 }
 
 // leastPriority is the priority up to which tenants have to leave to free what is lacking, the least important first.
-func (s *search) leastPriority(d *domain, lacking packing.Resources) int32 {
+func (s *search) leastPriority(d *domain) int32 {
 	tenants := slices.Clone(d.tenants)
 	slices.SortFunc(tenants, func(a, b tenant) int {
 		return cmp.Compare(s.workloads[a.workload].Priority, s.workloads[b.workload].Priority)
 	})
-	rest := clone(lacking)
+	rest := clone(d.lacking)
 	for _, t := range tenants {
 		for _, p := range t.pods {
 			for name, amount := range s.workloads[t.workload].Pods[p].Requests {
@@ -73,8 +72,8 @@ func clone(resources packing.Resources) packing.Resources {
 }
 
 // leastPods is how many pods have to leave: for each resource, those that hold most of it.
-func (s *search) leastPods(d *domain, lacking packing.Resources) int {
-	return mostly(lacking, func(name string) []int64 {
+func (s *search) leastPods(d *domain) int {
+	return mostly(d.lacking, func(name string) []int64 {
 		var held []int64
 		for _, t := range d.tenants {
 			for _, p := range t.pods {
@@ -86,8 +85,8 @@ func (s *search) leastPods(d *domain, lacking packing.Resources) int {
 }
 
 // leastGangs is how many gangs have to leave as a whole, once all has left that can without that.
-func (s *search) leastGangs(d *domain, lacking packing.Resources) int {
-	return mostly(lacking, func(name string) []int64 {
+func (s *search) leastGangs(d *domain) int {
+	return mostly(d.lacking, func(name string) []int64 {
 		var held []int64
 		for _, t := range d.tenants {
 			if w := s.workloads[t.workload]; w.Gang && w.rigid() {

@@ -13,6 +13,8 @@ type domain struct {
 	nodes    []string
 	// tenants are the workloads with pods on the nodes, by index, and which of their pods those are.
 	tenants []tenant
+	// lacking is by how much the demand of the gang is above what is free while everybody stands.
+	lacking packing.Resources
 	// bound is what room for the gang costs here at least.
 	bound Cost
 }
@@ -44,13 +46,15 @@ func (s *search) domains() []*domain {
 	}
 	s.settleTenants(all)
 	demand := demandOf(&s.asked.Root)
+	s.release(s.nobody())
 	anchors := running(&s.q.Gang.Root)
 	var open []*domain
 	for _, d := range all {
 		if len(d.tenants) == 0 || len(d.path) > 0 && !s.anchoredIn(d, anchors, depth) {
 			continue
 		}
-		d.bound = s.bound(d, demand)
+		d.lacking = s.lacking(d, demand)
+		d.bound = s.bound(d)
 		open = append(open, d)
 	}
 	return open

@@ -3,8 +3,6 @@ package preemption
 import (
 	"fmt"
 	"slices"
-
-	"packtree.dev/shared/packing"
 )
 
 // maxPieces bounds the workloads, or pods of workloads that need not leave as a whole, of which every choice is looked at.
@@ -21,11 +19,10 @@ func (s *search) improve(d *domain, than Cost) set {
 		return nil
 	}
 	choices := s.choices(pieces, than)
-	lacking := s.lacking(d, demandOf(&s.asked.Root))
 	tried := map[string]bool{}
 	for _, choice := range choices {
 		key := fmt.Sprint(choice.taken)
-		if tried[key] || !s.frees(d, choice.taken, lacking) {
+		if tried[key] || !s.frees(d, choice.taken) {
 			continue
 		}
 		if tried[key] = true; len(tried) > maxExact || s.spent() {
@@ -103,8 +100,8 @@ func (s *search) union(pieces []piece, mask int) set {
 }
 
 // frees reports whether those who leave hold as much of the domain as is lacking there.
-func (s *search) frees(d *domain, taken set, lacking packing.Resources) bool {
-	rest := clone(lacking)
+func (s *search) frees(d *domain, taken set) bool {
+	rest := clone(d.lacking)
 	for _, t := range d.tenants {
 		for _, p := range t.pods {
 			if !taken.has(t.workload, p) {

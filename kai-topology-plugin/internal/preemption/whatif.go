@@ -103,7 +103,7 @@ func (s *search) whole(workload int) []bool {
 func (s *search) fits(taken set) bool {
 	s.release(taken)
 	s.trials++
-	decided := s.q.Cluster.Decide(s.asked, packing.Options{})
+	decided := s.q.Cluster.Decide(s.asked, packing.Options{Terse: true})
 	if decided.Verdict != packing.Placed {
 		return false
 	}

@@ -1,0 +1,41 @@
+package packing_test
+
+import (
+	"testing"
+
+	"packtree.dev/shared/packing"
+)
+
+func TestFree(t *testing.T) {
+	c := packing.NewCluster()
+	c.SetNode(packing.Node{Name: "n", Allocatable: packing.Resources{"gpu": 4}})
+	c.Assign(packing.Pod{ID: "a", Node: "n", Requests: packing.Resources{"gpu": 3}})
+	c.Assign(packing.Pod{ID: "b", Node: "ghost", Requests: packing.Resources{"gpu": 3}})
+	for node, want := range map[string]int64{"n": 1, "ghost": 0, "nowhere": 0} {
+		if got := c.Free(node, "gpu"); got != want {
+			t.Errorf("%s has %d free, want %d", node, got, want)
+		}
+	}
+	c.Assign(packing.Pod{ID: "c", Node: "n", Requests: packing.Resources{"gpu": 3}})
+	if got := c.Free("n", "gpu"); got != 0 {
+		t.Errorf("an overcommitted node has %d free", got)
+	}
+	if got := c.Free("n", "unheard of"); got != 0 {
+		t.Errorf("%d free of a resource that nobody has", got)
+	}
+}
+
+func TestTerseDecisionsDifferOnlyInWords(t *testing.T) {
+	c := packing.NewCluster()
+	c.SetNode(packing.Node{Name: "n", Allocatable: packing.Resources{"gpu": 1}})
+	gang := &packing.Gang{Root: packing.Group{MinMember: 2, Pending: []packing.Pods{{
+		Shape: packing.Shape{Key: "s", Requests: packing.Resources{"gpu": 1}}, Names: []string{"a", "b"},
+	}}}}
+	terse := c.Decide(gang, packing.Options{Terse: true})
+	if terse.Verdict != packing.Infeasible || len(terse.Explanations) > 0 || terse.Message() != "" {
+		t.Errorf("got %s with explanations %v", terse.Verdict, terse.Explanations)
+	}
+	if full := c.Decide(gang, packing.Options{}); full.Verdict != packing.Infeasible || full.Message() == "" {
+		t.Errorf("got %s without explanation", full.Verdict)
+	}
+}
