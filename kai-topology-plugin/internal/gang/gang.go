@@ -155,12 +155,13 @@ func (g *Gang) shortfall() string {
 		message += fmt.Sprintf("; pods held by scheduling gates: %d", g.Gated)
 	}
 	if len(g.Strays) > 0 {
-		message += "; " + g.strayMessage()
+		message += "; " + g.StrayMessage()
 	}
 	return message
 }
 
-func (g *Gang) strayMessage() string {
+// StrayMessage says which pods name a leaf that the tree does not have, and what would be right. There is at least one.
+func (g *Gang) StrayMessage() string {
 	first := g.Strays[0]
 	message := fmt.Sprintf("pod %s names subgroup %q, which is no leaf of the PodGroup", first.Name, LeafOf(first))
 	if others := len(g.Strays) - 1; others > 0 {

@@ -59,7 +59,7 @@ var (
 	boundSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "gang_complete_to_bound_seconds", StabilityLevel: metrics.STABLE,
 		Help: "Time from the moment a gang had all pods that its minima ask for until these were bound: what a user waits for the " +
-			"scheduler. A gang that was complete before this process started counts from the start.",
+			"scheduler, to a tenth of a second. A gang that was complete before this process started counts from the start.",
 		Buckets: metrics.ExponentialBuckets(0.05, 2, 16),
 	})
 
@@ -127,9 +127,6 @@ func PlanInvalidated(reason Invalidation) { plansBroken.WithLabelValues(string(r
 
 // GangLetGo is for a gang whose minima all have a node.
 func GangLetGo() { gangsLetGo.Inc() }
-
-// GangBound is for a gang whose minima are bound, that long after they all existed.
-func GangBound(took time.Duration) { boundSeconds.Observe(took.Seconds()) }
 
 // MadeRoom is for a preemption on behalf of a gang: so many pods were stopped, and so many whole gangs among them.
 func MadeRoom(pods, wholeGangs int) {

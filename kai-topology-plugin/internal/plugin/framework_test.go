@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -109,6 +110,7 @@ func newBench(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, objects ..
 	factory := informers.NewSharedInformerFactory(client, 0)
 	made.Framework, err = runtime.NewFramework(ctx, registry, profile,
 		runtime.WithClientSet(client),
+		runtime.WithEventRecorder(&events.FakeRecorder{}),
 		runtime.WithInformerFactory(factory),
 		runtime.WithSnapshotSharedLister(schedulercache.NewSnapshot(standing, nodes)),
 		runtime.WithWaitingPods(runtime.NewWaitingPodsMap()),

@@ -18,7 +18,7 @@ import (
 const permitTimeout = 2 * time.Minute
 
 // Permit lets a pod wait until the minima of its gang's tree have nodes, and then lets all pods of the gang go.
-func (p *Plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
+func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
 	pod = p.latest(pod)
 	key, member := gang.KeyOf(pod)
 	if !member {
@@ -41,7 +41,7 @@ func (p *Plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 		}
 	}
 	if len(waited) > 0 {
-		klog.FromContext(ctx).Info("Gang let go", "podGroup", key, "pods", len(waited))
+		klog.Background().Info("Gang let go", "podGroup", key, "pods", len(waited))
 		metrics.GangLetGo()
 		p.verdicts.Forget(key)
 		p.planClosed(key)

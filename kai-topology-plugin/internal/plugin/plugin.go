@@ -27,6 +27,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/plans"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
@@ -56,6 +57,7 @@ type Plugin struct {
 	begun    *begunGangs
 	turned   *turnedAway
 	status   *podgroupstatus.Writer
+	tell     *gangevents.Announcer
 }
 
 var (
@@ -117,6 +119,7 @@ func newPlugin(ctx context.Context, handle fwk.Handle, client versioned.Interfac
 		held:     newHeldPods(),
 		begun:    newBegunGangs(),
 		turned:   &turnedAway{},
+		tell:     gangevents.New(handle.EventRecorder()),
 	}
 	if err := plugin.watch(ctx, client, leading); err != nil {
 		return nil, fmt.Errorf("watching PodGroups and Topologies: %w", err)

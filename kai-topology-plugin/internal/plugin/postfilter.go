@@ -44,6 +44,7 @@ func (p *Plugin) breakPlan(key gang.Key, cause metrics.Invalidation, reason stri
 		return
 	}
 	metrics.PlanInvalidated(cause)
+	p.tellPlanBroken(key, reason)
 	p.sendBack(waiting, reason)
 	p.planClosed(key)
 	p.companionMoved(key)

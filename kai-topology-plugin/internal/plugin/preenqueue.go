@@ -9,10 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -64,6 +66,9 @@ func (p *Plugin) reasonToHold(key gang.Key, pod *corev1.Pod) (string, error) {
 		return held.Message, nil
 	case pod != nil && assembled.Tree.Leaf(gang.LeafOf(pod)) == nil:
 		return fmt.Sprintf("subgroup %q is no leaf of PodGroup %s", gang.LeafOf(pod), key.Name), nil
+	}
+	if !meta.IsStatusConditionTrue(podGroup.Status.Conditions, scheduling.ConditionScheduled) {
+		metrics.GangComplete(key)
 	}
 	return "", nil
 }

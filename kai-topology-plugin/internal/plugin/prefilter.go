@@ -99,8 +99,7 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	}
 	metrics.Decided(answer.Verdict, answer.Steps, 0, time.Since(began))
 	key := keyOfPodGroup(podGroup)
-	klog.FromContext(ctx).Info("Gang decided", "podGroup", klog.KObj(podGroup), "verdict", answer.Verdict,
-		"pods", len(answer.Nodes), "steps", answer.Steps, "message", answer.Message)
+	p.logDecision(key, answer)
 	defer p.status.Enqueue(key)
 	p.verdicts.Remember(key, podGroup.Generation, pod.UID, answer)
 	if answer.Verdict != scheduling.ReasonPlaced {
@@ -122,6 +121,17 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 // tooEarly turns away a pod that the filters would not accept yet: see plans.Placement. Reserve calls it when its turn comes.
 func tooEarly() *fwk.Status {
 	return fwk.NewStatus(fwk.Unschedulable, "waiting for its turn in the plan of its gang")
+}
+
+// logDecision logs what was decided about a gang, if it is something else than the last time. The logger is not that of the
+// pod that happened to come first.
+func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
+	logger := klog.Background()
+	if last := p.verdicts.Last(key); last != nil && last.Verdict == answer.Verdict && len(answer.Nodes) == 0 {
+		logger = logger.V(3)
+	}
+	logger.Info("Gang decided", "podGroup", key, "verdict", answer.Verdict,
+		"pods", len(answer.Nodes), "steps", answer.Steps, "message", answer.Message)
 }
 
 func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (*decision.Answer, error) {

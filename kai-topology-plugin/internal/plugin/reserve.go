@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,6 +49,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev
 	if waiting := p.book.Unassume(key, pod.UID); len(waiting) > 0 {
 		klog.FromContext(ctx).Info("Gang's plan broken: a pod lost its node", "podGroup", key, "pod", klog.KObj(pod))
 		metrics.PlanInvalidated(metrics.PodLost)
+		p.tellPlanBroken(key, fmt.Sprintf("pod %s lost its node", pod.Name))
 		p.sendBack(waiting, "a pod of the gang lost its node")
 	}
 	p.planClosed(key)

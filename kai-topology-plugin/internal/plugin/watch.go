@@ -32,7 +32,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	if err := indexByCompany(podGroups.Informer()); err != nil {
 		return err
 	}
-	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe)
+	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.tell)
 
 	var handlers []cache.ResourceEventHandlerRegistration
 	for _, watched := range []struct {

@@ -3,6 +3,7 @@ package podgroupstatus
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,8 +28,10 @@ type Observed struct {
 
 // Desired is the part of a PodGroup's status that the scheduler owns.
 type Desired struct {
-	Condition metav1.Condition
-	SubGroups []scheduling.SubGroupStatus
+	Condition         metav1.Condition
+	NodePoolCondition *scheduling.SchedulingCondition
+	SubGroups         []scheduling.SubGroupStatus
+	Resources         scheduling.PodGroupResourcesStatus
 }
 
 // Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated now.
@@ -41,21 +44,12 @@ func Of(observed Observed, now metav1.Time) Desired {
 	if present := meta.FindStatusCondition(podGroup.Status.Conditions, condition.Type); present != nil && present.Status == condition.Status {
 		condition.LastTransitionTime = present.LastTransitionTime
 	}
-	desired := Desired{Condition: condition}
-	for _, group := range observed.Groups {
-		status := scheduling.SubGroupStatus{Name: group.Name, Scheduled: int32(group.Placed), MinMember: int32(group.Needed)}
-		for level, domains := range group.Domains {
-			if len(domains) == 0 {
-				continue
-			}
-			if status.Domains == nil {
-				status.Domains = map[string]scheduling.Domains{}
-			}
-			status.Domains[level] = domains
-		}
-		desired.SubGroups = append(desired.SubGroups, status)
+	return Desired{
+		Condition:         condition,
+		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
+		SubGroups:         subGroups(observed.Groups),
+		Resources:         resources(observed.Gang),
 	}
-	return desired
 }
 
 // conditionOf decides what to say: what is wrong with the PodGroup before all else, then what holds, then what is missing.
@@ -79,17 +73,40 @@ func waits(reason, message string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
-// furtherPods says why pods above the minimum have no node.
+// furtherPods says why pods have no node that the minima do not need: those above them, and those of no group.
 func furtherPods(observed Observed) string {
-	if len(observed.Gang.Pending) == 0 || observed.Last == nil {
-		return ""
+	var sentences []string
+	if len(observed.Gang.Pending) > 0 && observed.Last != nil && observed.Last.Message != "" {
+		sentences = append(sentences, observed.Last.Message)
 	}
-	return observed.Last.Message
+	if len(observed.Gang.Strays) > 0 {
+		sentences = append(sentences, observed.Gang.StrayMessage())
+	}
+	return strings.Join(sentences, "; ")
 }
 
 // Differs reports whether the PodGroup's status says something else than it should.
 func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
 	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
-		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups)
+		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
+		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
+		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources)
+}
+
+// Status returns the part of the status, as it is applied.
+func (d Desired) Status() scheduling.PodGroupStatus {
+	return scheduling.PodGroupStatus{
+		Conditions:           []metav1.Condition{d.Condition},
+		SchedulingConditions: d.schedulingConditions(),
+		ResourcesStatus:      d.Resources,
+		SubGroups:            d.SubGroups,
+	}
+}
+
+func (d Desired) schedulingConditions() []scheduling.SchedulingCondition {
+	if d.NodePoolCondition == nil {
+		return nil
+	}
+	return []scheduling.SchedulingCondition{*d.NodePoolCondition}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	schedulingclient "packtree.dev/shared/client/clientset/versioned/typed/scheduling/v2alpha2"
 )
@@ -31,14 +33,18 @@ type Observe func(key gang.Key) (Observed, error)
 type Writer struct {
 	client  schedulingclient.PodGroupsGetter
 	observe Observe
+	tell    *gangevents.Announcer
+	journal *journal
 	queue   workqueue.TypedRateLimitingInterface[gang.Key]
 }
 
 // NewWriter returns a writer that writes nothing until Run.
-func NewWriter(client schedulingclient.PodGroupsGetter, observe Observe) *Writer {
+func NewWriter(client schedulingclient.PodGroupsGetter, observe Observe, tell *gangevents.Announcer) *Writer {
 	return &Writer{
 		client:  client,
 		observe: observe,
+		tell:    tell,
+		journal: newJournal(),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](settling, time.Minute)),
 	}
@@ -71,37 +77,74 @@ func (w *Writer) Run(ctx context.Context) {
 func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	observed, err := w.observe(key)
 	if apierrors.IsNotFound(err) {
+		w.journal.forget(key)
+		measureGone(key)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("observing gang: %w", err)
 	}
+	now := metav1.Now().Rfc3339Copy()
+	desired := Of(observed, now)
+	measure(key, desired)
 	podGroup := observed.Gang.PodGroup
-	desired := Of(observed, metav1.Now().Rfc3339Copy())
-	if !desired.Differs(&podGroup.Status) {
-		return nil
+	subject := gangevents.Subject{NamespacedName: key, UID: podGroup.UID, Version: podGroup.ResourceVersion}
+	if desired.Differs(&podGroup.Status) {
+		written, err := w.apply(ctx, podGroup, desired)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil // Deleted, or made anew: then its creation has put it into the queue again.
+		}
+		if err != nil {
+			return err
+		}
+		subject.Version = written.ResourceVersion
 	}
-	status := map[string]any{"conditions": []metav1.Condition{desired.Condition}}
-	if len(desired.SubGroups) > 0 {
-		status["subGroups"] = desired.SubGroups
+	news, again := w.journal.news(key, observed, desired, now.Time)
+	for _, one := range news {
+		w.tell.Announce(subject, one)
 	}
+	if again > 0 {
+		w.queue.AddAfter(key, again)
+	}
+	return nil
+}
+
+// apply writes the scheduler's part of the status.
+func (w *Writer) apply(ctx context.Context, podGroup *scheduling.PodGroup, desired Desired) (*scheduling.PodGroup, error) {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": scheduling.GroupVersion.String(),
 		"kind":       "PodGroup",
-		"metadata":   map[string]any{"namespace": key.Namespace, "name": key.Name, "uid": podGroup.UID},
-		"status":     status,
+		"metadata":   map[string]any{"namespace": podGroup.Namespace, "name": podGroup.Name, "uid": podGroup.UID},
+		"status":     desired.Status(),
 	})
 	if err != nil {
-		return fmt.Errorf("encoding status: %w", err)
+		return nil, fmt.Errorf("encoding status: %w", err)
 	}
 	force := true
-	_, err = w.client.PodGroups(key.Namespace).Patch(ctx, key.Name, types.ApplyPatchType, body,
+	written, err := w.client.PodGroups(podGroup.Namespace).Patch(ctx, podGroup.Name, types.ApplyPatchType, body,
 		metav1.PatchOptions{FieldManager: fieldOwner, Force: &force}, "status")
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // Deleted, or made anew: then its creation has put it into the queue again.
-	}
 	if err != nil {
-		return fmt.Errorf("applying status: %w", err)
+		return nil, fmt.Errorf("applying status: %w", err)
 	}
-	return nil
+	return written, nil
+}
+
+// measure tells the metrics whether and why the gang waits.
+func measure(key gang.Key, desired Desired) {
+	switch {
+	case desired.Condition.Status == metav1.ConditionTrue:
+		metrics.GangWaits(key, "")
+		metrics.GangBound(key)
+	default:
+		metrics.GangWaits(key, desired.Condition.Reason)
+	}
+	switch desired.Condition.Reason {
+	case scheduling.ReasonIncomplete, scheduling.ReasonInvalid:
+		metrics.GangNotComplete(key)
+	}
+}
+
+func measureGone(key gang.Key) {
+	metrics.GangWaits(key, "")
+	metrics.GangNotComplete(key)
 }

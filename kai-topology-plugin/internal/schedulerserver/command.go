@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/gangfailures"
 	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/plugin"
 	"packtree.dev/shared/version"
@@ -113,6 +114,7 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 		return err
 	}
 	announceFirstPod(scheduler, leading)
+	scheduler.FailureHandler = gangfailures.Handler(scheduler.FailureHandler, config.Client)
 	err = app.Run(ctx, config, scheduler)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil // Stopped on request, which kube-scheduler reports as an error.

@@ -2,6 +2,7 @@ package schedulerserver_test
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,9 +95,15 @@ profiles:
 // startScheduler starts the program and ends it with the spec.
 func startScheduler() *exec.Cmd {
 	GinkgoHelper()
-	command := exec.Command(os.Args[0], "--config", config, "--kubeconfig", kubeconfig, "--secure-port", "0", "--v", "2")
+	return startSchedulerWith(GinkgoWriter, "--secure-port", "0", "--v", "2")
+}
+
+// startSchedulerWith starts the program with further flags.
+func startSchedulerWith(output io.Writer, flags ...string) *exec.Cmd {
+	GinkgoHelper()
+	command := exec.Command(os.Args[0], append([]string{"--config", config, "--kubeconfig", kubeconfig}, flags...)...)
 	command.Env = append(os.Environ(), asScheduler+"=1")
-	command.Stdout, command.Stderr = GinkgoWriter, GinkgoWriter
+	command.Stdout, command.Stderr = output, output
 	Expect(command.Start()).To(Succeed())
 	DeferCleanup(func() {
 		if command.ProcessState == nil {

@@ -15,7 +15,9 @@ type PodGroupStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// schedulingConditions are the latest observations of the gang in single node pools.
+	// schedulingConditions are the latest observations of the gang in single node pools. The scheduler keeps one, of the
+	// node pool that the PodGroup's label kai.scheduler/node-pool names, from the first time that the gang does not fit; it
+	// keeps none of a gang whose schedulingBackoff says that it is tried for ever.
 	//
 	// +optional
 	// +listType=atomic
@@ -81,12 +83,14 @@ type SchedulingCondition struct {
 
 // PodGroupResourcesStatus is what a gang asks for and what it holds.
 type PodGroupResourcesStatus struct {
-	// allocated is the sum of the requests of the pods that have a node.
+	// allocated is the sum of the requests of the pods that have a node. Pods that are done, or on their way out, do not
+	// count.
 	//
 	// +optional
 	Allocated corev1.ResourceList `json:"allocated,omitempty"`
 
-	// requested is the sum of the requests of all pods.
+	// requested is the sum of the requests of the pods that have a node and of those that wait for one. Pods that a
+	// scheduling gate holds back do not count yet.
 	//
 	// +optional
 	Requested corev1.ResourceList `json:"requested,omitempty"`
@@ -114,11 +118,17 @@ type SubGroupStatus struct {
 	MinMember int32 `json:"minMember"`
 
 	// domains are the topology domains in which the group's pods stand: the key is a level of its Topology, the value the
-	// sorted domains, each as its path of label values from the broadest level, joined by "/". Unset means that the group
-	// has no topology, or no pod with a node.
+	// sorted domains, each as its path of label values from the broadest level, joined by "/". Of a group that stands in
+	// many, only the first are listed: at most 32 of a level, and fewer in a PodGroup of many groups. Unset means that the
+	// group has no topology, or no pod with a node.
 	//
 	// +optional
 	Domains map[string]Domains `json:"domains,omitempty"`
+
+	// moreDomains is how many domains of a level there are that domains does not list. Unset means that it lists all.
+	//
+	// +optional
+	MoreDomains map[string]int32 `json:"moreDomains,omitempty"`
 }
 
 // Domains are topology domains of one level, sorted, each as its path of label values from the broadest level.

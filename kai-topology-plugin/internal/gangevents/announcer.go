@@ -1,0 +1,85 @@
+// Package gangevents records events about gangs: on their PodGroup, or on one of their pods.
+package gangevents
+
+import (
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Reasons of events that are not reasons of the condition Scheduled as well.
+const (
+	// PlanBroken: pods of the gang had been planned onto nodes and something came between; the gang is planned anew.
+	PlanBroken = "PlanBroken"
+	// Preempted: pods of the gang were stopped to make room for a more important one.
+	Preempted = "Preempted"
+	// UnknownSubGroup: a pod names a leaf that its PodGroup does not have.
+	UnknownSubGroup = "UnknownSubGroup"
+)
+
+const (
+	// action is what the scheduler was doing when something was worth an event.
+	action = "Scheduling"
+	// longestNote is the longest note of an event, in bytes, that the API server takes.
+	longestNote = 1024
+)
+
+// News is what is worth an event.
+type News struct {
+	// Pod is whom it is about; nil if it is about the PodGroup.
+	Pod *corev1.Pod
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type string
+	// Reason is one word, Note a sentence.
+	Reason, Note string
+}
+
+// Subject is the PodGroup that an event is about.
+type Subject struct {
+	types.NamespacedName
+	UID types.UID
+	// Version is the resource version at which something happened. News of one reason about one version is counted in one
+	// event, which keeps the first note. Without a version that holds for all news of the last minutes: this is for what may
+	// happen over and over.
+	Version string
+}
+
+// Announcer records events.
+type Announcer struct {
+	recorder events.EventRecorder
+}
+
+// New returns an announcer that records with the recorder.
+func New(recorder events.EventRecorder) *Announcer {
+	return &Announcer{recorder: recorder}
+}
+
+// Announce records one event.
+func (a *Announcer) Announce(subject Subject, news News) {
+	var regarding runtime.Object = &corev1.ObjectReference{
+		APIVersion: scheduling.GroupVersion.String(), Kind: "PodGroup",
+		Namespace: subject.Namespace, Name: subject.Name, UID: subject.UID, ResourceVersion: subject.Version,
+	}
+	if news.Pod != nil {
+		regarding = news.Pod
+	}
+	a.recorder.Eventf(regarding, nil, news.Type, news.Reason, action, "%s", Note(news.Note))
+}
+
+// Note cuts a sentence to what an event can hold.
+func Note(sentence string) string {
+	const dots = " …"
+	if len(sentence) <= longestNote {
+		return sentence
+	}
+	end := longestNote - len(dots)
+	for !utf8.RuneStart(sentence[end]) {
+		end--
+	}
+	return sentence[:end] + dots
+}

@@ -1,0 +1,116 @@
+// Package gangfailures has the pods of a gang that waits say so as one: each with the gang's own sentence, in one event over
+// the whole wait, and without a line in the log. Kube-scheduler, which knows single pods only, tells of every attempt of each.
+package gangfailures
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// quieter is how much more verbose the log must be for kube-scheduler's lines about a pod of a gang than for those about
+// other pods.
+const quieter = 2
+
+// Handler returns what to do when an attempt to schedule a pod fails: what next does, kube-scheduler's own handler, which
+// for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log.
+func Handler(next scheduler.FailureHandlerFn, client kubernetes.Interface) scheduler.FailureHandlerFn {
+	told := newTold()
+	return func(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		if _, member := gang.KeyOf(info.Pod); member {
+			ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(quieter))
+			profile = &gangProfile{Framework: profile, told: told, sentence: Sentence(status), patch: patcher(ctx, client)}
+		}
+		next(ctx, profile, info, status, nominating, start)
+	}
+}
+
+// Sentence returns why the pod waits in the words of the plugin that turned it down, without those that kube-scheduler puts
+// around them: its count of nodes changes when the reason does not.
+func Sentence(status *fwk.Status) string {
+	var misfit *framework.FitError
+	if !errors.As(status.AsError(), &misfit) {
+		return status.Message()
+	}
+	diagnosis := &misfit.Diagnosis
+	if diagnosis.PreFilterMsg != "" {
+		return diagnosis.PreFilterMsg
+	}
+	if diagnosis.PostFilterMsg != "" {
+		return diagnosis.PostFilterMsg
+	}
+	message := ""
+	if nodes := diagnosis.NodeToStatus; nodes != nil && nodes.Len() == 1 {
+		nodes.ForEachExplicitNode(func(_ string, only *fwk.Status) { message = only.Message() })
+	}
+	if message == "" {
+		return misfit.Error()
+	}
+	return message
+}
+
+// gangProfile is a profile as the failure handler sees it while it deals with a pod of a gang.
+type gangProfile struct {
+	framework.Framework
+	told     *told
+	sentence string
+	patch    func(pod *corev1.Pod, status *corev1.PodStatus) error
+}
+
+// EventRecorder returns a recorder that tells each pod once.
+func (p *gangProfile) EventRecorder() events.EventRecorderLogger {
+	return &recorder{EventRecorderLogger: p.Framework.EventRecorder(), told: p.told, sentence: p.sentence}
+}
+
+// APICacher returns what writes the status of the pod.
+func (p *gangProfile) APICacher() fwk.APICacher {
+	return &statusWriter{APICacher: p.Framework.APICacher(), sentence: p.sentence, patch: p.patch}
+}
+
+// statusWriter writes the gang's sentence where kube-scheduler would write its own. The failure handler calls nothing but
+// PatchPodStatus.
+type statusWriter struct {
+	// APICacher is nil unless the scheduler writes asynchronously.
+	fwk.APICacher
+	sentence string
+	patch    func(pod *corev1.Pod, status *corev1.PodStatus) error
+}
+
+// PatchPodStatus writes a pod's condition and the node that room is being made on, if that changes anything.
+func (w *statusWriter) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo) (<-chan error, error) {
+	if condition != nil {
+		worded := *condition
+		worded.Message = w.sentence
+		condition = &worded
+	}
+	if w.APICacher != nil {
+		return w.APICacher.PatchPodStatus(pod, condition, nominating)
+	}
+	status := pod.Status.DeepCopy()
+	changed := condition != nil && podutil.UpdatePodCondition(status, condition)
+	if nominating.Mode() == fwk.ModeOverride && status.NominatedNodeName != nominating.NominatedNodeName {
+		status.NominatedNodeName, changed = nominating.NominatedNodeName, true
+	}
+	if !changed {
+		return nil, nil
+	}
+	return nil, w.patch(pod, status)
+}
+
+func patcher(ctx context.Context, client kubernetes.Interface) func(*corev1.Pod, *corev1.PodStatus) error {
+	return func(pod *corev1.Pod, status *corev1.PodStatus) error {
+		return util.PatchPodStatus(ctx, client, pod.Name, pod.Namespace, &pod.Status, status)
+	}
+}
