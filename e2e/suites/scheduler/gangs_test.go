@@ -1,0 +1,164 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestGangIsBoundAllOrNothing(t *testing.T) {
+	w := newWorld(3, 3)
+	g := w.gang(t, "four-in-a-rack.yaml", "four")
+	testenv.Test(t, features.New("gang").
+		Setup(w.create).
+		Assess("with three of four pods it waits for the fourth", allOf(g.exists(3), g.waits(scheduling.ReasonIncomplete, ""))).
+		Assess("complete, it is told that no rack has room", allOf(g.podComes(3), g.waits(scheduling.ReasonInfeasible, ""))).
+		Assess("with one more node in a rack it is bound there", allOf(w.nodeComes(1, 3), g.stands(4))).
+		Assess("a pod above the minimum follows when there is room in that rack", allOf(g.podComes(4), w.nodeComes(1, 4), g.stands(5))).
+		Teardown(w.remove).Feature())
+}
+
+func TestGangsThatCompeteForARackArePlacedOneByOne(t *testing.T) {
+	const competitors = 6
+	w := newWorld(8)
+	gangs := make([]*gang, competitors)
+	for i := range gangs {
+		gangs[i] = w.gang(t, "three-in-a-rack.yaml", fmt.Sprintf("rival-%d", i))
+	}
+	testenv.Test(t, features.New("competition").
+		Setup(w.create).
+		Assess("all come at once, pod by pod in turn", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			for _, g := range gangs {
+				g.create(ctx, t, 0)
+			}
+			for pod := range 3 {
+				for _, g := range gangs {
+					g.addPod(ctx, t, pod)
+				}
+			}
+			return ctx
+		}).
+		Assess("as many as fit are placed, again and again as others go", func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+			for len(gangs) > 0 {
+				placed := w.placedOf(ctx, t, gangs, min(2, len(gangs)), 3)
+				placed[0].goes(ctx, t, config)
+				gangs = without(gangs, placed[0])
+			}
+			return ctx
+		}).
+		Teardown(w.remove).Feature())
+}
+
+// placedOf waits until as many gangs stand whole and each of the others is told that it cannot fit, and returns those that stand.
+func (w *world) placedOf(ctx context.Context, t *testing.T, gangs []*gang, count, pods int) []*gang {
+	t.Helper()
+	var placed []*gang
+	w.until(ctx, t, fmt.Sprintf("%d of %d gangs are bound whole and the others have no pod bound and know why", count, len(gangs)),
+		func(ctx context.Context) (bool, string, error) {
+			placed = nil
+			waiting := 0
+			for _, g := range gangs {
+				nodes, err := g.bound(ctx)
+				if err != nil {
+					return false, "", err
+				}
+				condition, err := g.scheduled(ctx)
+				switch {
+				case err != nil:
+					return false, "", err
+				case len(nodes) == pods:
+					placed = append(placed, g)
+				case len(nodes) == 0 && condition != nil && condition.Reason == scheduling.ReasonInfeasible:
+					waiting++
+				}
+			}
+			return len(placed) == count && len(placed)+waiting == len(gangs), fmt.Sprintf("%d are bound, %d know why not", len(placed), waiting), nil
+		})
+	return placed
+}
+
+func without(gangs []*gang, gone *gang) []*gang {
+	var left []*gang
+	for _, g := range gangs {
+		if g != gone {
+			left = append(left, g)
+		}
+	}
+	return left
+}
+
+func TestGangOnANodeThatIsDeletedIsMendedInItsRack(t *testing.T) {
+	w := newWorld(5, 8)
+	g := w.gang(t, "four-in-a-rack.yaml", "four")
+	testenv.Test(t, features.New("node deleted").
+		Setup(w.create).
+		Assess("the gang stands in the rack that it fills best", allOf(g.exists(4), g.stands(4), g.in("r0"))).
+		Assess("its replacement goes to the last node of that rack", allOf(g.nodeGoes(0), g.podComes(4), g.stands(4), g.in("r0"))).
+		Assess("the next one waits, for the rack is full and no other will do",
+			allOf(g.nodeGoes(1), g.podComes(5), g.waitsBeside(3))).
+		Assess("and stands there when the rack has a node again", allOf(w.nodeComes(0, 9), g.stands(4), g.in("r0"))).
+		Teardown(w.remove).Feature())
+}
+
+// nodeGoes deletes the node below a pod, and the pod, as the garbage collector does a minute later.
+func (g *gang) nodeGoes(pod int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		nodes, err := g.bound(ctx)
+		g.world.must(ctx, t, err)
+		node := &corev1.Node{}
+		node.Name = nodes[g.podName(pod)]
+		g.world.must(ctx, t, cluster.Delete(ctx, node))
+		g.world.must(ctx, t, cluster.Delete(ctx, g.pod(pod), client.GracePeriodSeconds(0)))
+		return ctx
+	}
+}
+
+// in checks that the gang stands in that rack.
+func (g *gang) in(rack string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		racks, err := g.racks(ctx)
+		g.world.must(ctx, t, err)
+		if len(racks) != 1 || racks[0] != rack {
+			t.Errorf("gang %s stands in %v, not in %s\n%s", g.name, racks, rack, g.world.report(ctx))
+		}
+		return ctx
+	}
+}
+
+// waitsBeside waits until the PodGroup says that it lacks a pod, and checks that no more than the standing pods are bound.
+func (g *gang) waitsBeside(standing int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		g.awaitReason(ctx, t, scheduling.ReasonInfeasible, "")
+		nodes, err := g.bound(ctx)
+		g.world.must(ctx, t, err)
+		if len(nodes) != standing {
+			t.Errorf("%d pods of gang %s are bound, not %d\n%s", len(nodes), g.name, standing, g.world.report(ctx))
+		}
+		return ctx
+	}
+}
+
+// nodeComes adds a node to a rack.
+func (w *world) nodeComes(rack, i int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		w.must(ctx, t, cluster.Create(ctx, w.node(rack, i)))
+		return ctx
+	}
+}
+
+func allOf(steps ...types.StepFunc) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		for _, step := range steps {
+			ctx = step(ctx, t, config)
+		}
+		return ctx
+	}
+}
