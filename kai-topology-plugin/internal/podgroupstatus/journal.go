@@ -91,7 +91,7 @@ func where(groups []scheduling.SubGroupStatus) string {
 	const longest = 600
 	var places []string
 	length := 0
-	for i, group := range groups {
+	for _, group := range groups {
 		if len(group.Domains) == 0 {
 			continue
 		}
@@ -101,7 +101,7 @@ func where(groups []scheduling.SubGroupStatus) string {
 			break
 		}
 		places = append(places, place)
-		if i == 0 {
+		if group.Name == scheduling.RootGroup {
 			break
 		}
 	}
