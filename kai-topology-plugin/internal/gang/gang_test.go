@@ -111,3 +111,43 @@ func TestRankOrder(t *testing.T) {
 		t.Errorf("priority, then half-bound gangs, then age, then name (-want +got):\n%s", diff)
 	}
 }
+
+func TestPodsOfAnotherSchedulerAreNobodysToPlace(t *testing.T) {
+	by := func(scheduler string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { pod.Spec.SchedulerName = scheduler }
+	}
+	podGroup := &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](3)}}
+	for name, test := range map[string]struct {
+		pods []*corev1.Pod
+		want *gang.Hold
+	}{
+		"one that waits for another scheduler does not count, and is named": {
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "c", by("other"))},
+			want: &gang.Hold{Reason: scheduling.ReasonIncomplete, Message: "waiting for pods to be created: the PodGroup has 2 of 3; " +
+				"pod c waits for another scheduler, other"},
+		},
+		"the first of several is named": {
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "d", by("other")), podIn("", "c", by("third"))},
+			want: &gang.Hold{Reason: scheduling.ReasonIncomplete, Message: "waiting for pods to be created: the PodGroup has 1 of 3; " +
+				"pod c waits for another scheduler, third (and 1 more)"},
+		},
+		"one that another scheduler has bound counts": {
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "c", by("other"), bound)},
+		},
+		"one beyond the minimum is left alone": {
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "d", by("ours")), podIn("", "c", by("other"))},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assembled, hold := gang.AssembleFor(func(name string) bool { return name == "ours" }, podGroup, test.pods, levels)
+			if diff := cmp.Diff(test.want, hold); diff != "" {
+				t.Errorf("hold (-want +got):\n%s", diff)
+			}
+			for _, pod := range assembled.Pending {
+				if pod.Spec.SchedulerName != "ours" {
+					t.Errorf("pod %s of scheduler %s is pending", pod.Name, pod.Spec.SchedulerName)
+				}
+			}
+		})
+	}
+}
