@@ -26,8 +26,6 @@ type Gang struct {
 	Gated int
 	// Strays name a leaf that the tree does not have. They are nobody's members until they, or the PodGroup, change.
 	Strays []*corev1.Pod
-	// Foreign wait for another scheduler. They are members once they have a node.
-	Foreign []*corev1.Pod
 }
 
 // Hold says why a gang cannot be planned whatever the nodes are like.
@@ -41,13 +39,6 @@ type Hold struct {
 // Assemble sorts the pods of a PodGroup, given in any order, into its tree. Hold is nil if the gang can be planned. Levels
 // tells which Topologies exist.
 func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
-	return AssembleFor(anyScheduler, podGroup, pods, levels)
-}
-
-func anyScheduler(string) bool { return true }
-
-// AssembleFor is Assemble for a program that places the pods which name certain schedulers, and no others.
-func AssembleFor(ours func(scheduler string) bool, podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
 	gang := &Gang{PodGroup: podGroup}
 	tree, errs := podgrouptree.New(&podGroup.Spec)
 	if len(errs) > 0 {
@@ -55,7 +46,7 @@ func AssembleFor(ours func(scheduler string) bool, podGroup *scheduling.PodGroup
 	}
 	gang.Tree = tree
 	gang.Company = companyOf(podGroup)
-	gang.sort(pods, ours)
+	gang.sort(pods)
 	if errs := append(tree.Blockers(levels), gang.Company.blockers(levels)...); len(errs) > 0 {
 		return gang, Invalid(errs)
 	}
@@ -74,7 +65,7 @@ func Invalid(errs field.ErrorList) *Hold {
 	return &Hold{Reason: scheduling.ReasonInvalid, Message: strings.Join(sentences, "; ")}
 }
 
-func (g *Gang) sort(pods []*corev1.Pod, ours func(scheduler string) bool) {
+func (g *Gang) sort(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		switch {
 		case gone(pod):
@@ -82,15 +73,13 @@ func (g *Gang) sort(pods []*corev1.Pod, ours func(scheduler string) bool) {
 			g.Strays = append(g.Strays, pod)
 		case Standing(pod):
 			g.Standing = append(g.Standing, pod)
-		case !ours(pod.Spec.SchedulerName):
-			g.Foreign = append(g.Foreign, pod)
 		case Pending(pod):
 			g.Pending = append(g.Pending, pod)
 		default:
 			g.Gated++
 		}
 	}
-	for _, pods := range [][]*corev1.Pod{g.Pending, g.Standing, g.Strays, g.Foreign} {
+	for _, pods := range [][]*corev1.Pod{g.Pending, g.Standing, g.Strays} {
 		slices.SortFunc(pods, byAge)
 	}
 }
@@ -167,18 +156,6 @@ func (g *Gang) shortfall() string {
 	}
 	if len(g.Strays) > 0 {
 		message += "; " + g.StrayMessage()
-	}
-	if len(g.Foreign) > 0 {
-		message += "; " + g.foreignMessage()
-	}
-	return message
-}
-
-func (g *Gang) foreignMessage() string {
-	first := g.Foreign[0]
-	message := fmt.Sprintf("pod %s waits for another scheduler, %s", first.Name, first.Spec.SchedulerName)
-	if others := len(g.Foreign) - 1; others > 0 {
-		message += fmt.Sprintf(" (and %d more)", others)
 	}
 	return message
 }
