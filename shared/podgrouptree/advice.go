@@ -43,7 +43,7 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 	}
 	known, exists := levels(c.Topology)
 	if !exists {
-		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "no Topology has this name")}
+		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "no Topology has this name: create it, or name another")}
 	}
 	var found field.ErrorList
 	for _, level := range []struct{ field, key string }{

@@ -68,21 +68,21 @@ func TestValidateCreate(t *testing.T) {
 		},
 		"its own parent": {
 			spec: groups(parent("a", "a")),
-			want: []string{`spec.subGroups[0].parent: Invalid value: "a": parents make a cycle: a → a`},
+			want: []string{`spec.subGroups[0].parent: Invalid value: "a": parents make a cycle: a → a; one of them needs another parent, or none`},
 		},
 		"a cycle is reported once, at its first member": {
 			spec: groups(leaf("x", 1, "c"), parent("b", "c"), parent("c", "d"), parent("d", "b")),
-			want: []string{`spec.subGroups[1].parent: Invalid value: "c": parents make a cycle: b → c → d → b`},
+			want: []string{`spec.subGroups[1].parent: Invalid value: "c": parents make a cycle: b → c → d → b; one of them needs another parent, or none`},
 		},
 		"a cycle that is found from its middle": {
 			spec: groups(leaf("x", 1, "d"), parent("b", "c"), parent("c", "d"), parent("d", "b")),
-			want: []string{`spec.subGroups[1].parent: Invalid value: "c": parents make a cycle: b → c → d → b`},
+			want: []string{`spec.subGroups[1].parent: Invalid value: "c": parents make a cycle: b → c → d → b; one of them needs another parent, or none`},
 		},
 		"two cycles": {
 			spec: groups(parent("a", "b"), parent("b", "a"), parent("c", "c")),
 			want: []string{
-				`spec.subGroups[0].parent: Invalid value: "b": parents make a cycle: a → b → a`,
-				`spec.subGroups[2].parent: Invalid value: "c": parents make a cycle: c → c`,
+				`spec.subGroups[0].parent: Invalid value: "b": parents make a cycle: a → b → a; one of them needs another parent, or none`,
+				`spec.subGroups[2].parent: Invalid value: "c": parents make a cycle: c → c; one of them needs another parent, or none`,
 			},
 		},
 		"both minima": {
@@ -166,7 +166,7 @@ func TestAdvice(t *testing.T) {
 		},
 		"unknown topology": {
 			spec:     groups(constrained(leaf("a", 1, ""), "nowhere", "rack", "")),
-			blockers: []string{`spec.subGroups[0].topologyConstraint.topology: Invalid value: "nowhere": no Topology has this name`},
+			blockers: []string{`spec.subGroups[0].topologyConstraint.topology: Invalid value: "nowhere": no Topology has this name: create it, or name another`},
 		},
 		"unknown levels": {
 			spec: groups(constrained(leaf("a", 1, ""), "network", "rock", "rick")),

@@ -97,7 +97,7 @@ func cycleError(spec *scheduling.PodGroupSpec, cycle []string) *field.Error {
 	start := slices.Index(cycle, spec.SubGroups[first].Name)
 	round := slices.Concat(cycle[start:], cycle[:start+1])
 	return field.Invalid(subGroupPath(first).Child("parent"), parentOf(&spec.SubGroups[first]),
-		"parents make a cycle: "+strings.Join(round, " → "))
+		"parents make a cycle: "+strings.Join(round, " → ")+"; one of them needs another parent, or none")
 }
 
 func validateMinima(spec *scheduling.PodGroupSpec) field.ErrorList {

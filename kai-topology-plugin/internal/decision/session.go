@@ -48,6 +48,9 @@ func (s *Session) prepare(ctx context.Context, q Question) error {
 	if err := s.Trial.Reserve(q.Reserved); err != nil {
 		return fmt.Errorf("reserving room: %w", err)
 	}
+	for resource, amount := range q.Everywhere {
+		s.Trial.Cluster.OfferEverywhere(resource, amount)
+	}
 	question, err := translation.Gang(q.Gang, func(pod *corev1.Pod) (packing.Shape, error) {
 		shape, err := s.Trial.Shape(ctx, pod)
 		if err != nil || q.Reshape == nil {

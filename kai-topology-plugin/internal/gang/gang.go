@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -26,6 +27,8 @@ type Gang struct {
 	Gated int
 	// Strays name a leaf that the tree does not have. They are nobody's members until they, or the PodGroup, change.
 	Strays []*corev1.Pod
+	// Foreign wait for another scheduler. They are members once they have a node.
+	Foreign []*corev1.Pod
 }
 
 // Hold says why a gang cannot be planned whatever the nodes are like.
@@ -39,6 +42,13 @@ type Hold struct {
 // Assemble sorts the pods of a PodGroup, given in any order, into its tree. Hold is nil if the gang can be planned. Levels
 // tells which Topologies exist.
 func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
+	return AssembleFor(anyScheduler, podGroup, pods, levels)
+}
+
+func anyScheduler(string) bool { return true }
+
+// AssembleFor is Assemble for a program that places the pods which name certain schedulers, and no others.
+func AssembleFor(ours func(scheduler string) bool, podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
 	gang := &Gang{PodGroup: podGroup}
 	tree, errs := podgrouptree.New(&podGroup.Spec)
 	if len(errs) > 0 {
@@ -46,7 +56,7 @@ func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgroup
 	}
 	gang.Tree = tree
 	gang.Company = companyOf(podGroup)
-	gang.sort(pods)
+	gang.sort(pods, ours)
 	if errs := append(tree.Blockers(levels), gang.Company.blockers(levels)...); len(errs) > 0 {
 		return gang, Invalid(errs)
 	}
@@ -65,7 +75,7 @@ func Invalid(errs field.ErrorList) *Hold {
 	return &Hold{Reason: scheduling.ReasonInvalid, Message: strings.Join(sentences, "; ")}
 }
 
-func (g *Gang) sort(pods []*corev1.Pod) {
+func (g *Gang) sort(pods []*corev1.Pod, ours func(scheduler string) bool) {
 	for _, pod := range pods {
 		switch {
 		case gone(pod):
@@ -73,13 +83,15 @@ func (g *Gang) sort(pods []*corev1.Pod) {
 			g.Strays = append(g.Strays, pod)
 		case Standing(pod):
 			g.Standing = append(g.Standing, pod)
+		case !ours(pod.Spec.SchedulerName):
+			g.Foreign = append(g.Foreign, pod)
 		case Pending(pod):
 			g.Pending = append(g.Pending, pod)
 		default:
 			g.Gated++
 		}
 	}
-	for _, pods := range [][]*corev1.Pod{g.Pending, g.Standing, g.Strays} {
+	for _, pods := range [][]*corev1.Pod{g.Pending, g.Standing, g.Strays, g.Foreign} {
 		slices.SortFunc(pods, byAge)
 	}
 }
@@ -150,14 +162,39 @@ func (g *Gang) shortfall() string {
 			lacking = append(lacking, fmt.Sprintf("%s has %d of %d", describe(leaf), have, leaf.MinMember))
 		}
 	}
-	message := "waiting for pods to be created: " + strings.Join(lacking, ", ")
+	message := "waiting for pods to be created: " + firstOf(lacking, ", ")
 	if g.Gated > 0 {
 		message += fmt.Sprintf("; pods held by scheduling gates: %d", g.Gated)
 	}
 	if len(g.Strays) > 0 {
 		message += "; " + g.StrayMessage()
 	}
+	if len(g.Foreign) > 0 {
+		message += "; " + g.ForeignMessage()
+	}
+	if len(g.Pending)+len(g.Standing)+len(g.Strays)+len(g.Foreign)+g.Gated == 0 {
+		message += "; no pod names the PodGroup in its annotation " + scheduling.AnnotationPodGroupName
+	}
 	return message
+}
+
+// ForeignMessage says which pods wait for another scheduler. There is at least one.
+func (g *Gang) ForeignMessage() string {
+	first := g.Foreign[0]
+	message := fmt.Sprintf("pod %s waits for another scheduler, %s", first.Name, first.Spec.SchedulerName)
+	if others := len(g.Foreign) - 1; others > 0 {
+		message += fmt.Sprintf(" (and %d more)", others)
+	}
+	return message + ": all pods of a gang need one spec.schedulerName"
+}
+
+// firstOf joins the first few phrases and counts the others.
+func firstOf(phrases []string, separator string) string {
+	const few = 8
+	if len(phrases) <= few {
+		return strings.Join(phrases, separator)
+	}
+	return strings.Join(phrases[:few], separator) + fmt.Sprintf(" and %d more", len(phrases)-few)
 }
 
 // StrayMessage says which pods name a leaf that the tree does not have, and what would be right. There is at least one.
@@ -167,7 +204,19 @@ func (g *Gang) StrayMessage() string {
 	if others := len(g.Strays) - 1; others > 0 {
 		message += fmt.Sprintf(" (and %d more)", others)
 	}
-	return message
+	return message + ": " + g.leafAdvice()
+}
+
+// leafAdvice says what the label by which pods name their leaf may say.
+func (g *Gang) leafAdvice() string {
+	if g.Tree.Root.Leaf() {
+		return "the PodGroup has no subgroups, so its pods have no label " + kai.LabelSubGroupName
+	}
+	var names []string
+	for _, leaf := range g.Tree.Leaves() {
+		names = append(names, leaf.Name)
+	}
+	return fmt.Sprintf("label %s is to be %s", kai.LabelSubGroupName, firstOf(names, " or "))
 }
 
 func describe(leaf *podgrouptree.Group) string {

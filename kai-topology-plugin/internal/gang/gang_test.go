@@ -72,19 +72,19 @@ func TestAssemble(t *testing.T) {
 			want: &gang.Hold{
 				Reason: "Incomplete",
 				Message: "waiting for pods to be created: subgroup b has 1 of 2; " +
-					`pod c1 names subgroup "c", which is no leaf of the PodGroup (and 1 more)`,
+					`pod c1 names subgroup "c", which is no leaf of the PodGroup (and 1 more): label kai.scheduler/subgroup-name is to be a or b`,
 			},
 		},
 		"an unknown topology is named with its path": {
 			spec: unknown, pods: []*corev1.Pod{podIn("a", "a1"), podIn("b", "b1"), podIn("b", "b2")},
 			want: &gang.Hold{
 				Reason:  "Invalid",
-				Message: `spec.subGroups[1].topologyConstraint.topology: Invalid value: "missing": no Topology has this name`,
+				Message: `spec.subGroups[1].topologyConstraint.topology: Invalid value: "missing": no Topology has this name: create it, or name another`,
 			},
 		},
 		"a cycle of groups is invalid": {
 			spec: cycle,
-			want: &gang.Hold{Reason: "Invalid", Message: `spec.subGroups[0].parent: Invalid value: "a": parents make a cycle: a → a`},
+			want: &gang.Hold{Reason: "Invalid", Message: `spec.subGroups[0].parent: Invalid value: "a": parents make a cycle: a → a; one of them needs another parent, or none`},
 		},
 	}
 	for name, test := range tests {
@@ -109,5 +109,45 @@ func TestRankOrder(t *testing.T) {
 	slices.SortFunc(got, gang.Rank.Compare)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("priority, then half-bound gangs, then age, then name (-want +got):\n%s", diff)
+	}
+}
+
+func TestPodsOfAnotherSchedulerAreNobodysToPlace(t *testing.T) {
+	by := func(scheduler string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { pod.Spec.SchedulerName = scheduler }
+	}
+	podGroup := &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](3)}}
+	for name, test := range map[string]struct {
+		pods []*corev1.Pod
+		want *gang.Hold
+	}{
+		"one that waits for another scheduler does not count, and is named": {
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "c", by("other"))},
+			want: &gang.Hold{Reason: scheduling.ReasonIncomplete, Message: "waiting for pods to be created: the PodGroup has 2 of 3; " +
+				"pod c waits for another scheduler, other: all pods of a gang need one spec.schedulerName"},
+		},
+		"the first of several is named": {
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "d", by("other")), podIn("", "c", by("third"))},
+			want: &gang.Hold{Reason: scheduling.ReasonIncomplete, Message: "waiting for pods to be created: the PodGroup has 1 of 3; " +
+				"pod c waits for another scheduler, third (and 1 more): all pods of a gang need one spec.schedulerName"},
+		},
+		"one that another scheduler has bound counts": {
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "c", by("other"), bound)},
+		},
+		"one beyond the minimum is left alone": {
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "d", by("ours")), podIn("", "c", by("other"))},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assembled, hold := gang.AssembleFor(func(name string) bool { return name == "ours" }, podGroup, test.pods, levels)
+			if diff := cmp.Diff(test.want, hold); diff != "" {
+				t.Errorf("hold (-want +got):\n%s", diff)
+			}
+			for _, pod := range assembled.Pending {
+				if pod.Spec.SchedulerName != "ours" {
+					t.Errorf("pod %s of scheduler %s is pending", pod.Name, pod.Spec.SchedulerName)
+				}
+			}
+		})
 	}
 }

@@ -21,6 +21,8 @@ type Filters interface {
 	RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status
 	// ListPlugins names the plugins of the profile by extension point.
 	ListPlugins() *config.Plugins
+	// ProfileName is the spec.schedulerName of the profile's pods.
+	ProfileName() string
 }
 
 // byRoom are the filters for what packing sees by itself: what other pods use of a node.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
@@ -20,6 +21,34 @@ func Liftable(status *fwk.Status) bool {
 	default:
 		return false
 	}
+}
+
+// DecidingLabels returns the keys of the node's labels that an objection came from, and false if it came from more than
+// labels: nodes with the same values would be turned down for the pod as well.
+func DecidingLabels(status *fwk.Status, pod *corev1.Pod) (keys []string, ok bool) {
+	switch {
+	case status.Plugin() == names.PodTopologySpread:
+		for i := range pod.Spec.TopologySpreadConstraints {
+			keys = append(keys, pod.Spec.TopologySpreadConstraints[i].TopologyKey)
+		}
+	case status.Plugin() == names.InterPodAffinity && status.Message() != interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch:
+		affinity := pod.Spec.Affinity
+		if affinity != nil && affinity.PodAffinity != nil {
+			keys = append(keys, topologyKeys(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+		}
+		if affinity != nil && affinity.PodAntiAffinity != nil {
+			keys = append(keys, topologyKeys(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+		}
+	}
+	return keys, len(keys) > 0
+}
+
+func topologyKeys(terms []corev1.PodAffinityTerm) []string {
+	keys := make([]string, len(terms))
+	for i := range terms {
+		keys[i] = terms[i].TopologyKey
+	}
+	return keys
 }
 
 // FilterBut runs the filters as if those had not been asked whose objections are forgiven, nor those that IgnoreRoom skips.

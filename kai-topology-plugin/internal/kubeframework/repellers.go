@@ -1,14 +1,14 @@
 package kubeframework
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
-
-const nameOfRepelling = names.InterPodAffinity
 
 // repellers are pods with required anti-affinity that were put on a snapshot. The snapshot lists the nodes that have such pods
 // once, when it is taken, so that the filter would overlook those that came later.
@@ -46,4 +46,48 @@ func (r repellers) repel(pod *corev1.Pod, node *corev1.Node) bool {
 		}
 	}
 	return false
+}
+
+// Repulsion is a rule of required anti-affinity.
+type Repulsion struct {
+	// Owners are the names of the pods that have it, and Repelled of those that it keeps off.
+	Owners, Repelled sets.Set[string]
+}
+
+// Mutual reports whether those who have the rule are among those whom it keeps off.
+func (r *Repulsion) Mutual() bool { return r.Repelled.IsSuperset(r.Owners) }
+
+// Repulsions returns the rules of required anti-affinity, by one topology key, that pods of one namespace have, in the order in
+// which they come up.
+func Repulsions(pods []*corev1.Pod, topologyKey string) ([]*Repulsion, error) {
+	var found []*Repulsion
+	known := map[string]*Repulsion{}
+	for _, owner := range pods {
+		info, err := framework.NewPodInfo(owner)
+		if err != nil {
+			return nil, fmt.Errorf("reading pod %s: %w", owner.Name, err)
+		}
+		for _, term := range info.GetRequiredAntiAffinityTerms() {
+			if term.TopologyKey != topologyKey {
+				continue
+			}
+			text := fmt.Sprint(sets.List(term.Namespaces), term.NamespaceSelector, term.Selector)
+			if known[text] == nil {
+				known[text] = &Repulsion{Owners: sets.New[string](), Repelled: repelledBy(&term, pods)}
+				found = append(found, known[text])
+			}
+			known[text].Owners.Insert(owner.Name)
+		}
+	}
+	return found, nil
+}
+
+func repelledBy(term *fwk.AffinityTerm, pods []*corev1.Pod) sets.Set[string] {
+	repelled := sets.New[string]()
+	for _, pod := range pods {
+		if term.Matches(pod, labels.Set{corev1.LabelMetadataName: pod.Namespace}) {
+			repelled.Insert(pod.Name)
+		}
+	}
+	return repelled
 }

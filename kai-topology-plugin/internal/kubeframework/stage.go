@@ -9,6 +9,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
 // Stage puts pods on nodes for as long as a decision takes, so that the filters of a profile see them there. It works on the
@@ -110,12 +112,13 @@ func (s *Stage) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, p
 	return s.framework.RunPreFilterPlugins(ctx, state, pod)
 }
 
-// RunFilterPlugins runs the profile's own.
+// RunFilterPlugins runs the profile's own, and what they overlook: see repellers.
 func (s *Stage) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if s.repellers.repel(pod, node.Node()) {
-		return rejectedBy(nameOfRepelling, "node(s) didn't satisfy existing pods anti-affinity rules")
+	status := s.framework.RunFilterPlugins(ctx, state, pod, node)
+	if status.IsSuccess() && s.repellers.repel(pod, node.Node()) {
+		return fwk.NewStatus(fwk.Unschedulable, interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch).WithPlugin(names.InterPodAffinity)
 	}
-	return s.framework.RunFilterPlugins(ctx, state, pod, node)
+	return status
 }
 
 // Claims reports whether a pod asks for volumes or devices that are set aside for it before it is bound.
@@ -129,8 +132,4 @@ func Claims(pod *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-func rejectedBy(plugin, message string) *fwk.Status {
-	return fwk.NewStatus(fwk.Unschedulable, message).WithPlugin(plugin)
 }

@@ -25,11 +25,11 @@ func TestEverythingThatIsWrongWithAPodGroupIsSaid(t *testing.T) {
 		"on a parent that also names no Topology": {
 			parentWithMinMemberOf(""),
 			`spec.subGroups[0].minMember: Invalid value: 2: is for groups of pods, and other groups have this one as their parent: use minSubGroup; ` +
-				`spec.subGroups[0].topologyConstraint.topology: Invalid value: "none": no Topology has this name`,
+				`spec.subGroups[0].topologyConstraint.topology: Invalid value: "none": no Topology has this name: create it, or name another`,
 		},
 		"and less of one that the cluster has": {
 			parentWithMinMemberOf(`, creationTimestamp: "2026-01-01T00:00:00Z"`),
-			`spec.subGroups[0].topologyConstraint.topology: Invalid value: "none": no Topology has this name`,
+			`spec.subGroups[0].topologyConstraint.topology: Invalid value: "none": no Topology has this name: create it, or name another`,
 		},
 		"on parent and leaf": {
 			`

@@ -47,6 +47,6 @@ func (p *Plugin) markBegun(key gang.Key) {
 		klog.Background().Error(err, "Looking whether a gang is half bound", "podGroup", key)
 		return
 	}
-	assembled, _ := gang.Assemble(podGroup, pods, p.levels)
+	assembled, _ := gang.AssembleFor(p.profiles.have, podGroup, pods, p.levels)
 	p.begun.set(key, assembled.Rank().Begun)
 }

@@ -87,7 +87,7 @@ func (p *Plugin) assemble(podGroup *scheduling.PodGroup) (*gang.Gang, *gang.Hold
 	if err != nil {
 		return nil, nil, err
 	}
-	assembled, hold := gang.Assemble(podGroup, pods, p.levels)
+	assembled, hold := gang.AssembleFor(p.profiles.have, podGroup, pods, p.levels)
 	return assembled, hold, nil
 }
 

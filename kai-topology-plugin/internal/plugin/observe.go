@@ -25,7 +25,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	if err != nil {
 		return podgroupstatus.Observed{}, err
 	}
-	assembled, held := gang.Assemble(podGroup, pods, p.levels)
+	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.levels)
 	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.verdicts.Last(key)}
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil

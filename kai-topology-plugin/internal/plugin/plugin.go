@@ -42,6 +42,7 @@ const Name = "KAITopology"
 // Plugin schedules gangs.
 type Plugin struct {
 	handle     fwk.Handle
+	profiles   *profiles
 	view       *clusterview.View
 	pods       corelisters.PodLister
 	nodes      corelisters.NodeLister
@@ -75,12 +76,13 @@ var (
 // Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if another one
 // is the leader: up to then it writes nothing. The plugin takes no arguments.
 func Factory(leading <-chan struct{}) frameworkruntime.PluginFactory {
+	shared := &profiles{}
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		client, err := clientOf(handle)
 		if err != nil {
 			return nil, err
 		}
-		return newPlugin(ctx, handle, client, leading)
+		return newPluginAmong(ctx, shared, handle, client, leading)
 	}
 }
 
@@ -100,16 +102,22 @@ func clientOf(handle fwk.Handle) (versioned.Interface, error) {
 }
 
 func newPlugin(ctx context.Context, handle fwk.Handle, client versioned.Interface, leading <-chan struct{}) (*Plugin, error) {
+	return newPluginAmong(ctx, &profiles{}, handle, client, leading)
+}
+
+func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, client versioned.Interface, leading <-chan struct{}) (*Plugin, error) {
 	filters, err := kubeframework.FiltersOf(handle)
 	if err != nil {
 		return nil, err
 	}
+	all.add(filters.ProfileName())
 	podInformer := handle.SharedInformerFactory().Core().V1().Pods()
 	if err := indexByGang(podInformer.Informer()); err != nil {
 		return nil, fmt.Errorf("indexing pods by gang: %w", err)
 	}
 	plugin := &Plugin{
 		handle:   handle,
+		profiles: all,
 		view:     clusterview.New(filters),
 		pods:     podInformer.Lister(),
 		nodes:    handle.SharedInformerFactory().Core().V1().Nodes().Lister(),

@@ -58,7 +58,7 @@ func conditionOf(observed Observed) metav1.Condition {
 	case observed.Hold != nil && observed.Hold.Reason == scheduling.ReasonInvalid:
 		return waits(observed.Hold.Reason, observed.Hold.Message)
 	case observed.Gang.Satisfied(gang.NoPending):
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: furtherPods(observed)}
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed))}
 	case observed.Hold != nil:
 		return waits(observed.Hold.Reason, observed.Hold.Message)
 	case observed.Last != nil && observed.Last.Verdict != scheduling.ReasonPlaced:
@@ -70,7 +70,18 @@ func conditionOf(observed Observed) metav1.Condition {
 }
 
 func waits(reason, message string) metav1.Condition {
-	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: short(message)}
+}
+
+// longestMessage is the longest message of a condition, in bytes. The API server takes more, but nobody reads it, and a
+// PodGroup in which everything is wrong has as many sentences as groups.
+const longestMessage = 4096
+
+func short(message string) string {
+	if len(message) <= longestMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:longestMessage-len(" …")], "") + " …"
 }
 
 // furtherPods says why pods have no node that the minima do not need: those above them, and those of no group.
@@ -81,6 +92,9 @@ func furtherPods(observed Observed) string {
 	}
 	if len(observed.Gang.Strays) > 0 {
 		sentences = append(sentences, observed.Gang.StrayMessage())
+	}
+	if len(observed.Gang.Foreign) > 0 {
+		sentences = append(sentences, observed.Gang.ForeignMessage())
 	}
 	return strings.Join(sentences, "; ")
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -25,7 +26,9 @@ type story struct {
 
 func newStory() *story {
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang", UID: "1", Generation: 1}}
-	return &story{journal: newJournal(), gang: &gang.Gang{PodGroup: podGroup}}
+	podGroup.Spec.MinMember = ptr.To[int32](1)
+	assembled, _ := gang.Assemble(podGroup, nil, nil)
+	return &story{journal: newJournal(), gang: assembled}
 }
 
 // told has the gang go on to a condition, which is written, and returns the reasons of the events about it.

@@ -10,6 +10,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/translation"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // closure is a domain that was found not to take the pods of a leaf, or of the whole gang.
@@ -41,8 +42,7 @@ func alike(node *corev1.Node, keys []string) string {
 // required returns, for each required level above a leaf and the narrowest first, the labels that make its domains.
 func (r *rehearsal) required(leaf string) [][]string {
 	var found [][]string
-	for group := r.question.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
-		constraint := group.Constraint
+	for _, constraint := range r.constraints(leaf) {
 		topology := r.question.Topologies[constraint.Topology]
 		if topology == nil || constraint.RequiredTopologyLevel == "" {
 			continue
@@ -51,6 +51,18 @@ func (r *rehearsal) required(leaf string) [][]string {
 		if at := slices.Index(levels, constraint.RequiredTopologyLevel); at >= 0 {
 			found = append(found, levels[:at+1])
 		}
+	}
+	return found
+}
+
+// constraints are those of a leaf and of all above it, up to what the gang shares with others.
+func (r *rehearsal) constraints(leaf string) []scheduling.TopologyConstraint {
+	var found []scheduling.TopologyConstraint
+	for group := r.question.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
+		found = append(found, group.Constraint)
+	}
+	if company := r.question.Gang.Company; company != nil {
+		found = append(found, company.Constraint)
 	}
 	return found
 }
@@ -90,8 +102,8 @@ func (r *rehearsal) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInfo
 // distance counts the levels, of all topologies that the pod's groups name, at which two nodes are in different domains.
 func (r *rehearsal) distance(pod *corev1.Pod, a, b *corev1.Node) int {
 	levels := 0
-	for group := r.question.Gang.Tree.Group(gang.LeafOf(pod)); group != nil; group = group.Parent {
-		topology := r.question.Topologies[group.Constraint.Topology]
+	for _, constraint := range r.constraints(gang.LeafOf(pod)) {
+		topology := r.question.Topologies[constraint.Topology]
 		if topology == nil {
 			continue
 		}

@@ -3,6 +3,8 @@ package rehearsal
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -16,6 +18,7 @@ import (
 // plan asks the engine, with the nodes that are closed by now excluded.
 func (r *rehearsal) plan(ctx context.Context) (*decision.Answer, error) {
 	question := r.question
+	question.Everywhere = r.apart.offered
 	var failed error
 	question.Reshape = func(pod *corev1.Pod, shape packing.Shape) packing.Shape {
 		kind := shape.Key
@@ -23,6 +26,11 @@ func (r *rehearsal) plan(ctx context.Context) (*decision.Answer, error) {
 			kind += fmt.Sprintf(" %q=%q", key, pod.Labels[key])
 		}
 		r.kinds[pod.Name] = kind
+		shape.Requests = maps.Clone(shape.Requests)
+		for _, resource := range slices.Sorted(maps.Keys(r.apart.asked[pod.Name])) {
+			shape.Requests[resource] = r.apart.asked[pod.Name][resource]
+			kind += fmt.Sprintf(" %d %s", r.apart.asked[pod.Name][resource], resource)
+		}
 		excluded := shape.Excluded
 		shape.Key = fmt.Sprintf("%s of leaf %q", kind, gang.LeafOf(pod))
 		shape.Excluded = func(name string) string {

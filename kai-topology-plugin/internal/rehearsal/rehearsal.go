@@ -32,6 +32,9 @@ func Decide(ctx context.Context, question decision.Question) (answer *decision.A
 		return nil, err
 	}
 	r := &rehearsal{question: question, rules: rules, stage: stage}
+	if r.apart, err = r.apartBy(question.Gang.Pending); err != nil {
+		return nil, err
+	}
 	defer func() { err = errors.Join(err, stage.Clear(ctx)) }()
 	return r.decide(ctx)
 }
@@ -40,6 +43,7 @@ func Decide(ctx context.Context, question decision.Question) (answer *decision.A
 type rehearsal struct {
 	question decision.Question
 	rules    rules
+	apart    apart
 	stage    *kubeframework.Stage
 	// lenient has the engine use nodes too that are closed to a pod at first, if others of its gang may open them.
 	lenient bool
@@ -51,7 +55,7 @@ type rehearsal struct {
 	auditions map[string]*audition
 	// moves are the nodes to which pods of a leaf may move from a node.
 	moves map[string][]fwk.NodeInfo
-	steps     int
+	steps int
 	// last is the refusal that ended the latest attempt.
 	last *refusal
 }

@@ -258,7 +258,7 @@ func TestGangsWithRulesAmongTheirPods(t *testing.T) {
 		},
 		"more pods that repel each other than nodes": {
 			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},
-			message:  "pod affinity or anti-affinity",
+			verdict:  scheduling.ReasonInfeasible, message: "2 of 3 pods fit into the cluster, short of 1 node by pod anti-affinity",
 		},
 		"without room the rules do not matter": {
 			scenario: scenario{nodes: nodes(1, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},

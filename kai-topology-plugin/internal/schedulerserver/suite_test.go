@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"packtree.dev/kai-topology-plugin/internal/schedulerserver"
@@ -43,6 +44,7 @@ var (
 	ctx        context.Context
 	kube       kubernetes.Interface
 	packtree   versioned.Interface
+	restConfig *rest.Config
 	kubeconfig string
 	config     string
 )
@@ -54,6 +56,7 @@ var _ = BeforeSuite(func() {
 	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
+	restConfig = cluster.Config
 	kube, packtree = kubernetes.NewForConfigOrDie(cluster.Config), versioned.NewForConfigOrDie(cluster.Config)
 
 	user, err := cluster.Environment.AddUser(envtest.User{Name: "scheduler", Groups: []string{"system:masters"}}, nil)

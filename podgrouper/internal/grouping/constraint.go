@@ -58,7 +58,7 @@ func (c Constraint) Check(levels Levels) field.ErrorList {
 	}
 	known, exists := levels(c.Topology.Value)
 	if !exists {
-		return field.ErrorList{field.Invalid(c.Topology.Path, c.Topology.Value, "no Topology has this name")}
+		return field.ErrorList{field.Invalid(c.Topology.Path, c.Topology.Value, "no Topology has this name: create it, or name another")}
 	}
 	var errs field.ErrorList
 	for _, level := range []Wish{c.Required, c.Preferred} {

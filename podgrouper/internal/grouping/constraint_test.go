@@ -55,7 +55,7 @@ func TestFromAnnotations(t *testing.T) {
 		"an unknown topology": {
 			annotations: map[string]string{kai.AnnotationTopology: "nowhere", kai.AnnotationTopologyRequired: "zone"},
 			want:        &scheduling.TopologyConstraint{Topology: "nowhere", RequiredTopologyLevel: "zone"},
-			doubts:      []string{`metadata.annotations[kai.scheduler/topology]: Invalid value: "nowhere": no Topology has this name`},
+			doubts:      []string{`metadata.annotations[kai.scheduler/topology]: Invalid value: "nowhere": no Topology has this name: create it, or name another`},
 		},
 		"an unknown level": {
 			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "blok"},

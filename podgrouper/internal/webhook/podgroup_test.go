@@ -57,7 +57,7 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 		Entry("a name twice", subGroups(leaf("a", ""), leaf("a", "")), `spec.subGroups[1]: Duplicate value`),
 		Entry("an unknown parent", subGroups(leaf("a", "nobody")), `spec.subGroups[0].parent: Invalid value: "nobody"`),
 		Entry("a cycle", subGroups(scheduling.SubGroup{Name: "a", Parent: new("b")}, scheduling.SubGroup{Name: "b", Parent: new("a")}),
-			`parents make a cycle: a → b → a`),
+			`parents make a cycle: a → b → a; one of them needs another parent, or none`),
 		Entry("both minima", subGroups(scheduling.SubGroup{Name: "a", MinMember: number(1), MinSubGroup: number(1)}),
 			`minMember and minSubGroup exclude each other`),
 		Entry("both minima at the root", scheduling.PodGroupSpec{
@@ -77,7 +77,7 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 		},
 		Entry("more children needed than there are", scheduling.PodGroupSpec{MinSubGroup: number(2), SubGroups: []scheduling.SubGroup{leaf("a", "")}},
 			`spec.minSubGroup: Invalid value: 2`),
-		Entry("an unknown Topology", subGroups(withLevels(leaf("a", ""), "nowhere", "rack", "")), `no Topology has this name`),
+		Entry("an unknown Topology", subGroups(withLevels(leaf("a", ""), "nowhere", "rack", "")), `no Topology has this name: create it, or name another`),
 		Entry("an unknown level", subGroups(withLevels(leaf("a", ""), "network", "rock", "")), `its levels are: zone, block, rack`),
 		Entry("a level without a topology", subGroups(withLevels(leaf("a", ""), "", "rack", "")), `spec.subGroups[0].topologyConstraint.topology: Required value`),
 		Entry("a child broader than its parent", subGroups(
