@@ -197,6 +197,21 @@ func firstOf(phrases []string, separator string) string {
 	return strings.Join(phrases[:few], separator) + fmt.Sprintf(" and %d more", len(phrases)-few)
 }
 
+// Losses names the leaves that have fewer pods on nodes than they need.
+func (g *Gang) Losses() string {
+	counts := map[string]int{}
+	for _, pod := range g.Standing {
+		counts[LeafOf(pod)]++
+	}
+	var lacking []string
+	for _, leaf := range g.Tree.Leaves() {
+		if have := counts[leaf.Name]; have < int(leaf.MinMember) {
+			lacking = append(lacking, fmt.Sprintf("%s has %d of %d pods on nodes", describe(leaf), have, leaf.MinMember))
+		}
+	}
+	return strings.Join(lacking, ", ")
+}
+
 // StrayMessage says which pods name a leaf that the tree does not have, and what would be right. There is at least one.
 func (g *Gang) StrayMessage() string {
 	first := g.Strays[0]

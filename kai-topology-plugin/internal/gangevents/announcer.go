@@ -18,6 +18,8 @@ const (
 	PlanBroken = "PlanBroken"
 	// Preempted: pods of the gang were stopped to make room for a more important one.
 	Preempted = "Preempted"
+	// Stopped: the gang ran below its minimum for longer than it may, and what was left of it was stopped.
+	Stopped = "Stopped"
 	// UnknownSubGroup: a pod names a leaf that its PodGroup does not have.
 	UnknownSubGroup = "UnknownSubGroup"
 )

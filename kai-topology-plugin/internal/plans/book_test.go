@@ -254,3 +254,18 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 		t.Error("a forgotten answer is remembered")
 	}
 }
+
+// A pod can ask, and be answered, before the gang hears of it. Were the answer dropped then, nobody would say why it waits.
+func TestAnAnswerOutlivesThePodsThatItWasGivenTo(t *testing.T) {
+	key := gang.Key{Namespace: "ns", Name: "gang"}
+	verdicts := plans.NewVerdicts()
+	verdicts.Remember(key, 1, "asked", &decision.Answer{Verdict: "Infeasible"})
+	verdicts.Newcomer(key, "asked")
+	if verdicts.Last(key) == nil {
+		t.Error("dropped for a pod that was told")
+	}
+	verdicts.Newcomer(key, "new")
+	if verdicts.Last(key) != nil {
+		t.Error("kept although the gang has a pod that it was given without")
+	}
+}

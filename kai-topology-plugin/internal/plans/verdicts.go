@@ -58,6 +58,16 @@ func (v *Verdicts) Last(key gang.Key) *decision.Answer {
 	return nil
 }
 
+// Newcomer drops the answer of a gang for the sake of a pod that it was given without. A pod that was told has asked before
+// word of it got here: the answer is about it too, and nobody would ask again.
+func (v *Verdicts) Newcomer(key gang.Key, pod types.UID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known := v.gangs[key]; known != nil && !known.told.Has(pod) {
+		delete(v.gangs, key)
+	}
+}
+
 // Forget drops the answer: the gang was placed, or has changed.
 func (v *Verdicts) Forget(key gang.Key) {
 	v.mu.Lock()

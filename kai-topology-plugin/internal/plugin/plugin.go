@@ -31,6 +31,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/plans"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	"packtree.dev/kai-topology-plugin/internal/staleness"
 	"packtree.dev/shared/client/clientset/versioned"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
@@ -59,6 +60,7 @@ type Plugin struct {
 	turned   *turnedAway
 	status   *podgroupstatus.Writer
 	tell     *gangevents.Announcer
+	stopper  *staleness.Stopper
 }
 
 var (

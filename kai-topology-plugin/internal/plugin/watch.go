@@ -32,6 +32,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	if err := indexByCompany(podGroups.Informer()); err != nil {
 		return err
 	}
+	p.stopper = p.newStopper()
 	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.tell)
 
 	var handlers []cache.ResourceEventHandlerRegistration
@@ -76,6 +77,7 @@ func (p *Plugin) begin(ctx context.Context, leading <-chan struct{}) {
 	p.activate(ready)
 	select {
 	case <-leading:
+		go p.stopper.Run(ctx)
 		p.status.Run(ctx)
 	case <-ctx.Done():
 	}
@@ -141,7 +143,7 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	}
 	p.status.Enqueue(key)
 	if gang.Pending(pod) {
-		p.verdicts.Forget(key)
+		p.verdicts.Newcomer(key, pod.UID)
 		p.wakeIfReady(key)
 	}
 }
@@ -163,9 +165,13 @@ func (p *Plugin) podLeft(pod *corev1.Pod) {
 
 func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { p.gangChanged(keyOfPodGroup(object.(*scheduling.PodGroup))) },
+		AddFunc: func(object any) {
+			p.mayGoStale(object.(*scheduling.PodGroup))
+			p.gangChanged(keyOfPodGroup(object.(*scheduling.PodGroup)))
+		},
 		UpdateFunc: func(before, after any) {
 			old, podGroup := before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)
+			p.mayGoStale(podGroup)
 			if !sameCompany(old, podGroup) {
 				p.wakeCompanions(old)
 				p.wakeCompanions(podGroup)

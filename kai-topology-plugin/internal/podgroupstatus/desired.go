@@ -59,6 +59,8 @@ func conditionOf(observed Observed) metav1.Condition {
 		return waits(observed.Hold.Reason, observed.Hold.Message)
 	case observed.Gang.Satisfied(gang.NoPending):
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed))}
+	case lost(observed):
+		return waits(scheduling.ReasonBelowMinimum, belowMinimum(observed))
 	case observed.Hold != nil:
 		return waits(observed.Hold.Reason, observed.Hold.Message)
 	case observed.Last != nil && observed.Last.Verdict != scheduling.ReasonPlaced:
@@ -67,6 +69,25 @@ func conditionOf(observed Observed) metav1.Condition {
 		return waits(scheduling.ReasonWaiting, fmt.Sprintf("pods that have a node: %d, pods that wait: %d",
 			len(observed.Gang.Standing), len(observed.Gang.Pending)))
 	}
+}
+
+// lost reports whether the gang had all that it needs at some time, and still has some of it. The condition itself keeps the
+// memory: it outlives the scheduler, and the time at which it turned False is when the gang lost its first pod.
+func lost(observed Observed) bool {
+	present := meta.FindStatusCondition(observed.Gang.PodGroup.Status.Conditions, scheduling.ConditionScheduled)
+	return present != nil && len(observed.Gang.Standing) > 0 &&
+		(present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum)
+}
+
+func belowMinimum(observed Observed) string {
+	why := "the others are being placed"
+	switch {
+	case observed.Hold != nil:
+		why = observed.Hold.Message
+	case observed.Last != nil && observed.Last.Verdict != scheduling.ReasonPlaced && observed.Last.Message != "":
+		why = observed.Last.Message
+	}
+	return fmt.Sprintf("runs below its minimum: %s; %s", observed.Gang.Losses(), why)
 }
 
 func waits(reason, message string) metav1.Condition {

@@ -68,6 +68,40 @@ func TestCondition(t *testing.T) {
 	}
 }
 
+// A gang that lost pods is told apart from one that never had them, for as long as any of it stands, and the time of its
+// loss does not move.
+func TestAGangBelowItsMinimumSaysSo(t *testing.T) {
+	infeasible := &decision.Answer{Verdict: "Infeasible", Message: "the gang needs one rack, and running pods tie it to r1"}
+	placed := metav1.Condition{Type: "Scheduled", Status: "True", Reason: "Placed", LastTransitionTime: before}
+	lost := metav1.Condition{Type: "Scheduled", Status: "False", Reason: "BelowMinimum", LastTransitionTime: before}
+	for name, test := range map[string]struct {
+		present           metav1.Condition
+		standing, pending int
+		last              *decision.Answer
+		since             metav1.Time
+		reason, message   string
+	}{
+		"as soon as it is": {placed, 1, 1, nil, now, "BelowMinimum",
+			"runs below its minimum: the PodGroup has 1 of 2 pods on nodes; the others are being placed"},
+		"while the owner has made no new pods": {lost, 1, 0, nil, before, "BelowMinimum",
+			"runs below its minimum: the PodGroup has 1 of 2 pods on nodes; waiting for pods to be created: the PodGroup has 1 of 2"},
+		"while it cannot be mended where it stands": {lost, 1, 1, infeasible, before, "BelowMinimum",
+			"runs below its minimum: the PodGroup has 1 of 2 pods on nodes; the gang needs one rack, and running pods tie it to r1"},
+		"no more once nothing of it stands": {lost, 0, 2, infeasible, before, "Infeasible", infeasible.Message},
+		"no more once it is whole":          {lost, 2, 0, nil, now, "Placed", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := observed(t, 2, test.standing, test.pending)
+			seen.Gang.PodGroup.Status.Conditions = []metav1.Condition{test.present}
+			seen.Last = test.last
+			got := podgroupstatus.Of(seen, now).Condition
+			if got.Reason != test.reason || got.Message != test.message || !got.LastTransitionTime.Equal(&test.since) {
+				t.Errorf("got %s since %s: %s", got.Reason, got.LastTransitionTime, got.Message)
+			}
+		})
+	}
+}
+
 func TestNothingDiffersTheSecondTime(t *testing.T) {
 	seen := observed(t, 1, 1, 0)
 	seen.Groups = []decision.Group{{Placed: 1, Needed: 1, Domains: map[string][]string{"zone": {"z1"}, "rack": {}}}}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -41,27 +42,33 @@ func givenTopology() {
 func givenRack(zone, rack string, nodes int, gpus int64) {
 	GinkgoHelper()
 	for i := range nodes {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name:   fmt.Sprintf("%s-%s-%d", zone, rack, i),
-			Labels: map[string]string{zoneLevel: zone, rackLevel: rack},
-		}}
-		node.Status.Allocatable = corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse("64"),
-			corev1.ResourceMemory: resource.MustParse("256Gi"),
-			corev1.ResourcePods:   resource.MustParse("110"),
-			gpu:                   *resource.NewQuantity(gpus, resource.DecimalSI),
-		}
-		node.Status.Capacity = node.Status.Allocatable
-		created, err := kube.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		// The API server taints new nodes until somebody reports them ready.
-		created.Spec.Taints = nil
-		_, err = kube.CoreV1().Nodes().Update(ctx, created, metav1.UpdateOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() {
-			Expect(kube.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{})).To(Succeed())
-		})
+		givenNode(zone, rack, i, gpus)
 	}
+}
+
+// givenNode creates the node of a rack that has the number, which is gone after the spec.
+func givenNode(zone, rack string, number int, gpus int64) {
+	GinkgoHelper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name:   fmt.Sprintf("%s-%s-%d", zone, rack, number),
+		Labels: map[string]string{zoneLevel: zone, rackLevel: rack},
+	}}
+	node.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("64"),
+		corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods:   resource.MustParse("110"),
+		gpu:                   *resource.NewQuantity(gpus, resource.DecimalSI),
+	}
+	node.Status.Capacity = node.Status.Allocatable
+	created, err := kube.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	// The API server taints new nodes until somebody reports them ready.
+	created.Spec.Taints = nil
+	_, err = kube.CoreV1().Nodes().Update(ctx, created, metav1.UpdateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		Expect(crclient.IgnoreNotFound(kube.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}))).To(Succeed())
+	})
 }
 
 // givenNamespace creates a namespace whose pods are gone after the spec: there is no controller to do it.

@@ -46,6 +46,10 @@ const (
 	ReasonIncomplete = "Incomplete"
 	// ReasonInvalid (False): the PodGroup or its Topology is wrong, and the message says where.
 	ReasonInvalid = "Invalid"
+	// ReasonBelowMinimum (False): every pod that was needed had a node, and some were lost since. The message says how many
+	// there are, and why they are not replaced yet where the others stand. How long this has been so decides about
+	// stalenessGracePeriod.
+	ReasonBelowMinimum = "BelowMinimum"
 	// ReasonWaiting (False): an assignment exists or is being looked for, and the gang is waiting for its turn.
 	ReasonWaiting = "Waiting"
 )

@@ -104,7 +104,9 @@ type PodGroupSpec struct {
 	MarkUnschedulable *bool `json:"markUnschedulable,omitempty"`
 
 	// schedulingBackoff is how many rounds of scheduling are tried in a node pool before the gang is marked unschedulable
-	// there. -1 means that it is tried for ever. Unset means the scheduler's own pace.
+	// there, by a schedulingCondition. A marked gang is not tried again until its spec changes or the mark is removed. -1
+	// means that it is tried for ever. Unset, or 0, means the scheduler's own pace; that of Packtree's scheduler is for
+	// ever, whenever something changed that could help. It knows -1 and 1; a larger number is taken as 1.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
@@ -119,7 +121,9 @@ type PodGroupSpec struct {
 	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
 
 	// stalenessGracePeriod is how long a running gang may stay below its minima before all of it is stopped, as a duration
-	// such as 5m; a negative one means for ever. Unset means the scheduler's default.
+	// such as 5m; a negative one means for ever. Stopped are the pods that have a node: whoever owns them makes new ones,
+	// which can start together elsewhere. It counts from the condition Scheduled turning False with reason BelowMinimum.
+	// Unset means the scheduler's default; that of Packtree's scheduler is for ever.
 	//
 	// +optional
 	// +kubebuilder:validation:Type=string

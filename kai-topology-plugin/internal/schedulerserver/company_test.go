@@ -1,0 +1,109 @@
+package schedulerserver_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// givenCompanion creates a PodGroup of one leaf that shares a zone with all others of the same base gang.
+func givenCompanion(namespace, base, name string, minimum int32, constraint *scheduling.TopologyConstraint) {
+	GinkgoHelper()
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{
+		scheduling.AnnotationBaseGang:       base,
+		scheduling.AnnotationSharedTopology: topologyName,
+		scheduling.AnnotationSharedRequired: zoneLevel,
+	}}}
+	podGroup.Spec = scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: constraint}
+	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, podGroup, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+var _ = Describe("gangs that share a zone", func() {
+	var namespace string
+
+	BeforeEach(func() {
+		namespace = givenNamespace()
+		givenTopology()
+		startScheduler()
+	})
+
+	It("join the one that is there, however empty another zone is, and wait for room in it", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z1", "r2", 2, 2)
+		givenRack("z2", "r1", 8, 8)
+		other := pod(namespace, "", "", "other", 1)
+		other.Spec.NodeSelector = map[string]string{zoneLevel: "z1"}
+		create(other)
+		eventuallyBound(namespace, gangOf(""), 1)
+		givenCompanion(namespace, "app-0", "app-0", 2, required(zoneLevel))
+		givenPods(namespace, "app-0", "", 2, 2)
+		home := eventuallyBound(namespace, gangOf("app-0"), 2).domains(zoneLevel)
+		Expect(home).To(Equal([]string{"/z1"}))
+
+		givenCompanion(namespace, "app-0", "app-0-w-0", 1, required(rackLevel))
+		givenPods(namespace, "app-0-w-0", "", 1, 2)
+		Expect(eventuallyBound(namespace, gangOf("app-0-w-0"), 1).domains(zoneLevel)).To(Equal(home))
+
+		givenCompanion(namespace, "app-0", "app-0-w-1", 1, required(rackLevel))
+		givenPods(namespace, "app-0-w-1", "", 1, 2)
+		Eventually(scheduled(namespace, "app-0-w-1")).Should(And(withReason(scheduling.ReasonInfeasible),
+			HaveField("Message", ContainSubstring("the gang must join gang app-0 in topology/zone z1"))))
+
+		By("making room")
+		givenRack("z1", "r3", 1, 2)
+		Expect(eventuallyBound(namespace, gangOf("app-0-w-1"), 1).domains(zoneLevel)).To(Equal(home))
+	})
+
+	It("keep to it when the base gang is placed anew", func() {
+		givenRack("z1", "r1", 3, 2)
+		givenCompanion(namespace, "app-0", "app-0", 2, required(zoneLevel))
+		givenPods(namespace, "app-0", "", 2, 2)
+		eventuallyBound(namespace, gangOf("app-0"), 2)
+		givenCompanion(namespace, "app-0", "app-0-w-0", 1, nil)
+		givenPods(namespace, "app-0-w-0", "", 1, 2)
+		eventuallyBound(namespace, gangOf("app-0-w-0"), 1)
+
+		givenRack("z2", "r1", 2, 2)
+		deletePods(namespace, gangOf("app-0"))
+		givenPods(namespace, "app-0", "", 2, 2)
+		Expect(eventuallyBound(namespace, gangOf("app-0"), 2).domains(zoneLevel)).To(Equal([]string{"/z1"}))
+	})
+
+	It("are free to go elsewhere together once none of them stands", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenCompanion(namespace, "app-0", "app-0", 1, required(zoneLevel))
+		givenPods(namespace, "app-0", "", 1, 2)
+		eventuallyBound(namespace, gangOf("app-0"), 1)
+		givenRack("z2", "r1", 4, 2)
+		givenCompanion(namespace, "app-0", "app-0-w-0", 3, required(rackLevel))
+		givenPods(namespace, "app-0-w-0", "", 3, 2)
+		Eventually(scheduled(namespace, "app-0-w-0")).Should(withReason(scheduling.ReasonInfeasible))
+
+		deletePods(namespace, gangOf("app-0"))
+		Expect(eventuallyBound(namespace, gangOf("app-0-w-0"), 3).domains(zoneLevel)).To(Equal([]string{"/z2"}))
+		givenPods(namespace, "app-0", "", 1, 2)
+		Expect(eventuallyBound(namespace, gangOf("app-0"), 1).domains(zoneLevel)).To(Equal([]string{"/z2"}))
+	})
+
+	It("find each other when the annotations come later", func() {
+		givenRack("z1", "r1", 1, 2)
+		givenCompanion(namespace, "app-0", "app-0", 1, required(zoneLevel))
+		givenPods(namespace, "app-0", "", 1, 1)
+		eventuallyBound(namespace, gangOf("app-0"), 1)
+		givenRack("z2", "r1", 2, 2)
+		givenCompanion(namespace, "app-0", "late", 2, required(rackLevel))
+		givenPods(namespace, "late", "", 2, 2)
+		Eventually(scheduled(namespace, "late")).Should(withReason(scheduling.ReasonInfeasible))
+
+		podGroups := packtree.SchedulingV2alpha2().PodGroups(namespace)
+		late, err := podGroups.Get(ctx, "late", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		late.Annotations = nil
+		_, err = podGroups.Update(ctx, late, metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(eventuallyBound(namespace, gangOf("late"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}))
+	})
+})

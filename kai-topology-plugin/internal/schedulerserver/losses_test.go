@@ -1,0 +1,211 @@
+package schedulerserver_test
+
+import (
+	"os/exec"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+var _ = Describe("a gang that loses pods", func() {
+	var (
+		namespace string
+		scheduler *exec.Cmd
+	)
+
+	BeforeEach(func() {
+		namespace = givenNamespace()
+		givenTopology()
+		scheduler = startScheduler()
+	})
+
+	// standing places a gang of two pods that fill a node each, in rack r1 or r2, and returns the rack and the node of pod 0.
+	standing := func(spec scheduling.PodGroupSpec) (rack, node string) {
+		spec.MinMember = ptr.To[int32](2)
+		spec.TopologyConstraint = required(rackLevel)
+		givenPodGroup(namespace, "gang", spec)
+		givenPods(namespace, "gang", "", 2, 2)
+		found := eventuallyBound(namespace, gangOf("gang"), 2)
+		Eventually(scheduled(namespace, "gang")).Should(withReason(scheduling.ReasonPlaced))
+		Expect(found.domains(rackLevel)).To(HaveLen(1))
+		lost, err := kube.CoreV1().Pods(namespace).Get(ctx, "gang-0", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		return found.domains(rackLevel)[0], lost.Spec.NodeName
+	}
+
+	It("has them replaced in its rack when their node is deleted", func() {
+		givenRack("z1", "r1", 3, 2)
+		givenRack("z1", "r2", 3, 2)
+		rack, node := standing(scheduling.PodGroupSpec{})
+		takeNode(node)
+		deletePod(namespace, "gang-0")
+		create(pod(namespace, "gang", "", "gang-again", 2))
+		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
+	})
+
+	It("has them replaced in its rack, off the node, when that is tainted", func() {
+		givenRack("z1", "r1", 3, 2)
+		givenRack("z1", "r2", 3, 2)
+		rack, node := standing(scheduling.PodGroupSpec{})
+		taintNode(node)
+		deletePod(namespace, "gang-0")
+		create(pod(namespace, "gang", "", "gang-again", 2))
+		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
+		Expect(nodeOf(namespace, "gang-again")).NotTo(Equal(node))
+	})
+
+	It("has them replaced in its rack when their node is drained", func() {
+		givenRack("z1", "r1", 3, 2)
+		givenRack("z1", "r2", 3, 2)
+		rack, node := standing(scheduling.PodGroupSpec{})
+		cordonNode(node)
+		evict(namespace, "gang-0")
+		create(pod(namespace, "gang", "", "gang-again", 2))
+		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
+		Expect(nodeOf(namespace, "gang-again")).NotTo(Equal(node))
+	})
+
+	It("waits and says that it runs below its minimum when its rack has no room for them, and is whole once it has", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z1", "r2", 2, 2)
+		rack, node := standing(scheduling.PodGroupSpec{})
+		cordonNode(node)
+		evict(namespace, "gang-0")
+		create(pod(namespace, "gang", "", "gang-again", 2))
+		Eventually(scheduled(namespace, "gang")).Should(And(withReason(scheduling.ReasonBelowMinimum), HaveField("Message",
+			And(HavePrefix("runs below its minimum: the PodGroup has 1 of 2 pods on nodes; "), ContainSubstring("running pods tie it to z1"+rack)))))
+		Expect(placementOf(namespace, gangOf("gang"))).To(HaveLen(1))
+
+		By("adding a node to the rack")
+		givenNode("z1", rack[1:], 2, 2)
+		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
+		Eventually(scheduled(namespace, "gang")).Should(withReason(scheduling.ReasonPlaced))
+	})
+
+	It("is stopped after stalenessGracePeriod, and starts elsewhere", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z1", "r2", 2, 2)
+		rack, node := standing(scheduling.PodGroupSpec{StalenessGracePeriod: &metav1.Duration{}})
+		takeNode(node)
+		deletePod(namespace, "gang-0")
+		eventuallyStopped(namespace, "gang-1")
+		givenPods(namespace, "gang", "", 2, 2)
+		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).NotTo(Equal([]string{rack}))
+	})
+
+	It("is stopped by a scheduler that starts when the grace period is over", func() {
+		givenRack("z1", "r1", 2, 2)
+		_, node := standing(scheduling.PodGroupSpec{StalenessGracePeriod: &metav1.Duration{Duration: time.Hour}})
+		takeNode(node)
+		deletePod(namespace, "gang-0")
+		Eventually(scheduled(namespace, "gang")).Should(withReason(scheduling.ReasonBelowMinimum))
+		kill(scheduler)
+		longAgo(namespace, "gang", 2*time.Hour)
+		startScheduler()
+		eventuallyStopped(namespace, "gang-1")
+	})
+})
+
+func deletePod(namespace, name string) {
+	GinkgoHelper()
+	Expect(kube.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+}
+
+// evict does what kubectl drain does, and then what the kubelet would.
+func evict(namespace, name string) {
+	GinkgoHelper()
+	Expect(kube.CoreV1().Pods(namespace).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
+	deletePod(namespace, name)
+}
+
+// eventuallyStopped waits until somebody deletes a pod, and does what the kubelet would.
+func eventuallyStopped(namespace, name string) {
+	GinkgoHelper()
+	Eventually(func() *metav1.Time {
+		found, err := kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		return found.DeletionTimestamp
+	}).ShouldNot(BeNil(), "deletion of pod %s", name)
+	deletePod(namespace, name)
+}
+
+func takeNode(name string) {
+	GinkgoHelper()
+	Expect(kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
+}
+
+func patchNode(name, patch string) {
+	GinkgoHelper()
+	_, err := kube.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func cordonNode(name string) {
+	GinkgoHelper()
+	patchNode(name, `{"spec":{"unschedulable":true}}`)
+	eventuallyClosed(name)
+}
+
+// taintNode taints a node so that pods have to leave it. Not as the node controller does for one that does not answer: the
+// API server has every pod tolerate that for a while.
+func taintNode(name string) {
+	GinkgoHelper()
+	patchNode(name, `{"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"}]}}`)
+	eventuallyClosed(name)
+}
+
+// eventuallyClosed waits until the scheduler knows that a node takes no pods: it hears of nodes and of pods separately.
+func eventuallyClosed(node string) {
+	GinkgoHelper()
+	namespace := givenNamespace()
+	Eventually(func() string {
+		probe := pod(namespace, "", "", "probe", 0)
+		probe.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+			}}},
+		}}}
+		create(probe)
+		var reason string
+		Eventually(func() string {
+			found, err := kube.CoreV1().Pods(namespace).Get(ctx, "probe", metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			for _, condition := range found.Status.Conditions {
+				if condition.Type == corev1.PodScheduled {
+					reason = string(condition.Status) + condition.Reason
+				}
+			}
+			return reason
+		}).ShouldNot(BeEmpty())
+		deletePod(namespace, "probe")
+		return reason
+	}).Should(Equal("FalseUnschedulable"), "node %s takes no pods", node)
+}
+
+func nodeOf(namespace, name string) string {
+	GinkgoHelper()
+	found, err := kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return found.Spec.NodeName
+}
+
+// longAgo dates back the condition Scheduled of a PodGroup.
+func longAgo(namespace, name string, ago time.Duration) {
+	GinkgoHelper()
+	podGroups := packtree.SchedulingV2alpha2().PodGroups(namespace)
+	podGroup, err := podGroups.Get(ctx, name, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
+	condition.LastTransitionTime = metav1.NewTime(condition.LastTransitionTime.Add(-ago))
+	_, err = podGroups.UpdateStatus(ctx, podGroup, metav1.UpdateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}

@@ -1,0 +1,24 @@
+// Package staleness stops gangs that have run below their minimum for longer than they are allowed to, so that all of their
+// pods can start together elsewhere.
+package staleness
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Deadline returns when a gang is to be stopped unless it has what it needs again by then, and false if it is not to be
+// stopped. It follows from the PodGroup alone, so that a restart of the scheduler neither forgets nor prolongs it.
+func Deadline(podGroup *scheduling.PodGroup) (time.Time, bool) {
+	grace := podGroup.Spec.StalenessGracePeriod
+	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
+	if grace == nil || grace.Duration < 0 || condition == nil ||
+		condition.Status != metav1.ConditionFalse || condition.Reason != scheduling.ReasonBelowMinimum {
+		return time.Time{}, false
+	}
+	return condition.LastTransitionTime.Add(grace.Duration), true
+}

@@ -1,0 +1,108 @@
+package staleness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// Second look, and pace of attempts that fail.
+const (
+	mending  = time.Second
+	slowest  = time.Minute
+	stopping = "ran below its minimum for longer than stalenessGracePeriod: its pods are stopped, so that all of them can start together"
+)
+
+// Stopper stops gangs at their deadline.
+type Stopper struct {
+	// Pods deletes pods.
+	Pods coreclient.PodsGetter
+	// Observe reads a gang, with the pods that are about to stand among those that stand. A nil gang exists no more, or
+	// cannot be judged.
+	Observe func(key gang.Key) (*gang.Gang, error)
+	// Tell is called for each gang that is stopped, with the reason.
+	Tell  func(key gang.Key, reason string)
+	clock clock.PassiveClock
+	queue workqueue.TypedRateLimitingInterface[gang.Key]
+}
+
+// NewStopper returns a stopper that stops nothing until Run.
+func NewStopper(pods coreclient.PodsGetter, observe func(gang.Key) (*gang.Gang, error), tell func(gang.Key, string)) *Stopper {
+	return &Stopper{
+		Pods: pods, Observe: observe, Tell: tell,
+		clock: clock.RealClock{},
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](mending, slowest)),
+	}
+}
+
+// Enqueue has a gang looked at. It is to be called whenever its PodGroup is new or changed.
+func (s *Stopper) Enqueue(key gang.Key) { s.queue.Add(key) }
+
+// Run stops gangs until ctx is done.
+func (s *Stopper) Run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, s.queue.ShutDown)
+	defer stop()
+	for {
+		key, shutdown := s.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := s.look(ctx, key); err != nil {
+			klog.FromContext(ctx).Error(err, "Stopping a gang that runs below its minimum", "podGroup", key)
+			s.queue.AddRateLimited(key)
+		} else {
+			s.queue.Forget(key)
+		}
+		s.queue.Done(key)
+	}
+}
+
+// look stops a gang whose deadline has passed, and comes back for one whose deadline is to come. What the condition says
+// can be older than the pods, so those have the last word.
+func (s *Stopper) look(ctx context.Context, key gang.Key) error {
+	observed, err := s.Observe(key)
+	if err != nil || observed == nil {
+		return err
+	}
+	deadline, stops := Deadline(observed.PodGroup)
+	if !stops {
+		return nil
+	}
+	if left := deadline.Sub(s.clock.Now()); left > 0 {
+		s.queue.AddAfter(key, left)
+		return nil
+	}
+	if observed.Satisfied(gang.NoPending) {
+		s.queue.AddAfter(key, mending) // Until the condition says so too, or the last pods turn out not to stand.
+		return nil
+	}
+	return s.stop(ctx, key, observed.Standing)
+}
+
+func (s *Stopper) stop(ctx context.Context, key gang.Key, pods []*corev1.Pod) error {
+	if len(pods) == 0 {
+		return nil
+	}
+	klog.FromContext(ctx).Info("Gang stopped: it ran below its minimum for longer than its stalenessGracePeriod",
+		"podGroup", key, "pods", len(pods))
+	s.Tell(key, stopping)
+	var errs []error
+	for _, pod := range pods {
+		err := s.Pods.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("deleting pod %s: %w", pod.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
