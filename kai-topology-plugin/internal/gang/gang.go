@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -49,21 +48,43 @@ func anyScheduler(string) bool { return true }
 
 // AssembleFor is Assemble for a program that places the pods which name certain schedulers, and no others.
 func AssembleFor(ours func(scheduler string) bool, podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
-	gang := &Gang{PodGroup: podGroup}
-	tree, errs := podgrouptree.New(&podGroup.Spec)
-	if len(errs) > 0 {
-		return gang, Invalid(errs)
+	tree, invalid := Read(podGroup, levels)
+	gang := &Gang{PodGroup: podGroup, Tree: tree}
+	if tree == nil {
+		return gang, invalid
 	}
-	gang.Tree = tree
 	gang.Company = companyOf(podGroup)
 	gang.sort(pods, ours)
-	if errs := append(tree.Blockers(levels), gang.Company.blockers(levels)...); len(errs) > 0 {
-		return gang, Invalid(errs)
+	if invalid != nil {
+		return gang, invalid
 	}
-	if !tree.Root.Satisfied(gang.members) {
-		return gang, &Hold{Reason: scheduling.ReasonIncomplete, Message: gang.shortfall()}
+	tally := Tally{}
+	for _, pod := range pods {
+		tally.add(pod, stateOf(pod, ours), 1)
 	}
-	return gang, nil
+	return gang, tally.Incomplete(tree, gang.firsts)
+}
+
+func (g *Gang) firsts() (stray, foreign *corev1.Pod) {
+	if len(g.Strays) > 0 {
+		stray = g.Strays[0]
+	}
+	if len(g.Foreign) > 0 {
+		foreign = g.Foreign[0]
+	}
+	return stray, foreign
+}
+
+// Read returns the tree of a PodGroup, nil if that is invalid, and holds a gang that cannot be planned whatever pods it has.
+func Read(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (*podgrouptree.Tree, *Hold) {
+	tree, errs := podgrouptree.New(&podGroup.Spec)
+	if len(errs) > 0 {
+		return nil, Invalid(errs)
+	}
+	if errs := append(tree.Blockers(levels), companyOf(podGroup).blockers(levels)...); len(errs) > 0 {
+		return tree, Invalid(errs)
+	}
+	return tree, nil
 }
 
 // Invalid holds a gang for everything that is wrong with its PodGroup.
@@ -77,18 +98,21 @@ func Invalid(errs field.ErrorList) *Hold {
 
 func (g *Gang) sort(pods []*corev1.Pod, ours func(scheduler string) bool) {
 	for _, pod := range pods {
-		switch {
-		case gone(pod):
-		case g.Tree.Leaf(LeafOf(pod)) == nil:
+		state := stateOf(pod, ours)
+		if state != isGone && g.Tree.Leaf(LeafOf(pod)) == nil {
 			g.Strays = append(g.Strays, pod)
-		case Standing(pod):
+			continue
+		}
+		switch state {
+		case isStanding:
 			g.Standing = append(g.Standing, pod)
-		case !ours(pod.Spec.SchedulerName):
+		case isForeign:
 			g.Foreign = append(g.Foreign, pod)
-		case Pending(pod):
+		case isPending:
 			g.Pending = append(g.Pending, pod)
-		default:
+		case isGated:
 			g.Gated++
+		case isGone, isAssumed:
 		}
 	}
 	for _, pods := range [][]*corev1.Pod{g.Pending, g.Standing, g.Strays, g.Foreign} {
@@ -141,61 +165,11 @@ func (g *Gang) Satisfied(chosen func(pending *corev1.Pod) bool) bool {
 // NoPending accepts no pending pod, so that Satisfied looks at the standing ones alone.
 func NoPending(*corev1.Pod) bool { return false }
 
-// members counts the pods of a leaf that have a node or may be given one.
-func (g *Gang) members(leaf *podgrouptree.Group) int {
-	of := func(pods []*corev1.Pod) (count int) {
-		for _, pod := range pods {
-			if LeafOf(pod) == leaf.Name {
-				count++
-			}
-		}
-		return count
-	}
-	return of(g.Pending) + of(g.Standing)
-}
-
-// shortfall names the leaves that lack pods, and what might be behind it.
-func (g *Gang) shortfall() string {
-	var lacking []string
-	for _, leaf := range g.Tree.Leaves() {
-		if have := g.members(leaf); have < int(leaf.MinMember) {
-			lacking = append(lacking, fmt.Sprintf("%s has %d of %d", describe(leaf), have, leaf.MinMember))
-		}
-	}
-	message := "waiting for pods to be created: " + firstOf(lacking, ", ")
-	if g.Gated > 0 {
-		message += fmt.Sprintf("; pods held by scheduling gates: %d", g.Gated)
-	}
-	if len(g.Strays) > 0 {
-		message += "; " + g.StrayMessage()
-	}
-	if len(g.Foreign) > 0 {
-		message += "; " + g.ForeignMessage()
-	}
-	if len(g.Pending)+len(g.Standing)+len(g.Strays)+len(g.Foreign)+g.Gated == 0 {
-		message += "; no pod names the PodGroup in its annotation " + scheduling.AnnotationPodGroupName
-	}
-	return message
-}
+// StrayMessage says which pods name a leaf that the tree does not have, and what would be right. There is at least one.
+func (g *Gang) StrayMessage() string { return strayMessage(g.Tree, g.Strays[0], len(g.Strays)) }
 
 // ForeignMessage says which pods wait for another scheduler. There is at least one.
-func (g *Gang) ForeignMessage() string {
-	first := g.Foreign[0]
-	message := fmt.Sprintf("pod %s waits for another scheduler, %s", first.Name, first.Spec.SchedulerName)
-	if others := len(g.Foreign) - 1; others > 0 {
-		message += fmt.Sprintf(" (and %d more)", others)
-	}
-	return message + ": all pods of a gang need one spec.schedulerName"
-}
-
-// firstOf joins the first few phrases and counts the others.
-func firstOf(phrases []string, separator string) string {
-	const few = 8
-	if len(phrases) <= few {
-		return strings.Join(phrases, separator)
-	}
-	return strings.Join(phrases[:few], separator) + fmt.Sprintf(" and %d more", len(phrases)-few)
-}
+func (g *Gang) ForeignMessage() string { return foreignMessage(g.Foreign[0], len(g.Foreign)) }
 
 // Losses names the leaves that have fewer pods on nodes than they need.
 func (g *Gang) Losses() string {
@@ -210,33 +184,4 @@ func (g *Gang) Losses() string {
 		}
 	}
 	return strings.Join(lacking, ", ")
-}
-
-// StrayMessage says which pods name a leaf that the tree does not have, and what would be right. There is at least one.
-func (g *Gang) StrayMessage() string {
-	first := g.Strays[0]
-	message := fmt.Sprintf("pod %s names subgroup %q, which is no leaf of the PodGroup", first.Name, LeafOf(first))
-	if others := len(g.Strays) - 1; others > 0 {
-		message += fmt.Sprintf(" (and %d more)", others)
-	}
-	return message + ": " + g.leafAdvice()
-}
-
-// leafAdvice says what the label by which pods name their leaf may say.
-func (g *Gang) leafAdvice() string {
-	if g.Tree.Root.Leaf() {
-		return "the PodGroup has no subgroups, so its pods have no label " + kai.LabelSubGroupName
-	}
-	var names []string
-	for _, leaf := range g.Tree.Leaves() {
-		names = append(names, leaf.Name)
-	}
-	return fmt.Sprintf("label %s is to be %s", kai.LabelSubGroupName, firstOf(names, " or "))
-}
-
-func describe(leaf *podgrouptree.Group) string {
-	if leaf.Name == scheduling.RootGroup {
-		return "the PodGroup"
-	}
-	return "subgroup " + leaf.Name
 }

@@ -3,8 +3,6 @@ package plugin
 import (
 	"sync"
 
-	"k8s.io/klog/v2"
-
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
@@ -42,11 +40,6 @@ func (p *Plugin) markBegun(key gang.Key) {
 		p.begun.set(key, false)
 		return
 	}
-	pods, err := p.shownPodsOf(key)
-	if err != nil {
-		klog.Background().Error(err, "Looking whether a gang is half bound", "podGroup", key)
-		return
-	}
-	assembled, _ := gang.AssembleFor(p.profiles.have, podGroup, pods, p.levels)
-	p.begun.set(key, assembled.Rank().Begun)
+	tree, _ := p.outlines.of(podGroup, p.levels)
+	p.begun.set(key, tree != nil && p.roster.Begun(key, tree))
 }

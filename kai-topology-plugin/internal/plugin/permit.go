@@ -56,9 +56,6 @@ func (p *Plugin) satisfied(key gang.Key) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reading PodGroup %s: %w", key, err)
 	}
-	assembled, held, err := p.assemble(podGroup)
-	if err != nil || held != nil {
-		return false, err
-	}
-	return assembled.Satisfied(gang.NoPending), nil
+	tree, held := p.outlines.of(podGroup, p.levels)
+	return held == nil && p.roster.OnNodes(key, tree), nil
 }

@@ -27,6 +27,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/plans"
@@ -57,6 +58,8 @@ type Plugin struct {
 	verdicts *plans.Verdicts
 	held     *heldPods
 	begun    *begunGangs
+	roster   *gang.Roster
+	outlines *outlines
 	turned   *turnedAway
 	status   *podgroupstatus.Writer
 	tell     *gangevents.Announcer
@@ -128,6 +131,8 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		verdicts: plans.NewVerdicts(),
 		held:     newHeldPods(),
 		begun:    newBegunGangs(),
+		roster:   gang.NewRoster(all.have),
+		outlines: newOutlines(),
 		turned:   &turnedAway{},
 		tell:     gangevents.New(handle.EventRecorder()),
 	}

@@ -58,13 +58,14 @@ func (p *Plugin) reasonToHold(key gang.Key, pod *corev1.Pod) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading PodGroup %s: %w", key, err)
 	}
-	assembled, held, err := p.assemble(podGroup)
+	tree, held := p.outlines.of(podGroup, p.levels)
+	if held == nil {
+		held = p.roster.Incomplete(key, tree)
+	}
 	switch {
-	case err != nil:
-		return "", err
 	case held != nil:
 		return held.Message, nil
-	case pod != nil && assembled.Tree.Leaf(gang.LeafOf(pod)) == nil:
+	case pod != nil && tree.Leaf(gang.LeafOf(pod)) == nil:
 		return fmt.Sprintf("subgroup %q is no leaf of PodGroup %s", gang.LeafOf(pod), key.Name), nil
 	}
 	if !meta.IsStatusConditionTrue(podGroup.Status.Conditions, scheduling.ConditionScheduled) {

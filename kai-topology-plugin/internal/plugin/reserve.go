@@ -31,6 +31,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 	if !p.book.Assume(key, onNode) {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")
 	}
+	p.roster.Assume(key, p.latest(pod))
 	if due := p.book.Due(key); due != nil {
 		p.activate([]*corev1.Pod{due})
 	}
@@ -46,6 +47,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev
 	if !member {
 		return
 	}
+	p.roster.Unassume(key, pod.UID)
 	if waiting := p.book.Unassume(key, pod.UID); len(waiting) > 0 {
 		klog.FromContext(ctx).Info("Gang's plan broken: a pod lost its node", "podGroup", key, "pod", klog.KObj(pod))
 		metrics.PlanInvalidated(metrics.PodLost)

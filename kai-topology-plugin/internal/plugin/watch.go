@@ -132,6 +132,7 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	if !member {
 		return
 	}
+	p.roster.Show(key, pod)
 	awaited := false
 	if !gang.Pending(pod) {
 		p.held.remove(key, pod.UID)
@@ -154,9 +155,9 @@ func (p *Plugin) podLeft(pod *corev1.Pod) {
 	if !member {
 		return
 	}
+	p.roster.Drop(key, pod.UID)
 	p.held.remove(key, pod.UID)
 	p.book.Settled(key, pod.UID)
-	p.markBegun(key)
 	p.gangChanged(key)
 	if !p.stands(key) {
 		p.companionMoved(key)
@@ -183,6 +184,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
+				p.outlines.forget(keyOfPodGroup(podGroup))
 				p.gangChanged(keyOfPodGroup(podGroup))
 				p.wakeCompanions(podGroup)
 			}
@@ -194,12 +196,16 @@ func keyOfPodGroup(podGroup *scheduling.PodGroup) gang.Key {
 	return gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
 }
 
-// gangChanged has a gang planned anew, whatever it waited for.
+// gangChanged has a gang planned anew, whatever it waited for. If it cannot be planned now, its pods are left where they are:
+// what makes it possible wakes them. A gang that is deleted loses its pods one by one, and each would wake all the others.
 func (p *Plugin) gangChanged(key gang.Key) {
 	p.markBegun(key)
 	p.breakPlan(key, metrics.GangChanged, "the gang was changed")
 	p.verdicts.Forget(key)
 	p.status.Enqueue(key)
+	if reason, err := p.reasonToHold(key, nil); err == nil && reason != "" {
+		return
+	}
 	p.held.take(key)
 	p.wake(key)
 }
@@ -210,6 +216,7 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 		if !ok {
 			return
 		}
+		p.outlines.topologiesChanged()
 		for _, key := range p.gangsIn(topology.Name) {
 			p.gangChanged(key)
 		}
