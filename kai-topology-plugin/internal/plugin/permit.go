@@ -44,6 +44,7 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 		klog.Background().Info("Gang let go", "podGroup", key, "pods", len(waited))
 		metrics.GangLetGo()
 		p.verdicts.Forget(key)
+		p.stopWaiting(key)
 		p.planClosed(key)
 		p.wake(key)
 	}

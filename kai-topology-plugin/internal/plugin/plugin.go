@@ -17,6 +17,8 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +28,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"packtree.dev/kai-topology-plugin/internal/bypass"
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
@@ -64,6 +67,12 @@ type Plugin struct {
 	status   *podgroupstatus.Writer
 	tell     *gangevents.Announcer
 	stopper  *staleness.Stopper
+	bypass   *bypass.Ledger
+	holds    heldAnswers
+	// terrain counts changes of the nodes themselves.
+	terrain atomic.Int64
+	// started is when this process began to remember who passes whom.
+	started time.Time
 }
 
 var (
@@ -134,6 +143,8 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		roster:   gang.NewRoster(all.have),
 		outlines: newOutlines(),
 		turned:   &turnedAway{},
+		bypass:   bypass.New(),
+		started:  time.Now(),
 		tell:     gangevents.New(handle.EventRecorder()),
 	}
 	if err := plugin.watch(ctx, client, leading); err != nil {

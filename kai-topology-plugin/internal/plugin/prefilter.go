@@ -142,13 +142,23 @@ func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 	if err := p.meetCompany(assembled); err != nil {
 		return nil, err
 	}
-	return rehearsal.Decide(ctx, decision.Question{
+	reserved := p.reservedFor(assembled, nodes)
+	note := p.keep(ctx, assembled, nodes, reserved)
+	answer, err := rehearsal.Decide(ctx, decision.Question{
 		Gang:       assembled,
 		Topologies: topologies,
 		View:       p.view,
 		Nodes:      nodes,
-		Reserved:   p.reservedFor(assembled, nodes),
+		Reserved:   reserved,
 	})
+	if err != nil {
+		return nil, err
+	}
+	if note != "" && answer.Message != "" {
+		answer.Message += "; " + note
+	}
+	p.account(assembled, answer, nodes)
+	return answer, nil
 }
 
 // open makes an answer the plan of its gang and calls the pods of the gang, but for the one that is here already.

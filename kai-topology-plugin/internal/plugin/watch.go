@@ -43,6 +43,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 		{podGroups.Informer(), p.podGroupHandler()},
 		{topologies.Informer(), p.topologyHandler()},
 		{p.handle.SharedInformerFactory().Core().V1().Pods().Informer(), p.podHandler()},
+		{p.handle.SharedInformerFactory().Core().V1().Nodes().Informer(), p.terrainHandler()},
 	} {
 		registration, err := watched.informer.AddEventHandler(watched.handler)
 		if err != nil {
@@ -208,6 +209,9 @@ func (p *Plugin) gangChanged(key gang.Key) {
 	}
 	p.held.take(key)
 	p.wake(key)
+	if p.waitsInVain(key) {
+		p.stopWaiting(key)
+	}
 }
 
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {

@@ -1,0 +1,186 @@
+// Package bypass keeps gangs that wait for much room from being passed for ever by gangs that need little.
+//
+// A gang that does not fit does not hold up those behind it: they take room where they find it. But whenever one of them
+// takes room that the waiting gang could use, that is counted for the domain in which it does. Once Bound gangs have passed a
+// waiting gang in one domain, the domain is closed to all gangs that rank below it, until it is placed. Other domains stay
+// open, and so does the closed one for pods that ask for nothing that the waiting gang is short of.
+//
+// So a gang that waits is passed at most Bound times in each domain that could hold it, and from then on what leaves such a
+// domain is not replaced by anything of lower rank. There is no clock in it. The counts are memory only; what can be
+// rebuilt from the API server after a restart is how many of those that passed still stand: see Recount.
+package bypass
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// Bound is how many gangs may pass a waiting gang in one domain.
+const Bound = 8
+
+// Claim is what a gang waits for.
+type Claim struct {
+	Rank   gang.Rank
+	Ground Ground
+	// Scarce are the resources that the gang is short of. Who asks for none of them is not in its way.
+	Scarce []string
+}
+
+// Closure is a domain that is kept for a gang.
+type Closure struct {
+	For    gang.Key
+	Ground Ground
+	Domain string
+	Scarce []string
+}
+
+// Keeps reports whether the closure is about a node with these labels.
+func (c Closure) Keeps(labels map[string]string) bool {
+	domain, ok := c.Ground.Domain(labels)
+	return ok && domain == c.Domain
+}
+
+// Taking is a gang that takes room.
+type Taking struct {
+	Rank gang.Rank
+	// Asks reports whether any pod of it asks for a resource.
+	Asks func(resource string) bool
+	// Nodes are the labels of the nodes that it takes room on.
+	Nodes []map[string]string
+}
+
+// Ledger counts how often each waiting gang is passed. Its methods may be called from any goroutine.
+type Ledger struct {
+	mu      sync.Mutex
+	waiting map[gang.Key]*waiting
+	// turnedAway are gangs that may have been kept out of a closed domain.
+	turnedAway map[gang.Key]bool
+}
+
+type waiting struct {
+	claim  Claim
+	passed map[string]int
+}
+
+// New returns an empty ledger.
+func New() *Ledger {
+	return &Ledger{waiting: map[gang.Key]*waiting{}, turnedAway: map[gang.Key]bool{}}
+}
+
+// Wait records that a gang was tried and does not fit. It reports whether that is new; what is known of the gang's domains
+// stays otherwise.
+func (l *Ledger) Wait(claim Claim) (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.waiting[claim.Rank.Gang]
+	if known == nil {
+		l.waiting[claim.Rank.Gang] = &waiting{claim: claim, passed: map[string]int{}}
+		return true
+	}
+	if !slices.Equal(known.claim.Ground.Levels, claim.Ground.Levels) {
+		known.passed = map[string]int{}
+	}
+	known.claim = claim
+	return false
+}
+
+// Waits reports whether a gang is known to wait.
+func (l *Ledger) Waits(key gang.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting[key] != nil
+}
+
+// Done records that a gang waits no more: it was placed, or cannot be for a reason of its own. It returns the gangs that may
+// try again now, if it kept anything from anybody.
+func (l *Ledger) Done(key gang.Key) []gang.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.waiting[key]
+	delete(l.waiting, key)
+	delete(l.turnedAway, key)
+	if known == nil || !known.full() {
+		return nil
+	}
+	var again []gang.Key
+	for other := range l.turnedAway {
+		again = append(again, other)
+	}
+	clear(l.turnedAway)
+	slices.SortFunc(again, func(a, b gang.Key) int { return cmp.Compare(a.String(), b.String()) })
+	return again
+}
+
+func (w *waiting) full() bool {
+	for _, passes := range w.passed {
+		if passes >= Bound {
+			return true
+		}
+	}
+	return false
+}
+
+// Take records that a gang takes room: it passes each waiting gang of higher rank that could have used it, once in every
+// domain concerned.
+func (l *Ledger) Take(taking Taking) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, known := range l.waiting {
+		if !known.claim.before(taking.Rank) || !slices.ContainsFunc(known.claim.Scarce, taking.Asks) {
+			continue
+		}
+		in := map[string]bool{}
+		for _, labels := range taking.Nodes {
+			if domain, ok := known.claim.Ground.Domain(labels); ok {
+				in[domain] = true
+			}
+		}
+		for domain := range in {
+			known.passed[domain]++
+		}
+	}
+}
+
+// before reports whether the claim goes before a rank.
+func (c Claim) before(other gang.Rank) bool {
+	return c.Rank.Gang != other.Gang && c.Rank.Compare(other) < 0
+}
+
+// Closed returns the domains that are closed to a gang of the given rank, in a stable order. Holds tells whether a waiting
+// gang would fit into a domain if nothing else stood there: one that would not is not kept for it.
+func (l *Ledger) Closed(rank gang.Rank, holds func(Closure) bool) []Closure {
+	var closed []Closure
+	for _, passed := range l.passed(rank) {
+		if holds(passed) {
+			closed = append(closed, passed)
+		}
+	}
+	return closed
+}
+
+// passed returns what may be closed to a gang, and remembers it as one to be called when that opens again.
+func (l *Ledger) passed(rank gang.Rank) []Closure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var full []Closure
+	for key, known := range l.waiting {
+		if !known.claim.before(rank) {
+			continue
+		}
+		for domain, passes := range known.passed {
+			if passes >= Bound {
+				full = append(full, Closure{For: key, Ground: known.claim.Ground, Domain: domain, Scarce: known.claim.Scarce})
+			}
+		}
+	}
+	if len(full) > 0 {
+		l.turnedAway[rank.Gang] = true
+	}
+	slices.SortFunc(full, func(a, b Closure) int {
+		return cmp.Or(cmp.Compare(a.For.String(), b.For.String()), cmp.Compare(a.Domain, b.Domain))
+	})
+	return full
+}
