@@ -26,6 +26,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gangfailures"
+	"packtree.dev/kai-topology-plugin/internal/kubectlpacktree"
 	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/plugin"
 	"packtree.dev/shared/version"
@@ -42,7 +43,8 @@ or nothing, and stand in the topology domains that the PodGroup asks for. Pods w
 kube-scheduler does. It takes the flags and the configuration file of kube-scheduler.
 
 Subcommands:
-  place    decide PodGroups from manifests, without a cluster`,
+  place     decide PodGroups from manifests, without a cluster
+  packtree  kubectl packtree: where gangs stand, why they wait, what would happen`,
 		Example:      "  kai-topology-plugin --config config.yaml --kubeconfig kubeconfig\n  cat *.yaml | kai-topology-plugin place -f - -o tree",
 		Version:      version.String(),
 		Args:         cobra.NoArgs,
@@ -55,7 +57,7 @@ Subcommands:
 	}
 	command.SetContext(context.Background())
 	bindFlags(command, opts)
-	command.AddCommand(place.Command())
+	command.AddCommand(place.Command(), kubectlpacktree.Command())
 	return command
 }
 

@@ -127,6 +127,22 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 	return answer, nil
 }
 
+// Stand tells where the standing pods of a gang whose PodGroup has a valid tree are.
+func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
+	if turn.Hold != nil && turn.Hold.Reason == scheduling.ReasonInvalid {
+		return decision.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.
+	}
+	nodes, err := t.cluster.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := decision.Stand(decision.Question{Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes})
+	if err != nil {
+		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
+	}
+	return answer, nil
+}
+
 // Take decides for one gang and puts its pods on their nodes, so that later gangs see what is left. The pods are changed.
 func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
 	answer, err := t.Decide(ctx, turn, budget)

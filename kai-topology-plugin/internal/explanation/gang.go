@@ -1,0 +1,254 @@
+package explanation
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/remedies"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// State sums up how a gang is doing.
+type State string
+
+// The states of a gang.
+const (
+	// Runs: every pod has a node.
+	Runs State = "Runs"
+	// RunsPartly: all that the gang needs have a node, and further pods wait.
+	RunsPartly State = "RunsPartly"
+	// Waits: the gang lacks pods that it needs.
+	Waits State = "Waits"
+)
+
+// Gang is what can be said about a PodGroup, or about a pod without one.
+type Gang struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Pod is set if this is a pod that belongs to no PodGroup.
+	Pod   bool  `json:"pod,omitempty"`
+	State State `json:"state"`
+	// Scheduled, Pending and Gated count pods with a node, without one, and those behind scheduling gates.
+	Scheduled int   `json:"scheduled"`
+	Pending   int   `json:"pending"`
+	Gated     int   `json:"gated"`
+	Priority  int32 `json:"priority"`
+	// SubGroups has every group of the tree, the root first.
+	SubGroups []SubGroup `json:"subGroups"`
+	// Nodes has the nodes of the scheduled pods.
+	Nodes map[string]string `json:"nodes,omitempty"`
+	// Decision is the gang decided again, on the cluster as it is and as if no other gang waited; nil if every pod has a node.
+	Decision *Decision `json:"decision,omitempty"`
+	// Behind are gangs that go first and take the room that this one would get.
+	Behind []string `json:"behind,omitempty"`
+	// Remedies were tried by deciding again. Nil if the gang fits or cannot be planned at all.
+	Remedies []remedies.Remedy `json:"remedies,omitempty"`
+}
+
+// SubGroup is one group of the tree and where its scheduled pods stand.
+type SubGroup struct {
+	// Name is empty for the gang as a whole.
+	Name string `json:"name"`
+	// Depth is the number of groups above it.
+	Depth     int                 `json:"depth"`
+	Scheduled int                 `json:"scheduled"`
+	Minimum   int                 `json:"minimum"`
+	Topology  string              `json:"topology,omitempty"`
+	Required  string              `json:"required,omitempty"`
+	Preferred string              `json:"preferred,omitempty"`
+	Domains   map[string][]string `json:"domains,omitempty"`
+}
+
+// Decision is an answer of the scheduler's own code.
+type Decision struct {
+	// Verdict is Placed, Infeasible, Unknown, Incomplete or Invalid.
+	Verdict string `json:"verdict"`
+	Message string `json:"message,omitempty"`
+	// Assignments has the nodes that pods without one would get.
+	Assignments map[string]string `json:"assignments,omitempty"`
+	Reasons     []Reason          `json:"reasons,omitempty"`
+}
+
+// Reason is why some pods of a group have no node.
+type Reason struct {
+	Group string `json:"group"`
+	Level string `json:"level,omitempty"`
+	// Domain is the nearest: where most pods fit. Empty for the whole cluster.
+	Domain string `json:"domain,omitempty"`
+	// Fit of Wanted pods fit there.
+	Fit    int `json:"fit"`
+	Wanted int `json:"wanted"`
+	// Short is what the rest lacks, and Excluded counts nodes there that filters keep the rest off.
+	Short    []Shortage  `json:"short,omitempty"`
+	Excluded []Exclusion `json:"excluded,omitempty"`
+	Sentence string      `json:"sentence"`
+}
+
+// Shortage is of one resource, in its base unit; CPU is in thousandths.
+type Shortage struct {
+	Resource string `json:"resource"`
+	Amount   int64  `json:"amount"`
+	Needed   int64  `json:"needed"`
+	Free     int64  `json:"free"`
+}
+
+// Exclusion is what a filter excluded.
+type Exclusion struct {
+	Reason string `json:"reason"`
+	Nodes  int    `json:"nodes"`
+}
+
+// judge decides each gang by itself on the cluster as it is.
+func judge(ctx context.Context, cluster *inventory.Inventory, asked []turns.Turn) ([]*Gang, error) {
+	table, err := turns.Set(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var judged []*Gang
+	remedied := 0
+	for _, turn := range asked {
+		g, answer, err := about(ctx, table, turn)
+		if err != nil {
+			return nil, err
+		}
+		judged = append(judged, g)
+		switch {
+		case answer == nil || g.State == RunsPartly:
+		case turns.Placed(answer):
+			g.Behind, err = behind(ctx, cluster, turn)
+		case remedied < maxRemedied:
+			remedied++
+			g.Remedies, err = remedies.Find(ctx, cluster, table, turn, answer)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return judged, nil
+}
+
+func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *decision.Answer, error) {
+	assembled := turn.Gang
+	key := gang.Key{Namespace: assembled.PodGroup.Namespace, Name: assembled.PodGroup.Name}
+	g := &Gang{
+		Namespace: key.Namespace, Name: key.Name, Pod: assembled.PodGroup.UID == "" && isPod(assembled),
+		State: Waits, Priority: turn.Rank.Priority,
+		Scheduled: len(assembled.Standing), Pending: len(assembled.Pending), Gated: assembled.Gated,
+		SubGroups: []SubGroup{}, Nodes: map[string]string{},
+	}
+	for _, pod := range assembled.Standing {
+		g.Nodes[pod.Name] = pod.Spec.NodeName
+	}
+	if assembled.Tree != nil {
+		stand, err := table.Stand(turn)
+		if err != nil {
+			return nil, nil, err
+		}
+		g.SubGroups = subGroups(assembled.Tree, stand)
+		if assembled.Satisfied(gang.NoPending) && turn.Hold == nil {
+			g.State = RunsPartly
+		}
+	}
+	if g.State == RunsPartly && g.Pending+g.Gated == 0 {
+		g.State = Runs
+		return g, nil, nil
+	}
+	answer, err := table.Decide(ctx, turn, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	g.Decision = decisionOf(answer)
+	return g, answer, nil
+}
+
+// isPod reports whether a gang was made up for a pod without one.
+func isPod(assembled *gang.Gang) bool {
+	return slices.ContainsFunc(slices.Concat(assembled.Pending, assembled.Standing), func(pod *corev1.Pod) bool {
+		_, member := gang.KeyOf(pod)
+		return !member
+	})
+}
+
+func subGroups(tree *podgrouptree.Tree, stand *decision.Answer) []SubGroup {
+	result := []SubGroup{}
+	for _, group := range stand.Groups {
+		depth := 0
+		for up := tree.Group(group.Name).Parent; up != nil; up = up.Parent {
+			depth++
+		}
+		result = append(result, SubGroup{
+			Name: group.Name, Depth: depth, Scheduled: group.Placed, Minimum: group.Needed,
+			Topology: group.Constraint.Topology, Required: group.Constraint.Required, Preferred: group.Constraint.Preferred,
+			Domains: group.Domains,
+		})
+	}
+	return result
+}
+
+func decisionOf(answer *decision.Answer) *Decision {
+	d := &Decision{Verdict: answer.Verdict, Message: answer.Message, Assignments: answer.Nodes}
+	for i := range answer.Explanations {
+		d.Reasons = append(d.Reasons, reasonOf(&answer.Explanations[i]))
+	}
+	return d
+}
+
+func reasonOf(e *packing.Explanation) Reason {
+	r := Reason{Group: e.Group, Level: e.Level, Domain: e.Domain.String(), Fit: e.Fit, Wanted: e.Wanted, Sentence: e.Sentence}
+	for _, short := range e.Short {
+		r.Short = append(r.Short, Shortage{Resource: short.Resource, Amount: short.Amount, Needed: short.Needed, Free: short.Free})
+	}
+	for _, excluded := range e.Excluded {
+		r.Excluded = append(r.Excluded, Exclusion{Reason: excluded.Reason, Nodes: excluded.Nodes})
+	}
+	return r
+}
+
+// behind decides all that go before a gang that would fit by itself, and names those that get room if it then does not.
+func behind(ctx context.Context, cluster *inventory.Inventory, turn turns.Turn) ([]string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	copied := *cluster
+	copied.Pods = make([]*corev1.Pod, len(cluster.Pods))
+	for i, pod := range cluster.Pods {
+		copied.Pods[i] = pod
+		if pod.Spec.NodeName == "" {
+			copied.Pods[i] = pod.DeepCopy() // It is given a node.
+		}
+	}
+	table, err := turns.Set(ctx, &copied)
+	if err != nil {
+		return nil, err
+	}
+	var first []string
+	for _, other := range turns.In(&copied) {
+		if other.Rank.Compare(turn.Rank) >= 0 {
+			break
+		}
+		if len(other.Gang.Pending) == 0 {
+			continue
+		}
+		answer, err := table.Take(ctx, other, 0)
+		if err != nil {
+			return nil, err
+		}
+		if len(answer.Nodes) > 0 {
+			first = append(first, other.Rank.Gang.String())
+		}
+	}
+	if len(first) == 0 {
+		return nil, nil
+	}
+	answer, err := table.Decide(ctx, turn, 0)
+	if err != nil || turns.Placed(answer) {
+		return nil, err
+	}
+	return first, nil
+}

@@ -1,0 +1,101 @@
+// Package kubectlpacktree is the kubectl plugin: it shows where gangs stand, says why others wait, and tries out what would
+// become of manifests. It reads and never writes.
+package kubectlpacktree
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+
+	"packtree.dev/kai-topology-plugin/internal/drawing"
+	"packtree.dev/shared/version"
+)
+
+// Program is the name under which kubectl finds the plugin on the PATH.
+const Program = "kubectl-packtree"
+
+// Invoked reports whether a process that was started under this name is the plugin, rather than the scheduler. kubectl also
+// takes kubectl_packtree and kubectl-packtree.exe for it.
+func Invoked(name string) bool {
+	return strings.ReplaceAll(strings.TrimSuffix(filepath.Base(name), ".exe"), "_", "-") == Program
+}
+
+// plugin is what all commands share.
+type plugin struct {
+	access *genericclioptions.ConfigFlags
+	colour string
+	// now is the time by which ages and dates are told.
+	now func() time.Time
+}
+
+// RootCommand returns `kubectl packtree` as a program of its own.
+func RootCommand() *cobra.Command {
+	command := Command()
+	command.Use = Program
+	command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl packtree"}
+	// A library of kube-scheduler would put in a flag that prints the version of Kubernetes.
+	command.PersistentFlags().Bool("version", false, "print the version and quit")
+	command.Version = version.String()
+	for _, sub := range command.Commands() {
+		sub.Version = command.Version
+	}
+	return command
+}
+
+// Command returns the subcommand `packtree`, which is the same.
+func Command() *cobra.Command {
+	p := &plugin{access: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag(), now: time.Now}
+	p.access.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		// Lists come page by page, some at once; none of them should wait for its turn at this end.
+		config.QPS, config.Burst = 100, 300
+		return config
+	}
+	command := &cobra.Command{
+		Use:   "packtree",
+		Short: "See where gangs stand, why they wait, and what would happen",
+		Long: `Where do my pods stand, why is my pod waiting, and would this fit?
+
+  tree      draws the topologies: what is used and free in each domain, and which gang stands where
+  explain   says why a pod or a gang waits and what would have to change, or where it went
+  what-if   decides manifests on the cluster as it is, with the scheduler's own code
+
+It only reads. ClusterRole packtree-viewer of the kai-topology-plugin chart allows all that it asks for.
+
+As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhere on the PATH. The same is there as
+"kai-topology-plugin packtree".`,
+		Example: `  kubectl packtree tree
+  kubectl packtree explain dgd/vllm-disagg
+  kubectl packtree what-if -f gang.yaml -o tree`,
+		SilenceUsage: true,
+	}
+	flags := command.PersistentFlags()
+	p.access.AddFlags(flags)
+	flags.StringVar(&p.colour, "color", string(drawing.Auto), "auto (on a terminal, unless NO_COLOR is set), always or never")
+	for _, advanced := range []string{"cache-dir", "as-uid", "as-user-extra", "disable-compression", "tls-server-name", "username", "password", "certificate-authority", "client-certificate", "client-key"} {
+		if flags.Lookup(advanced) != nil {
+			// They work; a help that lists them all teaches nobody anything.
+			_ = flags.MarkHidden(advanced)
+		}
+	}
+	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand())
+	return command
+}
+
+// pen draws on the command's output.
+func (p *plugin) pen(command *cobra.Command) (*drawing.Pen, error) {
+	pen, err := drawing.For(command.OutOrStdout(), drawing.When(p.colour))
+	if err != nil {
+		return nil, usage(command, "%v", err)
+	}
+	return pen, nil
+}
+
+// usage is a mistake in a flag's value or an argument, treated like one that cobra itself finds.
+func usage(command *cobra.Command, format string, args ...any) error {
+	return command.FlagErrorFunc()(command, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,219 @@
+package kubectlpacktree
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/live"
+	"packtree.dev/kai-topology-plugin/internal/place"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/render"
+)
+
+// pipe is how workloads become PodGroups and Pods without a cluster being changed.
+const pipe = `kubectl get clustertopologies -o yaml | cat - FILE | dynamo-operator render -f - | grove-operator render -f - | podgrouper render -f - | kubectl packtree what-if -f -`
+
+// whatIfResult is what what-if prints as JSON: what place prints, and more.
+type whatIfResult struct {
+	*place.Result
+	// DecidedFirst are gangs of the cluster that wait and rank higher.
+	DecidedFirst []string `json:"decidedFirst"`
+	Notes        []string `json:"notes"`
+}
+
+func (p *plugin) whatIfCommand() *cobra.Command {
+	var files []string
+	output, budget := "", 0
+	command := &cobra.Command{
+		Use:   "what-if -f FILE [-f FILE ...] [-o tree|json|yaml]",
+		Short: "Decide manifests on the cluster as it is, and change nothing",
+		Long: `what-if reads Pod, PodGroup, Node and Topology manifests, puts them on a copy of the live cluster and decides the PodGroups
+as the scheduler would. An object that the cluster has too is replaced; pods take the place of all pods that their gang has.
+Gangs of the cluster that wait and rank higher (priority, then age) go first and take what room they get; their names are
+told. Manifests without a PodGroup, such as more Nodes, are tried on all gangs of the cluster that wait.
+
+A workload becomes PodGroups and Pods by the very code of the controllers:
+  ` + pipe + `
+(leave out dynamo-operator for a PodCliqueSet, and both operators for a Job).
+
+-o json prints what "kai-topology-plugin place" prints (podGroups[], searchNodes, elapsedMicroseconds) and in addition
+decidedFirst[] and notes[]; -o yaml prints the pods of the manifests that get a node.
+
+Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected, 2 wrong flags.`,
+		Example: `  kubectl packtree what-if -f gang.yaml
+  kubectl packtree what-if -f more-nodes.yaml
+  kubectl packtree what-if -f gang.yaml -o json | jq -r '.podGroups[].message'`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if _, ok := place.Printers[output]; !ok {
+				return usage(command, "-o is tree, json or yaml, not %q", output)
+			}
+			if budget < 0 {
+				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", budget)
+			}
+			return p.whatIf(command, files, budget, output)
+		},
+	}
+	render.BindFiles(command, &files)
+	command.Flags().StringVarP(&output, "output", "o", "tree", "tree (for people), json, or yaml (the pods that have a node)")
+	command.Flags().IntVar(&budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	return command
+}
+
+func (p *plugin) whatIf(command *cobra.Command, files []string, budget int, output string) error {
+	asked, err := p.readAsked(command, files)
+	if err != nil {
+		return err
+	}
+	read, err := p.readLive(command, live.Wanted{Priorities: true})
+	if err != nil {
+		return err
+	}
+	notes := append(priorityNotes(read, asked), read.Notes...)
+	cluster := read.Merge(asked)
+	question := questionOf(cluster, asked, metav1.NewTime(p.now()))
+	decided, err := place.Decide(command.Context(), cluster, question.turns, budget, question.unasked)
+	if err != nil {
+		return fmt.Errorf("deciding: %w", err)
+	}
+	if len(decided.PodGroups) == 0 {
+		notes = append(notes, "the manifests have no PodGroup, and no gang of the cluster waits: there was nothing to decide")
+	}
+	result := whatIfResult{Result: decided, DecidedFirst: question.first, Notes: append([]string{}, notes...)}
+	if output == "json" {
+		if err := printJSON(command.OutOrStdout(), result); err != nil {
+			return err
+		}
+		return decided.Err()
+	}
+	if len(question.first) > 0 {
+		notes = append(notes, "these gangs of the cluster wait and rank higher, so they were decided first: "+strings.Join(question.first, ", "))
+	}
+	note(command, notes)
+	if err := printPlaced(command.OutOrStdout(), output, cluster, decided); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return decided.Err()
+}
+
+// readAsked reads the manifests; those that name no namespace are for the namespace of the command.
+func (p *plugin) readAsked(command *cobra.Command, files []string) (*inventory.Inventory, error) {
+	documents, err := render.Input(command, files)
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := p.namespace()
+	if err != nil {
+		return nil, err
+	}
+	for _, document := range documents {
+		if kind := document.Object.GetKind(); document.Object.GetNamespace() == "" && (kind == "Pod" || kind == "PodGroup") {
+			document.Object.SetNamespace(namespace)
+		}
+	}
+	read, findings := inventory.Read(documents)
+	if err := render.Reject(command, findings); err != nil {
+		return nil, err
+	}
+	return read, decidable(read, documents)
+}
+
+// decidable turns down manifests that say nothing to the scheduler.
+func decidable(read *inventory.Inventory, documents []manifests.Document) error {
+	if len(read.PodGroups)+len(read.Pods)+len(read.Nodes)+len(read.Topologies) > 0 {
+		return nil
+	}
+	var kinds []string
+	for _, document := range documents {
+		if kind := document.Object.GetKind(); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) == 0 {
+		return fmt.Errorf("-f: the manifests are empty: give PodGroups and Pods, or Nodes")
+	}
+	return fmt.Errorf("-f: there is no PodGroup, Pod, Node or Topology, only %s: turn workloads into PodGroups and Pods first:\n  %s",
+		strings.Join(kinds, ", "), pipe)
+}
+
+func priorityNotes(read *live.Cluster, asked *inventory.Inventory) []string {
+	named := map[string]bool{}
+	for _, class := range read.MissingPriorities(asked.Pods) {
+		named[class] = true
+	}
+	var notes []string
+	for class := range named {
+		notes = append(notes, fmt.Sprintf("the cluster has no PriorityClass %s, so it would refuse the pods that name it; they are decided with priority 0", class))
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// whatIfQuestion is which gangs are decided, and which of them were asked about.
+type whatIfQuestion struct {
+	turns []turns.Turn
+	asked map[gang.Key]bool
+	// first are those that were not asked about.
+	first []string
+}
+
+func (q *whatIfQuestion) unasked(turn turns.Turn) bool { return !q.asked[turn.Rank.Gang] }
+
+// questionOf asks about the PodGroups of the manifests, or if these have none, about all that wait.
+func questionOf(cluster, asked *inventory.Inventory, now metav1.Time) *whatIfQuestion {
+	question := &whatIfQuestion{asked: map[gang.Key]bool{}, first: []string{}}
+	for _, podGroup := range asked.PodGroups {
+		question.asked[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}] = true
+	}
+	all := turns.In(cluster)
+	for i := range all {
+		if all[i].Rank.Since.IsZero() {
+			all[i].Rank.Since = now.Time // Created now, it is the youngest.
+		}
+	}
+	slices.SortStableFunc(all, func(a, b turns.Turn) int { return a.Rank.Compare(b.Rank) })
+	everything := len(question.asked) == 0
+	for _, turn := range all {
+		waits := len(turn.Gang.Pending) > 0
+		switch {
+		case question.asked[turn.Rank.Gang]:
+			question.turns = append(question.turns, turn)
+		case waits && everything:
+			question.asked[turn.Rank.Gang] = true
+			question.turns = append(question.turns, turn)
+		case waits && turn.Hold == nil:
+			question.turns = append(question.turns, turn)
+		}
+	}
+	last := len(question.turns)
+	for last > 0 && question.unasked(question.turns[last-1]) {
+		last--
+	}
+	question.turns = question.turns[:last]
+	for _, turn := range question.turns {
+		if question.unasked(turn) {
+			question.first = append(question.first, turn.Rank.Gang.String())
+		}
+	}
+	return question
+}
+
+// printPlaced draws nothing but the gangs that were asked about.
+func printPlaced(w io.Writer, output string, cluster *inventory.Inventory, decided *place.Result) error {
+	shown := *cluster
+	shown.PodGroups = slices.DeleteFunc(slices.Clone(cluster.PodGroups), func(podGroup *scheduling.PodGroup) bool {
+		return !slices.ContainsFunc(decided.PodGroups, func(result place.PodGroupResult) bool {
+			return result.Namespace == podGroup.Namespace && result.Name == podGroup.Name
+		})
+	})
+	return place.Printers[output](w, &shown, decided)
+}

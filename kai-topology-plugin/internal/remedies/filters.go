@@ -1,0 +1,170 @@
+package remedies
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/occupancy"
+)
+
+// maxTaints is how many taints are tried, the most frequent first.
+const maxTaints = 6
+
+// dropSelectors tries without all selectors, and if that helps, without each single one.
+func (p *patient) dropSelectors(ctx context.Context) ([]Remedy, error) {
+	keys, affinity := map[string]string{}, false
+	for _, pod := range p.turn.Gang.Pending {
+		maps.Copy(keys, pod.Spec.NodeSelector)
+		affinity = affinity || requiresAffinity(pod)
+	}
+	if len(keys) == 0 && !affinity {
+		return nil, nil
+	}
+	fits, err := p.withPods(ctx, func(spec *corev1.PodSpec) { spec.NodeSelector = nil; dropAffinity(spec) })
+	if err != nil {
+		return nil, err
+	}
+	if !fits {
+		return []Remedy{{Kind: DropSelector, Change: "drop the node selectors and required node affinity of the pods"}}, nil
+	}
+	var found []Remedy
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		fits, err := p.withPods(ctx, func(spec *corev1.PodSpec) {
+			spec.NodeSelector = maps.Clone(spec.NodeSelector)
+			delete(spec.NodeSelector, key)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if fits {
+			found = append(found, Remedy{Kind: DropSelector, Change: fmt.Sprintf("drop node selector %s=%s", key, keys[key]), Fits: true})
+		}
+	}
+	if affinity {
+		fits, err := p.withPods(ctx, dropAffinity)
+		if err != nil {
+			return nil, err
+		}
+		if fits {
+			found = append(found, Remedy{Kind: DropSelector, Change: "drop the required node affinity of the pods", Fits: true})
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, Remedy{Kind: DropSelector, Change: "drop all node selectors and required node affinity of the pods", Fits: true})
+	}
+	return found, nil
+}
+
+func requiresAffinity(pod *corev1.Pod) bool {
+	affinity := pod.Spec.Affinity
+	return affinity != nil && affinity.NodeAffinity != nil && affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
+}
+
+func dropAffinity(spec *corev1.PodSpec) {
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	}
+}
+
+// tolerate tries every taint that keeps pods off, one at a time. Those that Kubernetes puts on nodes by itself are no
+// matter of tolerations: see uncordon and mendNodes.
+func (p *patient) tolerate(ctx context.Context) ([]Remedy, error) {
+	onNodes := map[corev1.Taint]int{}
+	for _, node := range p.cluster.Nodes {
+		for _, taint := range node.Spec.Taints {
+			own := strings.HasPrefix(taint.Key, "node.kubernetes.io/")
+			if !own && taint.Effect != corev1.TaintEffectPreferNoSchedule {
+				onNodes[corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect}]++
+			}
+		}
+	}
+	taints := slices.SortedFunc(maps.Keys(onNodes), func(a, b corev1.Taint) int {
+		return cmp.Or(cmp.Compare(onNodes[b], onNodes[a]), cmp.Compare(a.ToString(), b.ToString()))
+	})
+	var found []Remedy
+	for _, taint := range taints[:min(len(taints), maxTaints)] {
+		fits, err := p.withPods(ctx, func(spec *corev1.PodSpec) {
+			spec.Tolerations = append(slices.Clone(spec.Tolerations), corev1.Toleration{
+				Key: taint.Key, Operator: corev1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect,
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+		if fits {
+			change := fmt.Sprintf("tolerate taint %s (on %s)", taint.ToString(), counted(onNodes[taint], "node"))
+			found = append(found, Remedy{Kind: Tolerate, Change: change, Fits: true})
+		}
+	}
+	return found, nil
+}
+
+// uncordon tries with all cordoned nodes, and names those that would be used.
+func (p *patient) uncordon(ctx context.Context) ([]Remedy, error) {
+	return p.returnNodes(ctx, Uncordon, "uncordon",
+		func(node *corev1.Node) bool { return node.Spec.Unschedulable },
+		func(node *corev1.Node) {
+			node.Spec.Unschedulable = false
+			dropTaints(node, corev1.TaintNodeUnschedulable)
+		})
+}
+
+// mendNodes does likewise with nodes that are not ready.
+func (p *patient) mendNodes(ctx context.Context) ([]Remedy, error) {
+	return p.returnNodes(ctx, MendNodes, "get ready again:",
+		func(node *corev1.Node) bool { return !occupancy.Ready(node) },
+		func(node *corev1.Node) { dropTaints(node, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable) })
+}
+
+func dropTaints(node *corev1.Node, keys ...string) {
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return slices.Contains(keys, taint.Key) })
+}
+
+func (p *patient) returnNodes(ctx context.Context, kind Kind, verb string, out func(*corev1.Node) bool, mend func(*corev1.Node)) ([]Remedy, error) {
+	mended := map[string]bool{}
+	nodes := make([]*corev1.Node, len(p.cluster.Nodes))
+	for i, node := range p.cluster.Nodes {
+		nodes[i] = node
+		if out(node) {
+			nodes[i] = node.DeepCopy()
+			mend(nodes[i])
+			mended[node.Name] = true
+		}
+	}
+	if len(mended) == 0 {
+		return nil, nil
+	}
+	answer, err := p.withCluster(ctx, nodes, p.cluster.Pods)
+	if err != nil || answer == nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for _, node := range answer.Nodes {
+		if mended[node] {
+			used[node] = true
+		}
+	}
+	return []Remedy{{Kind: kind, Change: verb + " " + listed(slices.Sorted(maps.Keys(used))), Fits: true}}, nil
+}
+
+const namedThings = 6
+
+func listed(names []string) string {
+	if len(names) <= namedThings {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedThings-1], ", "), len(names)-namedThings+1)
+}
+
+func counted(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
+}

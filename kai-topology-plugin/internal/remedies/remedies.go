@@ -1,0 +1,173 @@
+// Package remedies finds changes by which a gang that does not fit would fit. Each is tried: the gang is decided again on a
+// copy of the cluster in which the change is made.
+package remedies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// Kind is what sort of change a remedy is.
+type Kind string
+
+// The kinds of remedies.
+const (
+	// RelaxLevel: a broader required topology level.
+	RelaxLevel Kind = "RelaxLevel"
+	// LowerMinimum: fewer pods or subgroups that must be placed together.
+	LowerMinimum Kind = "LowerMinimum"
+	// DropSelector: no node selector or node affinity.
+	DropSelector Kind = "DropSelector"
+	// Tolerate: one more toleration.
+	Tolerate Kind = "Tolerate"
+	// Uncordon: nodes that are cordoned take pods again.
+	Uncordon Kind = "Uncordon"
+	// MendNodes: nodes that are not ready take pods again.
+	MendNodes Kind = "MendNodes"
+	// FreeRoom: other pods go away.
+	FreeRoom Kind = "FreeRoom"
+	// AddNodes: more nodes in the nearest domain.
+	AddNodes Kind = "AddNodes"
+)
+
+// Remedy is one change, and whether the gang would fit by it alone.
+type Remedy struct {
+	Kind Kind `json:"kind"`
+	// Change says what to do, in one sentence without a full stop.
+	Change string `json:"change"`
+	// Fits is the result of deciding again. A change that does not help is told too, to save people the attempt.
+	Fits bool `json:"fits"`
+}
+
+// patient is the gang and the cluster in which it does not fit.
+type patient struct {
+	cluster *inventory.Inventory
+	table   *turns.Table
+	turn    turns.Turn
+	pods    []*corev1.Pod
+	// why is the decisive explanation.
+	why packing.Explanation
+}
+
+// Find tries everything that could help a gang whose answer on table, which has cluster on it, was Infeasible or Unknown.
+// What helps comes first.
+func Find(ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *decision.Answer) ([]Remedy, error) {
+	if turn.Hold != nil || turns.Placed(answer) || len(answer.Explanations) == 0 {
+		return nil, nil
+	}
+	p := &patient{
+		cluster: cluster, table: table, turn: turn, why: answer.Explanations[0],
+		pods: slices.Concat(turn.Gang.Pending, turn.Gang.Standing),
+	}
+	var found []Remedy
+	for _, try := range []func(context.Context) ([]Remedy, error){
+		p.relaxLevel, p.lowerMinima, p.dropSelectors, p.tolerate, p.uncordon, p.mendNodes, p.freeRoom, p.addNodes,
+	} {
+		more, err := try(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("trying remedies: %w", err)
+		}
+		found = append(found, more...)
+	}
+	slices.SortStableFunc(found, func(a, b Remedy) int {
+		switch {
+		case a.Fits == b.Fits:
+			return 0
+		case a.Fits:
+			return -1
+		default:
+			return 1
+		}
+	})
+	return found, nil
+}
+
+// withSpec decides the gang with another spec on the cluster as it is.
+func (p *patient) withSpec(ctx context.Context, change func(*scheduling.PodGroup)) (bool, error) {
+	podGroup := p.turn.Gang.PodGroup.DeepCopy()
+	change(podGroup)
+	answer, err := p.decide(ctx, p.table, podGroup, p.pods)
+	return answer != nil && turns.Placed(answer), err
+}
+
+// withPods decides the gang with other pods that wait.
+func (p *patient) withPods(ctx context.Context, change func(*corev1.PodSpec)) (bool, error) {
+	pods := make([]*corev1.Pod, len(p.pods))
+	for i, pod := range p.pods {
+		pods[i] = pod
+		if gang.Pending(pod) {
+			pods[i] = pod.DeepCopy()
+			pods[i].ResourceVersion = "" // It is no version that anybody may remember what it asks for.
+			change(&pods[i].Spec)
+		}
+	}
+	answer, err := p.decide(ctx, p.table, p.turn.Gang.PodGroup, pods)
+	return answer != nil && turns.Placed(answer), err
+}
+
+// withCluster decides the gang as it is on another cluster. It returns nil if it does not fit.
+func (p *patient) withCluster(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (*decision.Answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	other := *p.cluster
+	other.Nodes, other.Pods = nodes, pods
+	table, err := turns.Set(ctx, &other)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := p.decide(ctx, table, p.turn.Gang.PodGroup, p.pods)
+	if err != nil || answer == nil || !turns.Placed(answer) {
+		return nil, err
+	}
+	return answer, nil
+}
+
+func (p *patient) decide(ctx context.Context, table *turns.Table, podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*decision.Answer, error) {
+	assembled, hold := gang.Assemble(podGroup, pods, p.cluster.Levels)
+	if hold != nil {
+		return nil, nil
+	}
+	return table.Decide(ctx, turns.Turn{Gang: assembled, Rank: p.turn.Rank}, 0)
+}
+
+// smallest returns the smallest number from low to high for which holds is true, given that it stays true from there on and
+// is true for high.
+func smallest(low, high int, holds func(int) (bool, error)) (int, error) {
+	for low < high {
+		middle := low + (high-low)/2
+		ok, err := holds(middle)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return high, nil
+}
+
+// group is the one that the explanation is about.
+func (p *patient) group() *podgrouptree.Group {
+	return p.turn.Gang.Tree.Group(p.why.Group)
+}
+
+// describe speaks of a group to people.
+func describe(group *podgrouptree.Group) string {
+	if group.Name == scheduling.RootGroup {
+		return "the gang"
+	}
+	return "subgroup " + group.Name
+}
