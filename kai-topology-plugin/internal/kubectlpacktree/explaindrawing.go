@@ -269,7 +269,7 @@ func drawReason(b *strings.Builder, pen *drawing.Pen, reason explanation.Reason)
 		if reason.Domain != "" {
 			where = fmt.Sprintf("%s %s", levelName(reason.Level), reason.Domain)
 		}
-		fmt.Fprintf(b, "    nearest    %s: %d of %s fit\n", where, reason.Fit, count(reason.Wanted, "pod"))
+		fmt.Fprintf(b, "    nearest    %s: %d of %d pods fit\n", where, reason.Fit, reason.Wanted)
 	}
 	for _, short := range reason.Short {
 		fmt.Fprintf(b, "    short of   %s %s: the pods that do not fit need %s, free are %s\n",

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"packtree.dev/kai-topology-plugin/internal/occupancy"
 )
 
 // maxTaints is how many taints are tried, the most frequent first.
@@ -118,8 +116,16 @@ func (p *patient) uncordon(ctx context.Context) ([]Remedy, error) {
 // mendNodes does likewise with nodes that are not ready.
 func (p *patient) mendNodes(ctx context.Context) ([]Remedy, error) {
 	return p.returnNodes(ctx, MendNodes, "get ready again:",
-		func(node *corev1.Node) bool { return !occupancy.Ready(node) },
-		func(node *corev1.Node) { dropTaints(node, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable) })
+		func(node *corev1.Node) bool {
+			return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return slices.Contains(broken, taint.Key) })
+		},
+		func(node *corev1.Node) { dropTaints(node, broken...) })
+}
+
+// broken are the taints of nodes that are not well.
+var broken = []string{
+	corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeNetworkUnavailable,
+	corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure,
 }
 
 func dropTaints(node *corev1.Node, keys ...string) {

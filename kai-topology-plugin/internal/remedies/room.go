@@ -20,6 +20,9 @@ import (
 // maxGivenBack is how many of the pods and gangs that must go are tried whether they might stay.
 const maxGivenBack = 12
 
+// maxAdded is how many nodes are added at most: nobody buys more for a gang that waits.
+const maxAdded = 256
+
 // occupant is a gang, or a pod without one, that has room which another gang could use.
 type occupant struct {
 	name     string
@@ -202,7 +205,7 @@ func (p *patient) inNearest(node *corev1.Node) bool {
 // addNodes looks for the smallest number of nodes, of the kind that the nearest domain has, with which the gang fits there.
 func (p *patient) addNodes(ctx context.Context) ([]Remedy, error) {
 	model := p.model()
-	most := p.why.Wanted - p.why.Fit
+	most := min(len(p.turn.Gang.Pending), maxAdded) // More than a node for each pod is of no use.
 	if model == nil || most < 1 {
 		return nil, nil
 	}

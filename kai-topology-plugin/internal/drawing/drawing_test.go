@@ -1,0 +1,73 @@
+package drawing
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestBars(t *testing.T) {
+	pen := &Pen{Bars: true}
+	for name, test := range map[string]struct {
+		used, unavailable, total float64
+		want                     string
+	}{
+		"free":                              {0, 0, 8, "░░░░"},
+		"full":                              {8, 0, 8, "████"},
+		"a little is a cell":                {1, 0, 800, "█░░░"},
+		"nearly full is not full":           {799, 0, 800, "███░"},
+		"out of service":                    {4, 4, 8, "██▒▒"},
+		"a little of each":                  {1, 1, 800, "█▒░░"},
+		"little is free beside much out":    {1, 798, 800, "█▒▒░"},
+		"nothing there, so nothing to draw": {0, 0, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := pen.Bar(test.used, test.unavailable, test.total, 4); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestBarsAreOfTheirLengthAndShowWhatThereIs(t *testing.T) {
+	pen, err := For(&bytes.Buffer{}, Always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.IntRange(1, 1000).Draw(t, "total")
+		used := rapid.IntRange(0, total).Draw(t, "used")
+		out := rapid.IntRange(0, total-used).Draw(t, "out")
+		cells := rapid.IntRange(3, 30).Draw(t, "cells")
+		if got := Width(pen.Bar(float64(used), float64(out), float64(total), cells)); got != cells {
+			t.Errorf("%d cells, want %d", got, cells)
+		}
+	})
+}
+
+func TestColoursAreUsedWhereTheyAreWanted(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	for when, want := range map[When]string{Auto: "x", Never: "x", Always: "\x1b[1mx\x1b[22m"} {
+		pen, err := For(&bytes.Buffer{}, when)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := pen.Bold("x"); got != want {
+			t.Errorf("--color %s, into a pipe: %q, want %q", when, got, want)
+		}
+	}
+	if _, err := For(&bytes.Buffer{}, "blue"); err == nil {
+		t.Error("a colour of users' own is no value of --color")
+	}
+}
+
+func TestWrapBreaksBetweenWords(t *testing.T) {
+	narrow := &Pen{Columns: 30}
+	if got, want := narrow.Wrap("- ", "  ", "one two three four five six seven"), "- one two three four five six\n  seven\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := (&Pen{}).Wrap("- ", "  ", "into a pipe lines are as long as they are"), "- into a pipe lines are as long as they are\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

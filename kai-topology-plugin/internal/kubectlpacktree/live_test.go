@@ -1,0 +1,225 @@
+package kubectlpacktree
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/shared/render"
+)
+
+// standing is a rack of two nodes, one of which a gang of higher priority waits for, and the PodGang that it was made for.
+const standing = `
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: racks}
+spec: {levels: [{nodeLabel: example.com/rack}, {nodeLabel: kubernetes.io/hostname}]}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: urgent}
+value: 100
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {example.com/rack: r1, kubernetes.io/hostname: n1}}
+status: {allocatable: {nvidia.com/gpu: "4", pods: "10"}, conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2, labels: {example.com/rack: r1, kubernetes.io/hostname: n2}}
+status: {allocatable: {nvidia.com/gpu: "4", pods: "10"}, conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGang
+metadata: {name: gang, namespace: default}
+spec: {podgroups: [{name: all, podReferences: [], minReplicas: 1}]}
+---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: gang, namespace: default}
+spec: {minMember: 1, topologyConstraint: {topology: racks, requiredTopologyLevel: example.com/rack}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: gang-0, namespace: default, annotations: {pod-group-name: gang}}
+spec: {priorityClassName: urgent, containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "4"}, limits: {nvidia.com/gpu: "4"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: other, namespace: default}
+spec: {nodeName: n1, containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "1"}, limits: {nvidia.com/gpu: "1"}}}]}
+`
+
+// asked is a gang that fits, but not behind the one that waits; its priority counts where it has one.
+const asked = `
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: asked}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: asked-0, annotations: {pod-group-name: asked}}
+spec: {%s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "4"}, limits: {nvidia.com/gpu: "4"}}}]}
+`
+
+// patience is how long the API server may take to stop serving a kind.
+const patience = time.Minute
+
+func apply(manifests string) {
+	GinkgoHelper()
+	documents := utilyaml.NewYAMLToJSONDecoder(bytes.NewReader([]byte(manifests)))
+	for {
+		object := &unstructured.Unstructured{}
+		if documents.Decode(object) != nil {
+			return
+		}
+		status := object.Object["status"]
+		Expect(admin.Create(ctx, object)).To(Succeed())
+		if status != nil {
+			object.Object["status"] = status
+			Expect(admin.Status().Update(ctx, object)).To(Succeed())
+			// Admission taints new nodes, and there is no controller that would take it back.
+			unstructured.RemoveNestedField(object.Object, "spec", "taints")
+			Expect(admin.Update(ctx, object)).To(Succeed())
+		}
+	}
+}
+
+func file(name, content string) string {
+	GinkgoHelper()
+	path := filepath.Join(GinkgoT().TempDir(), name)
+	Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+	return path
+}
+
+var nodesAndPods = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"list"}}
+
+var _ = Describe("a user", Ordered, func() {
+	var viewer string
+
+	BeforeAll(func() {
+		apply(standing)
+		viewer = userOf("viewer", "packtree-viewer")
+	})
+
+	It("who has the viewer role sees the tree", func() {
+		stdout, stderr, err := packtree(viewer, "tree")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(BeEmpty())
+		Expect(stdout).To(ContainSubstring("rack r1"))
+		Expect(stdout).To(ContainSubstring("1/8  2 nodes"))
+		Expect(stdout).To(ContainSubstring("default/gang  1 pod without a node"))
+	})
+
+	It("who has the viewer role has gangs explained, over what they were made for", func() {
+		stdout, stderr, err := packtree(viewer, "explain", "gang")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(BeEmpty())
+		Expect(stdout).To(HavePrefix("PodGang default/gang\n└── PodGroup default/gang\n"))
+		Expect(stdout).To(ContainSubstring("Fits:"))
+		Expect(stdout).To(ContainSubstring("priority 100"))
+	})
+
+	It("who has the viewer role can ask what if, and gangs that rank higher go first", func() {
+		manifest := file("asked.yaml", fmt.Sprintf(asked, ""))
+		stdout, stderr, err := packtree(viewer, "what-if", "-f", manifest, "-n", "default")
+		Expect(stderr).To(ContainSubstring("decided first: default/gang"))
+		Expect(stdout).To(ContainSubstring("default/asked: Infeasible"))
+		var coder render.Coder
+		Expect(errors.As(err, &coder)).To(BeTrue(), "%v", err)
+		Expect(coder.ExitCode()).To(Equal(3))
+
+		By("giving it the same priority class, which does not make it older")
+		manifest = file("same.yaml", fmt.Sprintf(asked, "priorityClassName: urgent,"))
+		stdout, _, err = packtree(viewer, "what-if", "-f", manifest, "-o", "json")
+		Expect(err).To(HaveOccurred())
+		var result struct {
+			DecidedFirst []string
+			PodGroups    []struct{ Verdict, Namespace string }
+		}
+		Expect(json.Unmarshal([]byte(stdout), &result)).To(Succeed())
+		Expect(result.DecidedFirst).To(Equal([]string{"default/gang"}))
+		Expect(result.PodGroups).To(HaveLen(1))
+
+		By("giving it a higher priority")
+		manifest = file("higher.yaml", fmt.Sprintf(asked, "priority: 1000,"))
+		stdout, stderr, err = packtree(viewer, "what-if", "-f", manifest)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(BeEmpty())
+		Expect(stdout).To(ContainSubstring("default/asked: Placed, 1 pods given a node"))
+
+		By("naming a class that does not exist")
+		manifest = file("unknown.yaml", fmt.Sprintf(asked, "priorityClassName: nobody,"))
+		_, stderr, _ = packtree(viewer, "what-if", "-f", manifest)
+		Expect(stderr).To(ContainSubstring("the cluster has no PriorityClass nobody"))
+	})
+
+	It("who brings more nodes is told what becomes of the gangs that wait", func() {
+		manifest := file("nodes.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: n0, labels: {example.com/rack: r0}}\nstatus: {allocatable: {nvidia.com/gpu: \"8\"}}\n")
+		stdout, stderr, err := packtree(viewer, "what-if", "-f", manifest)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(BeEmpty())
+		Expect(stdout).To(ContainSubstring("default/gang: Placed"))
+	})
+
+	It("has written nothing by all that", func() {
+		pod := &corev1.Pod{}
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gang-0"}, pod)).To(Succeed())
+		Expect(pod.Spec.NodeName).To(BeEmpty())
+		pods := &corev1.PodList{}
+		Expect(admin.List(ctx, pods)).To(Succeed())
+		Expect(pods.Items).To(HaveLen(2))
+	})
+
+	It("who may see nodes and pods only gets what can be told of them, and is told what is left out", func() {
+		kubeconfig := userWith("half", nodesAndPods)
+		stdout, stderr, err := packtree(kubeconfig, "tree", "--level", "host")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stdout).To(ContainSubstring("Nodes\n"))
+		Expect(stdout).To(ContainSubstring("n1"))
+		Expect(stderr).To(ContainSubstring("note: you may not list PodGroups, so they are left out: ClusterRole packtree-viewer allows it"))
+		Expect(stderr).To(ContainSubstring("note: you may not list Topologies"))
+
+		stdout, stderr, err = packtree(kubeconfig, "explain", "pod/other")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stdout).To(ContainSubstring("other is on node n1"))
+		Expect(stderr).To(ContainSubstring("podgangs"))
+	})
+
+	It("who may see nothing is told which role to ask for", func() {
+		_, _, err := packtree(userWith("nobody"), "tree")
+		Expect(err).To(MatchError(And(ContainSubstring("forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer"))))
+	})
+
+	It("of a cluster without our kinds is told so", func() {
+		for _, name := range []string{"podgroups.scheduling.run.ai", "topologies.kai.scheduler", "podgangs.scheduler.grove.io"} {
+			definition := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name},
+			}}
+			Expect(admin.Delete(ctx, definition)).To(Succeed())
+		}
+		Eventually(func(g Gomega) {
+			stdout, stderr, err := packtree(viewer, "tree")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(stdout).To(HavePrefix("Nodes\n"))
+			g.Expect(stderr).To(ContainSubstring("note: the cluster serves no PodGroups"))
+			g.Expect(stderr).To(ContainSubstring("note: the cluster serves no Topologies"))
+		}).WithTimeout(patience).Should(Succeed())
+		_, _, err := packtree(viewer, "explain", "gang-0")
+		Expect(err).NotTo(HaveOccurred())
+	})
+})

@@ -1,0 +1,31 @@
+package occupancy
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestNamesAreSortedAsPeopleNumberThem(t *testing.T) {
+	want := []string{"", "rack", "rack-1", "rack-01", "rack-2", "rack-2-b1", "rack-2-b10", "rack-10", "rack-100000000000000000000000", "row-1"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, naturally)
+	if !slices.Equal(want, got) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheOrderOfNamesIsAnOrder(t *testing.T) {
+	name := rapid.StringMatching(`[ab]?[0-9]{0,3}[ab]?[0-9]{0,2}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := name.Draw(t, "a"), name.Draw(t, "b"), name.Draw(t, "c")
+		if naturally(a, b) != -naturally(b, a) || (naturally(a, b) == 0) != (a == b) {
+			t.Errorf("%q and %q: %d one way, %d the other", a, b, naturally(a, b), naturally(b, a))
+		}
+		if naturally(a, b) < 0 && naturally(b, c) < 0 && naturally(a, c) >= 0 {
+			t.Errorf("%q < %q < %q, but %q is not below %q", a, b, c, a, c)
+		}
+	})
+}

@@ -1,0 +1,178 @@
+package remedies_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/remedies"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	"packtree.dev/shared/manifests"
+)
+
+const topology = `
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: t}
+spec: {levels: [{nodeLabel: l/zone}, {nodeLabel: l/rack}, {nodeLabel: kubernetes.io/hostname}]}
+`
+
+func node(zone, rack, name string, gpus int) string {
+	return fmt.Sprintf(`---
+apiVersion: v1
+kind: Node
+metadata: {name: %[3]s, labels: {l/zone: %[1]s, l/rack: %[2]s, kubernetes.io/hostname: %[3]s}}
+status: {allocatable: {nvidia.com/gpu: "%[4]d"}}
+`, zone, rack, name, gpus)
+}
+
+func podGroup(name, spec string) string {
+	return fmt.Sprintf("---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: %s}\nspec: {%s}\n", name, spec)
+}
+
+// pod belongs to a gang and a leaf, either of which may be empty.
+func pod(name, gang, leaf string, gpus int, spec string) string {
+	return fmt.Sprintf(`---
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, annotations: {pod-group-name: "%s"}, labels: {kai.scheduler/subgroup-name: "%s"}}
+spec: {%s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "%[5]d"}, limits: {nvidia.com/gpu: "%[5]d"}}}]}
+`, name, gang, leaf, spec, gpus)
+}
+
+func pods(gang, leaf string, number, gpus int) string {
+	var all strings.Builder
+	for i := range number {
+		all.WriteString(pod(fmt.Sprintf("%s%s-%d", gang, leaf, i), gang, leaf, gpus, ""))
+	}
+	return all.String()
+}
+
+// fourNodes are two racks of two nodes of four GPUs in one zone.
+var fourNodes = topology + node("z", "r1", "n1", 4) + node("z", "r1", "n2", 4) + node("z", "r2", "n3", 4) + node("z", "r2", "n4", 4)
+
+const oneRack = `topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}`
+
+func TestFind(t *testing.T) {
+	for name, test := range map[string]struct {
+		cluster string
+		want    []string
+	}{
+		"a gang that is too wide for a rack fits a zone, a smaller one the rack, and both a larger rack": {
+			fourNodes + podGroup("ask", "minMember: 3, "+oneRack) + pods("ask", "", 3, 4),
+			[]string{
+				"✓ RelaxLevel: require l/zone instead of l/rack for the gang",
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 pods",
+				"✓ AddNodes: add 1 node like n1 to rack z/r1",
+			},
+		},
+		"a level is relaxed for all that are alike, and for their ancestors": {
+			fourNodes + podGroup("ask", `topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}, subGroups: [
+			  {name: a, minMember: 3, `+oneRack+`}, {name: b, minMember: 1, `+oneRack+`}]`) + pods("ask", "a", 3, 4) + pods("ask", "b", 1, 4),
+			[]string{
+				"✓ RelaxLevel: require l/zone instead of l/rack for the gang, subgroup a, subgroup b",
+				"✓ LowerMinimum: lower the minimum of subgroup a from 3 to 1 pods",
+				"✓ AddNodes: add 2 nodes like n1 to rack z/r1",
+			},
+		},
+		"of replicas that are alike, one may be left out": {
+			fourNodes + podGroup("ask", `subGroups: [{name: a, minMember: 2, `+oneRack+`}, {name: b, minMember: 2, `+oneRack+`}, {name: c, minMember: 2, `+oneRack+`}]`) +
+				pods("ask", "a", 2, 4) + pods("ask", "b", 2, 4) + pods("ask", "c", 2, 4),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 subgroups",
+				"✓ AddNodes: add 2 nodes like n1 to the cluster",
+			},
+		},
+		"of a leader and its workers, none may": {
+			fourNodes + podGroup("ask", `subGroups: [{name: leader, minMember: 1}, {name: workers, minMember: 4}]`) +
+				pods("ask", "leader", 1, 4) + pods("ask", "workers", 4, 4),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of subgroup workers from 4 to 3 pods",
+				"✓ AddNodes: add 1 node like n1 to the cluster",
+			},
+		},
+		"what has the least priority and is enough has to go, and no more": {
+			topology + node("z", "r1", "n1", 4) + node("z", "r1", "n2", 4) +
+				podGroup("ask", "minMember: 1, "+oneRack) + pod("ask-0", "ask", "", 4, "priority: 50,") +
+				podGroup("spared", "minMember: 1, preemptibility: non-preemptible") + pod("s", "spared", "", 1, "nodeName: n1,") +
+				podGroup("high", "minMember: 1") + pod("h", "high", "", 2, "nodeName: n2, priority: 9,") +
+				pod("small", "", "", 1, "nodeName: n1,") + pod("lone", "", "", 2, "nodeName: n2, priority: 5,"),
+			[]string{
+				"✓ FreeRoom: free 4 nvidia.com/gpu in rack z/r1: stop pod default/lone (priority 5), gang default/high (priority 9); all of lower priority than this gang",
+				"✓ AddNodes: add 1 node like n1 to rack z/r1",
+				"✗ RelaxLevel: require no topology level for the gang (now l/rack)",
+			},
+		},
+		"nobody has to go where that would not help": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8, "") + pod("x", "", "", 1, "nodeName: n1,"),
+			[]string{"✗ FreeRoom: stop everything else in the cluster"},
+		},
+		"one of two selectors is in the way": {
+			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 4, "nodeSelector: {l/zone: z, disk: nvme},"),
+			[]string{"✓ DropSelector: drop node selector disk=nvme"},
+		},
+		"both of two selectors are in the way": {
+			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 4, "nodeSelector: {gpu: h100, disk: nvme},"),
+			[]string{"✓ DropSelector: drop all node selectors and required node affinity of the pods"},
+		},
+		"a required affinity is in the way": {
+			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 4,
+				"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}},"),
+			[]string{"✓ DropSelector: drop the required node affinity of the pods"},
+		},
+		"nothing is tried for a gang that fits": {
+			fourNodes + podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4), nil,
+		},
+		"nothing is tried for a gang that lacks pods": {
+			fourNodes + podGroup("ask", "minMember: 2") + pods("ask", "", 1, 4), nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			documents, findings := manifests.Parse("test", []byte(test.cluster))
+			cluster, more := inventory.Read(documents)
+			if len(findings)+len(more) > 0 {
+				t.Fatal(findings, more)
+			}
+			table, err := turns.Set(t.Context(), cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn := asking(cluster)
+			answer, err := table.Decide(t.Context(), turn, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := remedies.Find(t.Context(), cluster, table, turn, answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, remedy := range found {
+				mark := "✗"
+				if remedy.Fits {
+					mark = "✓"
+				}
+				got = append(got, fmt.Sprintf("%s %s: %s", mark, remedy.Kind, remedy.Change))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", answer.Message, diff)
+			}
+			again, err := table.Decide(t.Context(), turn, 0)
+			if err != nil || again.Verdict != answer.Verdict || again.Message != answer.Message {
+				t.Errorf("trying remedies changed the answer from %s to %s, error %v", answer.Message, again.Message, err)
+			}
+		})
+	}
+}
+
+func asking(cluster *inventory.Inventory) turns.Turn {
+	for _, turn := range turns.In(cluster) {
+		if turn.Rank.Gang.Name == "ask" {
+			return turn
+		}
+	}
+	panic("the test has no PodGroup ask")
+}
