@@ -20,6 +20,8 @@ const (
 	Preempted = "Preempted"
 	// Stopped: the gang ran below its minimum for longer than it may, and what was left of it was stopped.
 	Stopped = "Stopped"
+	// Preempting: others were stopped to make room for the gang.
+	Preempting = "Preempting"
 	// UnknownSubGroup: a pod names a leaf that its PodGroup does not have.
 	UnknownSubGroup = "UnknownSubGroup"
 )

@@ -19,7 +19,9 @@ type Verdicts struct {
 type verdict struct {
 	answer     *decision.Answer
 	generation int64
-	told       sets.Set[types.UID]
+	// asked is the pod for which the answer was found, and told are all that know it.
+	asked types.UID
+	told  sets.Set[types.UID]
 }
 
 // NewVerdicts returns an empty memory.
@@ -31,7 +33,7 @@ func NewVerdicts() *Verdicts {
 func (v *Verdicts) Remember(key gang.Key, generation int64, pod types.UID, answer *decision.Answer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.gangs[key] = &verdict{answer: answer, generation: generation, told: sets.New(pod)}
+	v.gangs[key] = &verdict{answer: answer, generation: generation, asked: pod, told: sets.New(pod)}
 }
 
 // Repeat returns the last answer to a pod that has not been told it yet. All pods of a gang wake up together; the first one
@@ -46,6 +48,16 @@ func (v *Verdicts) Repeat(key gang.Key, generation int64, pod types.UID) *decisi
 	}
 	known.told.Insert(pod)
 	return known.answer
+}
+
+// Asked returns the last answer if it was found for this pod, or nil.
+func (v *Verdicts) Asked(key gang.Key, pod types.UID) *decision.Answer {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known := v.gangs[key]; known != nil && known.asked == pod {
+		return known.answer
+	}
+	return nil
 }
 
 // Last returns the last answer for a gang, or nil.

@@ -21,8 +21,11 @@ type reservations map[string][]*corev1.Pod
 func (r reservations) Clone() fwk.StateData { return r }
 
 // prepareReservations takes note of what plans reserve. Without any, Filter is skipped.
-func (p *Plugin) prepareReservations(state fwk.CycleState) *fwk.Status {
+func (p *Plugin) prepareReservations(state fwk.CycleState, pod *corev1.Pod) *fwk.Status {
 	reserved := p.book.Reserved(gang.Key{})
+	for node, pods := range p.clearings.Reserved(gang.Key{}, kubeframework.Priority(pod)) {
+		reserved[node] = append(reserved[node], pods...)
+	}
 	if len(reserved) == 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}

@@ -10,6 +10,7 @@
 //	reserve.go     a pod is put on its node, or taken off it
 //	permit.go      pods wait until the minima of the gang have nodes, and go together
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
+//	preempt.go     a gang that does not fit has others leave; preempt_*.go has who, and how
 //	hints.go       which events let a gang that does not fit try again
 //	watch.go       PodGroups, Topologies and pods that change wake their gangs
 package plugin
@@ -23,10 +24,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/bypass"
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
@@ -73,6 +76,11 @@ type Plugin struct {
 	terrain atomic.Int64
 	// started is when this process began to remember who passes whom.
 	started time.Time
+
+	clearings *plans.Clearings
+	patience  *patience
+	pdbs      policylisters.PodDisruptionBudgetLister
+	plain     *preemptForPlain
 }
 
 var (
@@ -146,6 +154,13 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		bypass:   bypass.New(),
 		started:  time.Now(),
 		tell:     gangevents.New(handle.EventRecorder()),
+
+		clearings: plans.NewClearings(),
+		patience:  newPatience(clock.RealClock{}),
+		pdbs:      handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
+	}
+	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
+		return nil, err
 	}
 	if err := plugin.watch(ctx, client, leading); err != nil {
 		return nil, fmt.Errorf("watching PodGroups and Topologies: %w", err)

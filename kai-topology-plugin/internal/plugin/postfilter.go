@@ -14,14 +14,16 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// PostFilter ends the attempt of a gang's pod: nothing is preempted for it, since room for one pod of a gang helps nobody.
-// If the pod had a node in the plan, the plan has been overtaken by events, and the gang is planned anew.
+// PostFilter ends the attempt of a gang's pod. If the pod had a node in the plan, the plan has been overtaken by events, and
+// the gang is planned anew. If the gang has just been found not to fit, others may have to leave for it: see makeRoom.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if !p.inGang(pod) {
-		return nil, fwk.NewStatus(fwk.Unschedulable)
+		return p.plain.postFilter(ctx, state, pod, statuses)
 	}
 	if data, err := state.Read(plannedKey); err == nil {
 		p.refused(ctx, data.(planned), pod, statuses)
+	} else if err := p.makeRoom(ctx, pod); err != nil {
+		return nil, fwk.AsStatus(err)
 	}
 	// This code keeps the plugins after us, kube-scheduler's own preemption among them, from being asked.
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)

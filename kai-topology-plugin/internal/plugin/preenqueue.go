@@ -27,6 +27,9 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	}
 	key, member := gang.KeyOf(pod)
 	if !member {
+		if p.plain.running(pod) {
+			return hold("waiting for the preemption for this pod to be finished")
+		}
 		return nil
 	}
 	// Noted before the look: whoever changes the gang after the look then finds the pod.

@@ -41,7 +41,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev
 	pod = p.latest(pod)
 	key, member := gang.KeyOf(pod)
 	if !member {
-		return nil, p.prepareReservations(state)
+		return nil, p.prepareReservations(state, pod)
 	}
 	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -101,6 +101,7 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	key := keyOfPodGroup(podGroup)
 	p.logDecision(key, answer)
 	defer p.status.Enqueue(key)
+	answer = p.whileRoomIsMade(key, answer)
 	p.verdicts.Remember(key, podGroup.Generation, pod.UID, answer)
 	if answer.Verdict != scheduling.ReasonPlaced {
 		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
@@ -164,6 +165,7 @@ func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 // open makes an answer the plan of its gang and calls the pods of the gang, but for the one that is here already.
 func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answer *decision.Answer, here *corev1.Pod) {
 	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, placements(assembled, answer))
+	p.cleared(keyOfPodGroup(podGroup))
 	var called []*corev1.Pod
 	for _, pod := range assembled.Pending {
 		// What an earlier plan wanted would count against this one.
@@ -194,11 +196,18 @@ func placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement
 func (p *Plugin) reservedFor(assembled *gang.Gang, nodes []fwk.NodeInfo) map[string][]*corev1.Pod {
 	rank := assembled.Rank()
 	reserved := p.book.Reserved(rank.Gang)
+	for node, pods := range p.clearings.Reserved(rank.Gang, rank.Priority) {
+		reserved[node] = append(reserved[node], pods...)
+	}
 	for _, node := range nodes {
 		name := node.Node().Name
 		for _, nominated := range p.handle.NominatedPodsForNode(name) {
 			pod := nominated.GetPod()
 			switch {
+			case p.inGang(pod) && p.makingRoomFor(pod):
+				// Counted already, or of no concern to the gang.
+			case p.inGang(pod) && p.undecided(pod, rank):
+				reserved[name] = append(reserved[name], pod)
 			case p.inGang(pod):
 				// Left from a plan that did not come true. Gangs have no claim but their plan, and kube-scheduler's filters
 				// would honour this one.

@@ -103,6 +103,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
 				p.podLeft(pod)
+				p.left(pod.UID)
 			}
 		},
 	}
@@ -186,6 +187,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
 				p.outlines.forget(keyOfPodGroup(podGroup))
+				p.patience.forget(keyOfPodGroup(podGroup))
 				p.gangChanged(keyOfPodGroup(podGroup))
 				p.wakeCompanions(podGroup)
 			}
@@ -202,6 +204,7 @@ func keyOfPodGroup(podGroup *scheduling.PodGroup) gang.Key {
 func (p *Plugin) gangChanged(key gang.Key) {
 	p.markBegun(key)
 	p.breakPlan(key, metrics.GangChanged, "the gang was changed")
+	p.giveUp(context.Background(), key)
 	p.verdicts.Forget(key)
 	p.status.Enqueue(key)
 	if reason, err := p.reasonToHold(key, nil); err == nil && reason != "" {

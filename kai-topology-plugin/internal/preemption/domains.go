@@ -47,10 +47,10 @@ func (s *search) domains() []*domain {
 	s.settleTenants(all)
 	demand := demandOf(&s.asked.Root)
 	s.release(s.nobody())
-	anchors := running(&s.q.Gang.Root)
+	own := running(&s.q.Gang.Root)
 	var open []*domain
 	for _, d := range all {
-		if len(d.tenants) == 0 || len(d.path) > 0 && !s.anchoredIn(d, anchors, depth) {
+		if len(d.tenants) == 0 || len(d.path) > 0 && !s.open(d, own) {
 			continue
 		}
 		d.lacking = s.lacking(d, demand)
@@ -110,15 +110,30 @@ func running(group *packing.Group) []string {
 	return nodes
 }
 
-// anchoredIn reports whether none of the nodes at which the gang already stands lies in another domain.
-func (s *search) anchoredIn(d *domain, anchors []string, depth int) bool {
-	for _, node := range anchors {
-		path := s.q.Cluster.PathOf(d.topology, node)
-		if path != nil && (len(path) < depth || !slices.Equal(path[:depth], d.path)) {
+// open reports whether the gang may go there: a domain that holds what of it already runs, and agrees with the domains that
+// it shares with others.
+func (s *search) open(d *domain, running []string) bool {
+	for _, node := range running {
+		if path := s.q.Cluster.PathOf(d.topology, node); path != nil && !agree(path, d.path) {
 			return false
 		}
 	}
+	for _, anchor := range s.q.Gang.Root.Follow {
+		depth := slices.Index(s.q.Levels[anchor.Topology], anchor.Level) + 1
+		for _, node := range anchor.Nodes {
+			path := s.q.Cluster.PathOf(anchor.Topology, node)
+			if anchor.Topology == d.topology && path != nil && !agree(path[:min(depth, len(path))], d.path) {
+				return false
+			}
+		}
+	}
 	return true
+}
+
+// agree reports whether one of the domains lies in the other.
+func agree(a, b packing.Path) bool {
+	depth := min(len(a), len(b))
+	return slices.Equal(a[:depth], b[:depth])
 }
 
 // demandOf returns what the pods that a group needs ask for together, at least.

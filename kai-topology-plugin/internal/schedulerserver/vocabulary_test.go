@@ -71,14 +71,18 @@ func givenNode(zone, rack string, number int, gpus int64) {
 	})
 }
 
-// givenNamespace creates a namespace whose pods are gone after the spec: there is no controller to do it.
+// givenNamespace creates a namespace whose pods and PodGroups are gone after the spec: there is no controller to do it.
 func givenNamespace() string {
 	GinkgoHelper()
 	namespace, err := kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "gangs-"},
 	}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { deletePods(namespace.Name, "") })
+	DeferCleanup(func() {
+		deletePods(namespace.Name, "")
+		// Metrics count what waits in the whole cluster.
+		Expect(packtree.SchedulingV2alpha2().PodGroups(namespace.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+	})
 	return namespace.Name
 }
 
