@@ -36,8 +36,10 @@ func (p *Plugin) cheapest(ctx context.Context, assembled *gang.Gang, all []fwk.N
 	if err := p.meetCompany(assembled); err != nil {
 		return nil, err
 	}
+	reserved := p.reservedFor(assembled, all)
+	p.keep(ctx, assembled, all, reserved)
 	session, err := decision.Open(ctx, decision.Question{
-		Gang: assembled, Topologies: topologies, View: p.view, Nodes: all, Reserved: p.reservedFor(assembled, all),
+		Gang: assembled, Topologies: topologies, View: p.view, Nodes: all, Reserved: reserved,
 	})
 	if err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func (p *Plugin) confirm(ctx context.Context, assembled *gang.Gang, nodes fwk.No
 	}
 	var planned *decision.Answer
 	err := kubeframework.Without(nodes, made.awaited, func() (err error) {
-		planned, err = p.decide(ctx, assembled, all)
+		planned, err = p.answer(ctx, assembled, all)
 		return err
 	})
 	if err != nil {

@@ -136,6 +136,16 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 }
 
 func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (*decision.Answer, error) {
+	answer, err := p.answer(ctx, assembled, nodes)
+	if err != nil {
+		return nil, err
+	}
+	p.account(assembled, answer, nodes)
+	return answer, nil
+}
+
+// answer decides a gang without consequences.
+func (p *Plugin) answer(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (*decision.Answer, error) {
 	topologies, err := p.topologiesOf(assembled)
 	if err != nil {
 		return nil, err
@@ -158,7 +168,6 @@ func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 	if note != "" && answer.Message != "" {
 		answer.Message += "; " + note
 	}
-	p.account(assembled, answer, nodes)
 	return answer, nil
 }
 
