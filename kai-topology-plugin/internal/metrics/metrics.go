@@ -47,7 +47,7 @@ var (
 	plansBroken = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "plan_invalidations_total", StabilityLevel: metrics.STABLE,
 		Help: "Plans of gangs that did not come true and were made anew, by what broke them: NodeRefused, PodLost, GangChanged, " +
-			"PermitTimeout, Preempted.",
+			"Preempted.",
 	}, []string{"reason"})
 
 	gangsLetGo = metrics.NewCounter(&metrics.CounterOpts{
@@ -110,17 +110,15 @@ type Invalidation string
 const (
 	// NodeRefused: kube-scheduler's filters did not let a pod on the node that it was planned for.
 	NodeRefused Invalidation = "NodeRefused"
-	// PodLost: a planned pod was deleted or lost its node before the gang was let go.
+	// PodLost: a planned pod was deleted, or lost its node or its wait for the others before the gang was let go.
 	PodLost Invalidation = "PodLost"
 	// GangChanged: the PodGroup or its Topology was changed.
 	GangChanged Invalidation = "GangChanged"
-	// PermitTimeout: the rest of the gang did not come in time.
-	PermitTimeout Invalidation = "PermitTimeout"
 	// Preempted: room of the plan was taken by somebody more important.
 	Preempted Invalidation = "Preempted"
 )
 
-var invalidations = []Invalidation{NodeRefused, PodLost, GangChanged, PermitTimeout, Preempted}
+var invalidations = []Invalidation{NodeRefused, PodLost, GangChanged, Preempted}
 
 // PlanInvalidated is for a plan that was dropped before its gang was let go.
 func PlanInvalidated(reason Invalidation) { plansBroken.WithLabelValues(string(reason)).Inc() }

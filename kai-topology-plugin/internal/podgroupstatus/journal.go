@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a gang may lack pods before an event says so: whoever makes a gang makes its PodGroup before its pods.
-const patience = 5 * time.Second
+const patience = 10 * time.Second
 
 // journal remembers what has been told of each gang, so that it is told once per reason and not with every attempt.
 type journal struct {
@@ -46,6 +46,8 @@ func (j *journal) news(key gang.Key, observed Observed, desired Desired, now tim
 	condition := desired.Condition
 	age := now.Sub(condition.LastTransitionTime.Time)
 	switch {
+	case condition.Reason == scheduling.ReasonIncomplete && observed.Gang.Gated > 0:
+		// Somebody holds the pods back on purpose, and says why himself.
 	case condition.Reason == scheduling.ReasonIncomplete && age < patience:
 		again = patience - age
 	case condition.Reason != scheduling.ReasonWaiting && !known.reasons.Has(condition.Reason):

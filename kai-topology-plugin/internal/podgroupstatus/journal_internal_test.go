@@ -97,11 +97,16 @@ func TestARestartTellsNothingTwice(t *testing.T) {
 
 func TestAGangThatIsBeingMadeIsNoNews(t *testing.T) {
 	s := newStory()
-	if told, again := s.told("False", "Incomplete", time.Second); told != "" || again != 4*time.Second {
+	if told, again := s.told("False", "Incomplete", time.Second); told != "" || again != 9*time.Second {
 		t.Errorf("after a second: told %q, again after %v", told, again)
 	}
-	if told, again := s.told("False", "Incomplete", 5*time.Second); told != "Incomplete" || again != 0 {
-		t.Errorf("after five seconds: told %q, again after %v", told, again)
+	s.gang.Gated = 1
+	if told, again := s.told("False", "Incomplete", time.Hour); told != "" || again != 0 {
+		t.Errorf("held back by a gate: told %q, again after %v", told, again)
+	}
+	s.gang.Gated = 0
+	if told, again := s.told("False", "Incomplete", 10*time.Second); told != "Incomplete" || again != 0 {
+		t.Errorf("after ten seconds: told %q, again after %v", told, again)
 	}
 }
 

@@ -1,0 +1,117 @@
+package metrics_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"packtree.dev/kai-topology-plugin/internal/capacity"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/shared/packing"
+)
+
+// value reads one of our metrics from the registry of kube-scheduler; of a histogram its sum. It is -1 if there is none.
+func value(t *testing.T, name string, labels model.LabelSet) float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "packtree_scheduler_"+name {
+			continue
+		}
+		for _, metric := range family.Metric {
+			matching := 0
+			for _, label := range metric.Label {
+				if labels[model.LabelName(label.GetName())] == model.LabelValue(label.GetValue()) {
+					matching++
+				}
+			}
+			if matching == len(labels) {
+				return metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return -1
+}
+
+func expect(t *testing.T, want float64, name string, labels model.LabelSet) {
+	t.Helper()
+	if got := value(t, name, labels); got != want {
+		t.Errorf("%s%v is %v, want %v", name, labels, got, want)
+	}
+}
+
+func TestTheBudgetIsTheEnginesOwnUnlessGiven(t *testing.T) {
+	metrics.Register()
+	metrics.Register() // A profile each.
+	metrics.Decided("Placed", packing.DefaultBudget/4, 0, time.Second)
+	expect(t, 0.25, "search_budget_used_ratio", nil)
+	metrics.Decided("Unknown", 30, 20, time.Second)
+	expect(t, 1.25, "search_budget_used_ratio", nil)
+	expect(t, 1, "decisions_total", model.LabelSet{"verdict": "Unknown"})
+	expect(t, 1, "decision_duration_seconds", model.LabelSet{"verdict": "Placed"})
+}
+
+func TestAGangWaitsForOneReasonAtATime(t *testing.T) {
+	metrics.Register()
+	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+	for range 2 {
+		metrics.GangWaits(a, "Infeasible")
+		metrics.GangWaits(b, "Infeasible")
+	}
+	expect(t, 2, "gangs_waiting", model.LabelSet{"reason": "Infeasible"})
+	metrics.GangWaits(a, "Unknown")
+	metrics.GangWaits(b, "")
+	metrics.GangWaits(b, "")
+	expect(t, 0, "gangs_waiting", model.LabelSet{"reason": "Infeasible"})
+	expect(t, 1, "gangs_waiting", model.LabelSet{"reason": "Unknown"})
+}
+
+func TestAGangIsBoundOnceAfterItWasComplete(t *testing.T) {
+	metrics.Register()
+	gang := types.NamespacedName{Name: "gang"}
+	metrics.GangBound(gang)
+	expect(t, 0, "gang_complete_to_bound_seconds", nil)
+	metrics.GangComplete(gang)
+	metrics.GangNotComplete(gang)
+	metrics.GangBound(gang)
+	expect(t, 0, "gang_complete_to_bound_seconds", nil)
+	metrics.GangComplete(gang)
+	metrics.GangBound(gang)
+	after := value(t, "gang_complete_to_bound_seconds", nil)
+	if after <= 0 {
+		t.Error("a gang that was bound is not counted")
+	}
+	metrics.GangBound(gang)
+	expect(t, after, "gang_complete_to_bound_seconds", nil)
+}
+
+func TestMadeRoom(t *testing.T) {
+	metrics.Register()
+	metrics.MadeRoom(3, 0)
+	metrics.MadeRoom(8, 1)
+	expect(t, 1, "preemptions_total", model.LabelSet{"victims": "Pods"})
+	expect(t, 1, "preemptions_total", model.LabelSet{"victims": "Gangs"})
+	expect(t, 11, "preempted_pods_total", nil)
+}
+
+func TestALevelOfManyDomainsHasTotalsOnly(t *testing.T) {
+	metrics.Register()
+	tracker := capacity.New()
+	tracker.SetTopology("t", []string{"rack", "host"})
+	for i := range 300 {
+		name := string(rune('a'+i/26)) + string(rune('a'+i%26))
+		tracker.SetNode(name, map[string]string{"rack": "r", "host": name}, packing.Resources{"cpu": int64(1000 * i)}, true)
+	}
+	metrics.ServeDomains(tracker)
+	defer metrics.ServeDomains(nil)
+	expect(t, 44850, "domain_free", model.LabelSet{"level": "rack", "domain": "r", "resource": "cpu"})
+	expect(t, -1, "domain_free", model.LabelSet{"level": "host"})
+	expect(t, 300, "level_domains", model.LabelSet{"level": "host"})
+	expect(t, 299, "level_largest_free", model.LabelSet{"level": "host", "resource": "cpu"})
+}
