@@ -6,7 +6,8 @@ import (
 )
 
 // Resources are amounts by resource name, in whatever integer unit the caller
-// uses for that name throughout (millicores, bytes, devices, the count "pods").
+// uses for that name throughout: devices, the count "pods"; sentences take "cpu"
+// for millicores, and "memory" and its like for bytes.
 // A missing name is zero; a negative amount counts as zero.
 type Resources map[string]int64
 

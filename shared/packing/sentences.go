@@ -2,7 +2,9 @@ package packing
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -119,14 +121,38 @@ func shortText(e *Explanation, otherwise string) string {
 // amountText says how much is short, and what is free although it is short, so
 // that nobody is left to wonder how so little can keep so many pods out.
 func amountText(s Shortage) string {
-	text := fmt.Sprintf("%d %s", s.Amount, s.Resource)
+	text := figure(s.Resource, s.Amount) + " " + s.Resource
 	if s.Resource == "pods" {
 		text = counted(s.Amount, "pod slot")
 	}
 	if s.Free > 0 {
-		text += fmt.Sprintf(" (the rest needs %d, %d free)", s.Needed, s.Free)
+		text += fmt.Sprintf(" (the rest needs %s, %s free)", figure(s.Resource, s.Needed), figure(s.Resource, s.Free))
 	}
 	return text
+}
+
+// figure writes an amount in the unit that people use for the resource: see
+// Resources.
+func figure(resource string, amount int64) string {
+	switch {
+	case resource == "cpu":
+		return strconv.FormatFloat(float64(amount)/1000, 'f', -1, 64)
+	case resource == "memory", resource == "ephemeral-storage", strings.HasPrefix(resource, "hugepages-"):
+		return bytes(amount)
+	default:
+		return strconv.FormatInt(amount, 10)
+	}
+}
+
+// bytes writes a number of bytes in the largest unit of which there is at least
+// one, to a tenth.
+func bytes(amount int64) string {
+	units := []string{"", "Ki", "Mi", "Gi", "Ti"}
+	value := float64(amount)
+	for value >= 1024 && len(units) > 1 {
+		value, units = value/1024, units[1:]
+	}
+	return strconv.FormatFloat(math.Round(value*10)/10, 'f', -1, 64) + units[0]
 }
 
 // counted is a number of things.
