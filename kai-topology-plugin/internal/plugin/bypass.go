@@ -22,10 +22,16 @@ func (p *Plugin) account(assembled *gang.Gang, answer *decision.Answer, nodes []
 	switch answer.Verdict {
 	case scheduling.ReasonInfeasible, scheduling.ReasonUnknown:
 		claim := bypass.Claim{Rank: assembled.Rank(), Ground: p.groundOf(assembled), Scarce: scarce(assembled, answer)}
+		p.rounds.fail(assembled.PodGroup)
+		if p.givenUp(assembled.PodGroup) != "" {
+			p.stopWaiting(claim.Rank.Gang)
+			return
+		}
 		if p.bypass.Wait(claim) && assembled.PodGroup.CreationTimestamp.Time.Before(p.started) {
 			p.bypass.Recount(claim, p.tookSince(claim))
 		}
 	case scheduling.ReasonPlaced:
+		p.rounds.forget(keyOfPodGroup(assembled.PodGroup))
 		if len(answer.Nodes) > 0 {
 			p.bypass.Take(takingOf(assembled, answer, nodes))
 		}

@@ -72,6 +72,7 @@ type Plugin struct {
 	stopper  *staleness.Stopper
 	bypass   *bypass.Ledger
 	holds    heldAnswers
+	rounds   rounds
 	// terrain counts changes of the nodes themselves.
 	terrain atomic.Int64
 	// started is when this process began to remember who passes whom.

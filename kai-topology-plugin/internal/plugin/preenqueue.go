@@ -61,6 +61,9 @@ func (p *Plugin) reasonToHold(key gang.Key, pod *corev1.Pod) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading PodGroup %s: %w", key, err)
 	}
+	if reason := p.givenUp(podGroup); reason != "" {
+		return reason, nil
+	}
 	tree, held := p.outlines.of(podGroup, p.levels)
 	if held == nil {
 		held = p.roster.Incomplete(key, tree)

@@ -80,6 +80,9 @@ func (p *Plugin) nodeFor(ctx context.Context, podGroup *scheduling.PodGroup, pod
 	if answer := p.verdicts.Repeat(key, podGroup.Generation, pod.UID); answer != nil {
 		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
 	}
+	if reason := p.givenUp(podGroup); reason != "" {
+		return "", hold(reason)
+	}
 	return p.plan(ctx, podGroup, pod, nodes)
 }
 

@@ -175,6 +175,11 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			old, podGroup := before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)
 			p.mayGoStale(podGroup)
+			if unmarked(old, podGroup) {
+				p.rounds.forget(keyOfPodGroup(podGroup))
+				p.gangChanged(keyOfPodGroup(podGroup))
+				return
+			}
 			if !sameCompany(old, podGroup) {
 				p.wakeCompanions(old)
 				p.wakeCompanions(podGroup)
@@ -182,12 +187,14 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 				p.status.Enqueue(keyOfPodGroup(podGroup))
 				return
 			}
+			p.rounds.forget(keyOfPodGroup(podGroup))
 			p.gangChanged(keyOfPodGroup(podGroup))
 		},
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
 				p.outlines.forget(keyOfPodGroup(podGroup))
 				p.patience.forget(keyOfPodGroup(podGroup))
+				p.rounds.forget(keyOfPodGroup(podGroup))
 				p.gangChanged(keyOfPodGroup(podGroup))
 				p.wakeCompanions(podGroup)
 			}
@@ -207,14 +214,14 @@ func (p *Plugin) gangChanged(key gang.Key) {
 	p.giveUp(context.Background(), key)
 	p.verdicts.Forget(key)
 	p.status.Enqueue(key)
+	if p.waitsInVain(key) {
+		p.stopWaiting(key)
+	}
 	if reason, err := p.reasonToHold(key, nil); err == nil && reason != "" {
 		return
 	}
 	p.held.take(key)
 	p.wake(key)
-	if p.waitsInVain(key) {
-		p.stopWaiting(key)
-	}
 }
 
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {

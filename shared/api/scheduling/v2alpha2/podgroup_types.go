@@ -104,9 +104,9 @@ type PodGroupSpec struct {
 	MarkUnschedulable *bool `json:"markUnschedulable,omitempty"`
 
 	// schedulingBackoff is how many rounds of scheduling are tried in a node pool before the gang is marked unschedulable
-	// there, by a schedulingCondition. A marked gang is not tried again until its spec changes or the mark is removed. -1
+	// there, by a schedulingCondition, and not tried again until its spec changes or the mark is removed. -1
 	// means that it is tried for ever. Unset, or 0, means the scheduler's own pace; that of Packtree's scheduler is for
-	// ever, whenever something changed that could help. It knows -1 and 1; a larger number is taken as 1.
+	// ever, whenever something changed that could help. It counts in memory: one that starts anew tries a gang once more.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
