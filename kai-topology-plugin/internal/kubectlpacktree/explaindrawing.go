@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// maxGangs is how many gangs of one workload are told of in full, and maxLines how many of its subgroups, pods or objects.
-	maxGangs, maxLines = 10, 24
+	// maxGangs is how many gangs of one workload are told of in full, maxLines how many of its subgroups or objects, and
+	// maxNodes on how many nodes pods are named.
+	maxGangs, maxLines, maxNodes = 10, 24, 12
 )
 
 // goodWhenFalse are conditions that report trouble.
@@ -228,12 +229,17 @@ func drawPods(b *strings.Builder, pen *drawing.Pen, report *explanation.Report, 
 	if len(gang.Nodes) == 0 || len(report.Gangs) > 1 {
 		return
 	}
-	for i, pod := range slices.Sorted(maps.Keys(gang.Nodes)) {
-		if i == maxLines {
-			fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %s: -o json has all", count(len(gang.Nodes)-i, "more pod"))))
+	onNode := map[string][]string{}
+	for pod, node := range gang.Nodes {
+		onNode[node] = append(onNode[node], pod)
+	}
+	for i, node := range slices.Sorted(maps.Keys(onNode)) {
+		if i == maxNodes {
+			fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %s: -o json has all", count(len(onNode)-i, "more node"))))
 			return
 		}
-		fmt.Fprintf(b, "  %s %s %s\n", pod, pen.Dim("on"), gang.Nodes[pod])
+		slices.Sort(onNode[node])
+		b.WriteString(pen.Wrap("  "+pen.Dim("on ")+node+": ", "     ", strings.Join(onNode[node], " ")))
 	}
 }
 

@@ -176,6 +176,15 @@ var _ = Describe("a user", Ordered, func() {
 		Expect(stdout).To(ContainSubstring("default/gang: Placed"))
 	})
 
+	It("who brings pods without a PodGroup is told that they are not decided", func() {
+		manifest := file("pods.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: c}]}\n"+
+			"---\napiVersion: v1\nkind: Pod\nmetadata: {name: gang-0, annotations: {pod-group-name: gang}}\nspec: {containers: [{name: c, image: c}]}\n")
+		stdout, stderr, err := packtree(viewer, "what-if", "-f", manifest)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(Equal("note: pod default/p is not decided: it belongs to no PodGroup (annotation pod-group-name)\n"))
+		Expect(stdout).To(ContainSubstring("default/gang: Placed, 1 pods given a node"))
+	})
+
 	It("has written nothing by all that", func() {
 		pod := &corev1.Pod{}
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gang-0"}, pod)).To(Succeed())

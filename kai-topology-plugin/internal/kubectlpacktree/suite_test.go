@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/shared/apiservertest"
@@ -40,6 +41,7 @@ var _ = BeforeSuite(func() {
 	cluster, err = apiservertest.Start(envtest.WebhookInstallOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
+	log.SetLogger(GinkgoLogr)
 	admin, err = client.New(cluster.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(admin.Create(ctx, chartRole())).To(Succeed())

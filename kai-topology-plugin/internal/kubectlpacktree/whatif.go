@@ -80,6 +80,7 @@ func (p *plugin) whatIf(command *cobra.Command, files []string, budget int, outp
 	}
 	notes := append(priorityNotes(read, asked), read.Notes...)
 	cluster := read.Merge(asked)
+	notes = append(notes, plainNotes(cluster, asked)...)
 	question := questionOf(cluster, asked, metav1.NewTime(p.now()))
 	decided, err := place.Decide(command.Context(), cluster, question.turns, budget, question.unasked)
 	if err != nil {
@@ -158,6 +159,24 @@ func priorityNotes(read *live.Cluster, asked *inventory.Inventory) []string {
 	return notes
 }
 
+// plainNotes tells of pods that nothing is decided about, since they are in no PodGroup that there is.
+func plainNotes(cluster, asked *inventory.Inventory) []string {
+	var notes []string
+	for _, pod := range asked.Pods {
+		key, member := gang.KeyOf(pod)
+		switch {
+		case pod.Spec.NodeName != "" || member && cluster.Has(key):
+		case member:
+			notes = append(notes, fmt.Sprintf("pods of PodGroup %s are not decided: neither the manifests nor the cluster have it", key))
+		default:
+			notes = append(notes, fmt.Sprintf("pod %s/%s is not decided: it belongs to no PodGroup (annotation %s)",
+				pod.Namespace, pod.Name, scheduling.AnnotationPodGroupName))
+		}
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes)
+}
+
 // whatIfQuestion is which gangs are decided, and which of them were asked about.
 type whatIfQuestion struct {
 	turns []turns.Turn
@@ -168,11 +187,16 @@ type whatIfQuestion struct {
 
 func (q *whatIfQuestion) unasked(turn turns.Turn) bool { return !q.asked[turn.Rank.Gang] }
 
-// questionOf asks about the PodGroups of the manifests, or if these have none, about all that wait.
+// questionOf asks about the gangs of the manifests, or if these have none, about all that wait.
 func questionOf(cluster, asked *inventory.Inventory, now metav1.Time) *whatIfQuestion {
 	question := &whatIfQuestion{asked: map[gang.Key]bool{}, first: []string{}}
 	for _, podGroup := range asked.PodGroups {
 		question.asked[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}] = true
+	}
+	for _, pod := range asked.Pods {
+		if key, member := gang.KeyOf(pod); member && pod.Spec.NodeName == "" && cluster.Has(key) {
+			question.asked[key] = true
+		}
 	}
 	all := turns.In(cluster)
 	for i := range all {

@@ -220,14 +220,3 @@ func (d *Domain) settle() {
 		child.settle()
 	}
 }
-
-// Cut drops what is narrower than a level, which is a node label key.
-func (d *Domain) Cut(level string) {
-	if d.Level == level {
-		d.Domains, d.Unlabelled = nil, nil
-		return
-	}
-	for _, child := range d.Domains {
-		child.Cut(level)
-	}
-}
