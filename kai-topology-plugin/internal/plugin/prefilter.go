@@ -219,7 +219,7 @@ func (p *Plugin) reservedFor(assembled *gang.Gang, nodes []fwk.NodeInfo) map[str
 			case p.inGang(pod) && p.makingRoomFor(pod):
 				// Counted already, or of no concern to the gang.
 			case p.inGang(pod) && p.undecided(pod, rank):
-				reserved[name] = append(reserved[name], pod)
+				reserved[name] = append(reserved[name], p.latest(pod))
 			case p.inGang(pod):
 				// Left from a plan that did not come true. Gangs have no claim but their plan, and kube-scheduler's filters
 				// would honour this one.

@@ -1,0 +1,267 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// twoRacks are racks r and s with two nodes each, of which each has room for one pod.
+func twoRacks() []*corev1.Node {
+	all := nodes(4)
+	for _, node := range all[2:] {
+		node.Labels["rack"] = "s"
+	}
+	return all
+}
+
+func inOneRack(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
+	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "racks", RequiredTopologyLevel: "rack"}
+	return podGroup
+}
+
+func ranked(priority int32, node string, pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.Priority, pod.Spec.NodeName = &priority, node
+	return pod
+}
+
+// rivals are two gangs that fill a rack each, and a more important one that needs a rack.
+func rivals() (pods []*corev1.Pod, objects []kruntime.Object) {
+	pods = []*corev1.Pod{
+		ranked(1, "n0", newPod("first", "first-0")), ranked(1, "n1", newPod("first", "first-1")),
+		ranked(2, "n2", newPod("second", "second-0")), ranked(2, "n3", newPod("second", "second-1")),
+		ranked(9, "", newPod("boss", "boss-0")), ranked(9, "", newPod("boss", "boss-1")),
+	}
+	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "racks"}}
+	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: "rack"}}
+	return pods, []kruntime.Object{topology, podGroup("first", 2), podGroup("second", 2), inOneRack(podGroup("boss", 2))}
+}
+
+// ask takes a pod through PreFilter and, if it is turned away there, PostFilter.
+func (b *bench) ask(t *testing.T, pod *corev1.Pod) (planned bool) {
+	t.Helper()
+	state := framework.NewCycleState()
+	_, status, _ := b.RunPreFilterPlugins(t.Context(), state, pod)
+	if status.IsSuccess() {
+		return true
+	}
+	_, status = b.RunPostFilterPlugins(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
+	if status.Code() == fwk.Error {
+		t.Fatal(status.AsError())
+	}
+	return false
+}
+
+// names are the pods that the API server has.
+func (b *bench) names(t *testing.T) map[string]bool {
+	t.Helper()
+	pods, err := b.ClientSet().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, pod := range pods.Items {
+		names[pod.Name] = true
+	}
+	return names
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+var boss = gang.Key{Namespace: "default", Name: "boss"}
+
+// TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack lets every write from the nth on fail, for each n, and then starts
+// another scheduler on what is left.
+func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
+	const writes = 6 // Two nominations, and for two victims a condition and a deletion each.
+	for failing := range writes + 1 {
+		t.Run(fmt.Sprintf("after %d writes", failing), func(t *testing.T) {
+			pods, objects := rivals()
+			first := newBench(t, twoRacks(), pods, objects...)
+			var count atomic.Int32
+			refuse := func(action clienttesting.Action) (bool, kruntime.Object, error) {
+				if count.Add(1) > int32(failing) {
+					return true, nil, errors.New("the scheduler is dead")
+				}
+				return false, nil, nil
+			}
+			client := first.ClientSet().(*fake.Clientset)
+			client.PrependReactor("patch", "pods", refuse)
+			client.PrependReactor("delete", "pods", refuse)
+			if first.ask(t, pods[4]) {
+				t.Fatal("the gang is planned without room")
+			}
+			eventually(t, "the first scheduler is done", func() bool {
+				_, _, open := first.plugin.clearings.State(boss)
+				return !open || count.Load() >= writes
+			})
+
+			left, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var remaining []*corev1.Pod
+			for i := range left.Items {
+				remaining = append(remaining, &left.Items[i])
+			}
+			second := newBench(t, twoRacks(), remaining, objects...)
+			second.ask(t, remaining[0])
+			eventually(t, "the rack is cleared", func() bool {
+				names := second.names(t)
+				return !names["first-0"] && !names["first-1"]
+			})
+			want := map[string]bool{"second-0": true, "second-1": true, "boss-0": true, "boss-1": true}
+			if diff := cmp.Diff(want, second.names(t)); diff != "" {
+				t.Errorf("pods that are left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRoomIsHeldWhileItIsMade(t *testing.T) {
+	pods, objects := rivals()
+	bench := newBench(t, twoRacks(), pods, objects...)
+	bench.ask(t, pods[4])
+	for _, test := range []struct {
+		who      string
+		priority int32
+		want     int
+	}{{"an equal", 9, 2}, {"somebody above", 10, 0}} {
+		held := 0
+		for _, pods := range bench.plugin.clearings.Reserved(gang.Key{}, test.priority) {
+			held += len(pods)
+		}
+		if held != test.want {
+			t.Errorf("%s has to respect %d pods, want %d", test.who, held, test.want)
+		}
+	}
+	if answer := bench.plugin.verdicts.Last(boss); answer.Verdict != scheduling.ReasonWaiting ||
+		answer.Message != "room is being made in rack r: waiting for 2 pods of default/first to be gone" {
+		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
+	}
+	eventually(t, "the victims are gone, and the gang is called", func() bool {
+		awaited, _, open := bench.plugin.clearings.State(boss)
+		return open && awaited == 0 && bench.activator.called("boss-0")
+	})
+	bench.plugin.gangChanged(boss)
+	if len(bench.plugin.clearings.Gangs()) > 0 {
+		t.Error("a gang that is changed keeps the room")
+	}
+}
+
+func TestAGangThatMustNotPreemptWaits(t *testing.T) {
+	pods, objects := rivals()
+	pods[5].Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever)
+	bench := newBench(t, twoRacks(), pods, objects...)
+	bench.ask(t, pods[4])
+	if len(bench.plugin.clearings.Gangs()) > 0 || len(bench.names(t)) != len(pods) {
+		t.Error("others leave for it")
+	}
+	if answer := bench.plugin.verdicts.Last(boss); answer.Verdict != scheduling.ReasonInfeasible {
+		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
+	}
+}
+
+func TestNobodyLeavesForAGangThatFiltersKeepOut(t *testing.T) {
+	pods, objects := rivals()
+	for _, pod := range pods[4:] {
+		pod.Spec.NodeSelector = map[string]string{"rack": "elsewhere"}
+	}
+	bench := newBench(t, twoRacks(), pods, objects...)
+	bench.ask(t, pods[4])
+	if len(bench.plugin.clearings.Gangs()) > 0 || len(bench.names(t)) != len(pods) {
+		t.Error("others leave for it")
+	}
+}
+
+func TestANodeThatAPodWasToldBeforeARestartIsLeftAlone(t *testing.T) {
+	told, other := ranked(5, "", newPod("told", "told-0")), ranked(5, "", newPod("other", "other-0"))
+	told.Status.NominatedNodeName = "n0"
+	bench := newBench(t, nodes(1), []*corev1.Pod{told, other}, podGroup("told", 1), podGroup("other", 1))
+	info, err := framework.NewPodInfo(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bench.AddNominatedPod(klog.Background(), info, nil)
+	if bench.ask(t, other) {
+		t.Error("another gang of the same priority gets the node")
+	}
+	if !bench.ask(t, told) {
+		t.Error("the gang does not get the node itself")
+	}
+}
+
+func TestPatience(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	patience := newPatience(clock)
+	waiting, woken := podGroup("waiting", 1), atomic.Int32{}
+	over := func() bool { return patience.over(waiting, func() { woken.Add(1) }) }
+	if !over() {
+		t.Error("a gang without a delay waits")
+	}
+	waiting.Spec.PreemptionDelay = &metav1.Duration{Duration: time.Minute}
+	for range 3 {
+		if over() {
+			t.Fatal("the delay is over at once")
+		}
+	}
+	clock.Step(59 * time.Second)
+	if over() || woken.Load() != 0 {
+		t.Error("the delay is over too early")
+	}
+	clock.Step(time.Second)
+	eventually(t, "the gang is woken", func() bool { return woken.Load() == 1 })
+	if !over() {
+		t.Error("the delay does not end")
+	}
+	patience.forget(keyOfPodGroup(waiting))
+	if over() {
+		t.Error("a gang that was placed in between does not wait again")
+	}
+}
+
+func TestSentences(t *testing.T) {
+	gangs := func(names ...string) (victims []victim) {
+		for _, name := range names {
+			victims = append(victims, victim{gang: gang.Key{Namespace: "ns", Name: name}})
+		}
+		return victims
+	}
+	for want, choice := range map[string]*choice{
+		"room is becoming free: waiting for 1 pod to be gone": {awaited: []*corev1.Pod{nil}},
+		"room is being made in rack r1: waiting for 2 pods of ns/a, 1 pod of ns/b, 2 pods without a gang to be gone": {
+			where: "rack r1", victims: append(gangs("b", "a", "a"), victim{}, victim{})},
+		"room is being made: waiting for 1 pod of ns/a, 1 pod of ns/b, 1 pod of ns/c, pods of 2 more gangs to be gone": {
+			victims: gangs("e", "d", "c", "b", "a")},
+	} {
+		if got := sentenceOf(choice); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
