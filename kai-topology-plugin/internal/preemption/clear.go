@@ -135,8 +135,9 @@ func (s *search) starts(pool []int) [][]int {
 
 // giveBack lets whoever need not leave stay. The gang fits when these workloads leave as a whole, and fits was asked last.
 func (s *search) giveBack(d *domain, workloads []int) set {
-	taken := s.leaving(workloads)
-	ordered := slices.SortedFunc(slices.Values(workloads), func(a, b int) int { return s.byImportance(b, a) })
+	inTheWay := slices.DeleteFunc(slices.Clone(workloads), func(i int) bool { return !s.inTheWay(i) })
+	taken := s.leaving(inTheWay)
+	ordered := slices.SortedFunc(slices.Values(inTheWay), func(a, b int) int { return s.byImportance(b, a) })
 	for _, i := range ordered {
 		// Whole gangs first, so that few are broken: of each all stay but those that it can do without.
 		fewer := taken.with(i, s.dispensable(d, i))
@@ -153,6 +154,11 @@ func (s *search) giveBack(d *domain, workloads []int) set {
 		}
 	}
 	return taken
+}
+
+// inTheWay reports whether the workload has pods where the gang went when it was last found to fit.
+func (s *search) inTheWay(workload int) bool {
+	return slices.ContainsFunc(s.workloads[workload].Pods, func(pod Pod) bool { return s.used[pod.Node] })
 }
 
 // dispensable returns as many pods of a workload in the domain as can leave without the whole: those where the gang would go

@@ -2,7 +2,7 @@ package preemption
 
 import (
 	"cmp"
-	"maps"
+	"slices"
 
 	"packtree.dev/shared/packing"
 )
@@ -132,15 +132,22 @@ func (s *search) spent() bool {
 
 // release makes the cluster be without these pods, and with all others.
 func (s *search) release(taken set) {
-	for _, i := range s.released.workloads() {
-		s.move(i, taken)
-	}
-	for _, i := range taken.workloads() {
-		if s.released[i] == nil {
-			s.move(i, taken)
+	var differ []int
+	for i := range s.released {
+		if !slices.Equal(s.released[i], taken[i]) {
+			differ = append(differ, i)
 		}
 	}
-	s.released = maps.Clone(taken)
+	for i := range taken {
+		if s.released[i] == nil {
+			differ = append(differ, i)
+		}
+	}
+	slices.Sort(differ)
+	for _, i := range differ {
+		s.move(i, taken)
+	}
+	s.released = taken
 }
 
 func (s *search) move(workload int, taken set) {
