@@ -208,19 +208,19 @@ func (f *forest) find(target Target, namespace string) (*Object, error) {
 // suggestions names some that there are, those that contain the name first.
 func (f *forest) suggestions(kinds []string, name string) string {
 	const most = 5
-	var close, others []string
+	var similar, others []string
 	for _, object := range f.order {
 		if object.unknown || !slices.Contains(kinds, object.Kind) {
 			continue
 		}
 		text := strings.ToLower(object.Kind) + "/" + object.Name
 		if strings.Contains(object.Name, name) || strings.Contains(name, object.Name) {
-			close = append(close, text)
+			similar = append(similar, text)
 		} else {
 			others = append(others, text)
 		}
 	}
-	all := append(close, others...)
+	all := append(similar, others...)
 	switch {
 	case len(all) == 0:
 		return ": it has none that could be explained. Is it the right namespace (-n)?"

@@ -38,37 +38,7 @@ Volumes and device claims are not looked at.
   kubectl get nodes,pods,topologies,podgroups,podgangs,pcs,dgd -A -o yaml | kubectl packtree explain dgd/vllm -f -`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(command *cobra.Command, args []string) error {
-			if output != "" && output != "json" {
-				return usage(command, "-o is json, or not given for people, not %q", output)
-			}
-			pen, err := p.pen(command)
-			if err != nil {
-				return err
-			}
-			target, err := explanation.ParseTarget(args)
-			if err != nil {
-				return usage(command, "%v", err)
-			}
-			namespace, _, err := p.namespace()
-			if err != nil {
-				return err
-			}
-			read, err := from.read(command, live.Wanted{WorkloadsIn: namespace})
-			if err != nil {
-				return err
-			}
-			report, err := explanation.Of(command.Context(), read.Inventory, namespace, target)
-			if err != nil {
-				note(command, read.Notes)
-				return err
-			}
-			report.Notes = append(report.Notes, read.Notes...)
-			if output == "json" {
-				return printJSON(command.OutOrStdout(), report)
-			}
-			note(command, read.Notes)
-			_, err = command.OutOrStdout().Write([]byte(drawExplanation(pen, report)))
-			return err
+			return p.explain(command, from, args, output)
 		},
 		ValidArgsFunction: func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -80,6 +50,41 @@ Volumes and device claims are not looked at.
 	from.bind(command)
 	command.Flags().StringVarP(&output, "output", "o", "", "json, for programs")
 	return command
+}
+
+// explain reads, explains and prints.
+func (p *plugin) explain(command *cobra.Command, from *source, args []string, output string) error {
+	if output != "" && output != "json" {
+		return usage(command, "-o is json, or not given for people, not %q", output)
+	}
+	pen, err := p.pen(command)
+	if err != nil {
+		return err
+	}
+	target, err := explanation.ParseTarget(args)
+	if err != nil {
+		return usage(command, "%v", err)
+	}
+	namespace, _, err := p.namespace()
+	if err != nil {
+		return err
+	}
+	read, err := from.read(command, live.Wanted{WorkloadsIn: namespace})
+	if err != nil {
+		return err
+	}
+	report, err := explanation.Of(command.Context(), read.Inventory, namespace, target)
+	if err != nil {
+		note(command, read.Notes)
+		return err
+	}
+	report.Notes = append(report.Notes, read.Notes...)
+	if output == "json" {
+		return printJSON(command.OutOrStdout(), report)
+	}
+	note(command, read.Notes)
+	_, err = command.OutOrStdout().Write([]byte(drawExplanation(pen, report)))
+	return err
 }
 
 // explainable completes the PodGroups and deployments of the namespace.

@@ -189,38 +189,20 @@ func (q *whatIfQuestion) unasked(turn turns.Turn) bool { return !q.asked[turn.Ra
 
 // questionOf asks about the gangs of the manifests, or if these have none, about all that wait.
 func questionOf(cluster, asked *inventory.Inventory, now metav1.Time) *whatIfQuestion {
-	question := &whatIfQuestion{asked: map[gang.Key]bool{}, first: []string{}}
-	for _, podGroup := range asked.PodGroups {
-		question.asked[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}] = true
-	}
-	for _, pod := range asked.Pods {
-		if key, member := gang.KeyOf(pod); member && pod.Spec.NodeName == "" && cluster.Has(key) {
-			question.asked[key] = true
-		}
-	}
-	all := turns.In(cluster)
-	for i := range all {
-		if all[i].Rank.Since.IsZero() {
-			all[i].Rank.Since = now.Time // Created now, it is the youngest.
-		}
-	}
-	slices.SortStableFunc(all, func(a, b turns.Turn) int { return a.Rank.Compare(b.Rank) })
+	question := &whatIfQuestion{asked: gangsOf(cluster, asked), first: []string{}}
 	everything := len(question.asked) == 0
-	for _, turn := range all {
+	for _, turn := range inTurn(cluster, now) {
 		waits := len(turn.Gang.Pending) > 0
-		switch {
-		case question.asked[turn.Rank.Gang]:
-			question.turns = append(question.turns, turn)
-		case waits && everything:
+		if waits && everything {
 			question.asked[turn.Rank.Gang] = true
-			question.turns = append(question.turns, turn)
-		case waits && turn.Hold == nil:
+		}
+		if question.asked[turn.Rank.Gang] || waits && turn.Hold == nil {
 			question.turns = append(question.turns, turn)
 		}
 	}
 	last := len(question.turns)
 	for last > 0 && question.unasked(question.turns[last-1]) {
-		last--
+		last-- // What comes after all that is asked about changes nothing.
 	}
 	question.turns = question.turns[:last]
 	for _, turn := range question.turns {
@@ -229,6 +211,32 @@ func questionOf(cluster, asked *inventory.Inventory, now metav1.Time) *whatIfQue
 		}
 	}
 	return question
+}
+
+// gangsOf are those that the manifests say something about.
+func gangsOf(cluster, asked *inventory.Inventory) map[gang.Key]bool {
+	keys := map[gang.Key]bool{}
+	for _, podGroup := range asked.PodGroups {
+		keys[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}] = true
+	}
+	for _, pod := range asked.Pods {
+		if key, member := gang.KeyOf(pod); member && pod.Spec.NodeName == "" && cluster.Has(key) {
+			keys[key] = true
+		}
+	}
+	return keys
+}
+
+// inTurn returns all gangs in the order of the scheduler. Those without a date are created now, as the youngest.
+func inTurn(cluster *inventory.Inventory, now metav1.Time) []turns.Turn {
+	all := turns.In(cluster)
+	for i := range all {
+		if all[i].Rank.Since.IsZero() {
+			all[i].Rank.Since = now.Time
+		}
+	}
+	slices.SortStableFunc(all, func(a, b turns.Turn) int { return a.Rank.Compare(b.Rank) })
+	return all
 }
 
 // printPlaced draws nothing but the gangs that were asked about.

@@ -112,7 +112,7 @@ type reading struct {
 
 // optional turns the errors of a kind that a cluster need not serve, or the user need not see, into a note.
 func (r *reading) optional(kind string, err error) error {
-	note := ""
+	var note string
 	switch {
 	case err == nil:
 		return nil
