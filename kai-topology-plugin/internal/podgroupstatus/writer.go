@@ -131,11 +131,10 @@ func (w *Writer) apply(ctx context.Context, podGroup *scheduling.PodGroup, desir
 
 // measure tells the metrics whether and why the gang waits.
 func measure(key gang.Key, desired Desired) {
-	switch {
-	case desired.Condition.Status == metav1.ConditionTrue:
+	if desired.Condition.Status == metav1.ConditionTrue {
 		metrics.GangWaits(key, "")
 		metrics.GangBound(key)
-	default:
+	} else {
 		metrics.GangWaits(key, desired.Condition.Reason)
 	}
 	switch desired.Condition.Reason {
