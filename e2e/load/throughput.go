@@ -86,7 +86,7 @@ func (b *bench) place(ctx context.Context, by scheduler, w workload) (run Run, e
 	defer cancel()
 	last, err := watched.all(waiting, t.ended)
 	if err != nil {
-		return run, err
+		return run, t.explain(err)
 	}
 	after, err := cpuOf(apiServer)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -54,6 +55,17 @@ func (t *turn) end(err error) error {
 		return errors.Join(err, t.cluster.Kill(t.program))
 	}
 	return err
+}
+
+// explain adds what the scheduler said last to an error.
+func (t *turn) explain(err error) error {
+	content, unread := os.ReadFile(filepath.Join(t.cluster.Dir, "logs", t.program+".log"))
+	if unread != nil {
+		return errors.Join(err, unread)
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	const last = 20
+	return fmt.Errorf("%w, and said last:\n%s", err, strings.Join(lines[max(0, len(lines)-last):], "\n"))
 }
 
 // profile writes a CPU profile of the scheduler of the next seconds, and tells when it is done.
