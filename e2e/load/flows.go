@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,11 +24,10 @@ var schemaLabels = regexp.MustCompile(`flow_schema="([^"]*)",priority_level="([^
 
 // flows reads the API server's own count.
 func (b *bench) flows(ctx context.Context) ([]Flow, error) {
-	content, err := b.core.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	counted, err := b.apiServerMetrics(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading the metrics of the API server: %w", err)
+		return nil, err
 	}
-	counted := parseMetrics(string(content))
 	found := map[string]Flow{}
 	const prefix = "apiserver_flowcontrol_"
 	for sample := range counted {
@@ -51,4 +51,32 @@ func (b *bench) flows(ctx context.Context) ([]Flow, error) {
 			}
 		}
 	}, func(a, b Flow) int { return strings.Compare(a.Schema, b.Schema) }), nil
+}
+
+func (b *bench) apiServerMetrics(ctx context.Context) (metrics, error) {
+	content, err := b.core.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metrics of the API server: %w", err)
+	}
+	return parseMetrics(string(content)), nil
+}
+
+var requestLabels = regexp.MustCompile(`^apiserver_request_total\{code="([0-9]*)".*,resource="([^"]*)".*,subresource="([^"]*)",verb="([^"]*)"`)
+
+// requests counts what was answered between two readings, where it was more than a number.
+func requests(before, after metrics, moreThan int) map[string]int {
+	counts := map[string]int{}
+	for sample, value := range after {
+		labels := requestLabels.FindStringSubmatch(sample)
+		if labels == nil {
+			continue
+		}
+		name := labels[4] + " " + strings.TrimSuffix(labels[2]+"/"+labels[3], "/")
+		if labels[1] >= "400" {
+			name += " " + labels[1]
+		}
+		counts[name] += int(value - before[sample])
+	}
+	maps.DeleteFunc(counts, func(_ string, count int) bool { return count <= moreThan })
+	return counts
 }

@@ -17,6 +17,8 @@ type Run struct {
 	APIServerCPUSeconds float64 `json:"apiServerCPUSeconds"`
 	// LeaseGapSeconds is the longest time between two renewals of the scheduler's lease.
 	LeaseGapSeconds float64 `json:"leaseGapSeconds"`
+	// Requests are what the API server answered meanwhile, to anybody, by verb and resource: those for which there was more than one for ten pods.
+	Requests map[string]int `json:"requests"`
 }
 
 // Row has the runs of one workload by one scheduler.
@@ -48,6 +50,7 @@ func (b *bench) throughput(ctx context.Context) ([]*Row, error) {
 				return nil, fmt.Errorf("%s with %s: %w", p.by.program, p.w.name, err)
 			}
 			rows[i].Runs = append(rows[i].Runs, run)
+			b.say("requests: %v", run.Requests)
 			b.say("round %d of %d: %s, %s: %.0f pods/s, CPU %.1fs, API server's CPU %.1fs, longest time between renewals of the lease %.1fs",
 				round+1, b.Repeats, p.by.program, p.w.name, run.PodsPerSecond, run.CPUSeconds, run.APIServerCPUSeconds, run.LeaseGapSeconds)
 		}
@@ -68,6 +71,10 @@ func (b *bench) place(ctx context.Context, by scheduler, w workload) (run Run, e
 	}
 	apiServer := b.cluster.PID("kube-apiserver")
 	before, err := cpuOf(apiServer)
+	if err != nil {
+		return run, err
+	}
+	counted, err := b.apiServerMetrics(ctx)
 	if err != nil {
 		return run, err
 	}
@@ -96,7 +103,12 @@ func (b *bench) place(ctx context.Context, by scheduler, w workload) (run Run, e
 	if err != nil {
 		return run, err
 	}
+	counts, err := b.apiServerMetrics(ctx)
+	if err != nil {
+		return run, err
+	}
 	run = Run{
+		Requests:      requests(counted, counts, len(pods)/10),
 		PodsPerSecond: float64(len(pods)) / last.Sub(t.began).Seconds(), CPUSeconds: used.Seconds(),
 		APIServerCPUSeconds: (after - before).Seconds(), LeaseGapSeconds: t.tenure.gap().Seconds(),
 	}

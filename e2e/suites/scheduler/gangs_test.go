@@ -133,10 +133,10 @@ func (g *gang) in(rack string) types.StepFunc {
 	}
 }
 
-// waitsBeside waits until the PodGroup says that it lacks a pod, and checks that no more than the standing pods are bound.
+// waitsBeside waits until the PodGroup says that it runs below its minimum, and checks that no more than the standing pods are bound.
 func (g *gang) waitsBeside(standing int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		g.awaitReason(ctx, t, scheduling.ReasonInfeasible, "")
+		g.awaitReason(ctx, t, scheduling.ReasonBelowMinimum, "0 of 1 pods fit")
 		nodes, err := g.bound(ctx)
 		g.world.must(ctx, t, err)
 		if len(nodes) != standing {

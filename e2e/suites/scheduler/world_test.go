@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	zoneLabel = "suite/zone"
-	rackLabel = "suite/rack"
+	// The labels are those of grove-operator's default topology, so that a PodCliqueSet can be constrained by them too.
+	zoneLabel  = corev1.LabelTopologyZone
+	blockLabel = "topology.packtree.dev/block"
+	rackLabel  = "topology.packtree.dev/rack"
 	// worldLabel keeps the pods of a scenario to its nodes.
 	worldLabel = "suite/world"
 
@@ -89,7 +91,7 @@ func (w *world) node(rack, i int) *corev1.Node {
 			Name:        name,
 			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
 			Labels: map[string]string{
-				worldLabel: w.name, zoneLabel: "zone", rackLabel: fmt.Sprintf("rack-%d", rack), corev1.LabelHostname: name,
+				worldLabel: w.name, zoneLabel: w.name, blockLabel: "block", rackLabel: fmt.Sprintf("rack-%d", rack), corev1.LabelHostname: name,
 			},
 		},
 		Status: corev1.NodeStatus{Capacity: offers, Allocatable: offers},

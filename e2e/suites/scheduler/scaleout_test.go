@@ -1,0 +1,83 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestScaledGangFollowsItsBaseGang(t *testing.T) {
+	w := newWorld(5, 8)
+	base, scaled := w.gangOfSet("set-0"), w.gangOfSet("set-0-group-0")
+	testenv.Test(t, features.New("scale-out").
+		Setup(w.create).
+		Assess("the base gang stands in the rack that it fills best", allOf(w.setComes, base.stands(3), base.in("r0"))).
+		Assess("a scaled gang that finds no room there waits and says so, whatever room the other rack has",
+			allOf(w.setIsScaled(2), scaled.waits(scheduling.ReasonInfeasible, ""))).
+		Assess("and stands there when there is room", allOf(w.nodeComes(0, 5), scaled.stands(3), scaled.in("r0"))).
+		Teardown(allOf(w.setGoes, w.remove)).Feature())
+}
+
+// gangOfSet is a gang whose PodGroup and pods the operators make.
+func (w *world) gangOfSet(name string) *gang {
+	group := &scheduling.PodGroup{}
+	group.Name, group.Namespace = name, w.name
+	return &gang{world: w, name: name, group: group}
+}
+
+func (w *world) set(t *testing.T) *grove.PodCliqueSet {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", "set-in-a-rack.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &grove.PodCliqueSet{}
+	if err := yaml.UnmarshalStrict(content, set); err != nil {
+		t.Fatalf("reading the set: %v", err)
+	}
+	set.Namespace = w.name
+	for i := range set.Spec.Template.Cliques {
+		set.Spec.Template.Cliques[i].Spec.PodSpec.NodeSelector = map[string]string{worldLabel: w.name}
+	}
+	return set
+}
+
+func (w *world) setComes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	t.Helper()
+	w.must(ctx, t, cluster.Create(ctx, w.set(t)))
+	return ctx
+}
+
+// setIsScaled changes the replicas of the set's scaling group, as an autoscaler does.
+func (w *world) setIsScaled(replicas int32) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		group := &grove.PodCliqueScalingGroup{ObjectMeta: metav1.ObjectMeta{Name: "set-0-group", Namespace: w.name}}
+		w.must(ctx, t, cluster.Get(ctx, client.ObjectKeyFromObject(group), group))
+		before := group.DeepCopy()
+		group.Spec.Replicas = replicas
+		w.must(ctx, t, cluster.Patch(ctx, group, client.MergeFrom(before)))
+		return ctx
+	}
+}
+
+func (w *world) setGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	t.Helper()
+	w.must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, w.set(t))))
+	w.until(ctx, t, "the set's pods are gone", func(ctx context.Context) (bool, string, error) {
+		pods, err := w.pods(ctx)
+		return len(pods) == 0, fmt.Sprintf("%d are left", len(pods)), err
+	})
+	return ctx
+}
