@@ -9,6 +9,7 @@
 //	filter.go      the room that planned pods will take is kept from others
 //	reserve.go     a pod is put on its node, or taken off it
 //	permit.go      pods wait until the minima of the gang have nodes, and go together
+//	inflight.go    so many are bound at a time
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
 //	preempt.go     a gang that does not fit has others leave; preempt_*.go has who, and how
 //	hints.go       which events let a gang that does not fit try again
@@ -67,6 +68,7 @@ type Plugin struct {
 	roster   *gang.Roster
 	outlines *outlines
 	turned   *turnedAway
+	binding  slots
 	status   *podgroupstatus.Writer
 	tell     *gangevents.Announcer
 	stopper  *staleness.Stopper
@@ -93,6 +95,8 @@ var (
 	_ fwk.PostFilterPlugin  = &Plugin{}
 	_ fwk.ReservePlugin     = &Plugin{}
 	_ fwk.PermitPlugin      = &Plugin{}
+	_ fwk.PreBindPlugin     = &Plugin{}
+	_ fwk.PostBindPlugin    = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
 )
 
@@ -152,6 +156,7 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		roster:   gang.NewRoster(all.have),
 		outlines: newOutlines(),
 		turned:   &turnedAway{},
+		binding:  newSlots(),
 		bypass:   bypass.New(),
 		started:  time.Now(),
 		tell:     gangevents.New(handle.EventRecorder()),

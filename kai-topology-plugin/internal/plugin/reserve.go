@@ -43,6 +43,7 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev
 	if kubeframework.InRehearsal(state) {
 		return
 	}
+	releaseSlot(state)
 	key, member := gang.KeyOf(p.latest(pod))
 	if !member {
 		return

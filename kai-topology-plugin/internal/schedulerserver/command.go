@@ -34,6 +34,7 @@ import (
 
 // Command returns the root command. Without a subcommand it runs the scheduler until the process is told to stop.
 func Command() *cobra.Command {
+	quietNominations()
 	opts := options.NewOptions()
 	command := &cobra.Command{
 		Use:   "kai-topology-plugin",
