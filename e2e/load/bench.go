@@ -136,12 +136,33 @@ func (b *bench) clear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("deleting what was placed: %w", err)
 	}
-	return b.until(ctx, "all pods are gone", func(ctx context.Context) (bool, string, error) {
+	err = b.until(ctx, "all pods are gone", func(ctx context.Context) (bool, string, error) {
 		left, err := pods.List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return false, "", err
 		}
 		return len(left.Items) == 0, "pods are left", nil
+	})
+	if err != nil {
+		return err
+	}
+	return b.quiet(ctx)
+}
+
+// quiet waits until nobody asks anything about pods any more: KWOK still works on those that are gone, at the cost of whoever is measured
+// next.
+func (b *bench) quiet(ctx context.Context) error {
+	var before metrics
+	return b.until(ctx, "KWOK has come to rest", func(ctx context.Context) (bool, string, error) {
+		now, err := b.apiServerMetrics(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		asked := now.sum("apiserver_request_total", `resource="pods"`) - before.sum("apiserver_request_total", `resource="pods"`)
+		first := before == nil
+		before = now
+		const watchesAndTheLike = 3
+		return !first && asked <= watchesAndTheLike, fmt.Sprintf("%.0f requests about pods in the last moment", asked), nil
 	})
 }
 
