@@ -63,6 +63,8 @@ type Ledger struct {
 type waiting struct {
 	claim  Claim
 	passed map[string]int
+	// tried is the state of the room in which the gang was last tried.
+	tried int64
 }
 
 // New returns an empty ledger.
@@ -70,21 +72,63 @@ func New() *Ledger {
 	return &Ledger{waiting: map[gang.Key]*waiting{}, turnedAway: map[gang.Key]bool{}}
 }
 
-// Wait records that a gang was tried and does not fit. It reports whether that is new; what is known of the gang's domains
-// stays otherwise.
-func (l *Ledger) Wait(claim Claim) (first bool) {
+// Wait records that a gang was tried and does not fit, when the room was in the given state: a number that grows whenever
+// room becomes free. It reports whether that is new; what is known of the gang's domains stays otherwise.
+func (l *Ledger) Wait(claim Claim, room int64) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.waiting[claim.Rank.Gang]
 	if known == nil {
-		l.waiting[claim.Rank.Gang] = &waiting{claim: claim, passed: map[string]int{}}
+		l.waiting[claim.Rank.Gang] = &waiting{claim: claim, passed: map[string]int{}, tried: room}
 		return true
 	}
 	if !slices.Equal(known.claim.Ground.Levels, claim.Ground.Levels) {
 		known.passed = map[string]int{}
 	}
-	known.claim = claim
+	known.claim, known.tried = claim, room
 	return false
+}
+
+// Tried records that a gang which waits has had its turn in this state of the room.
+func (l *Ledger) Tried(key gang.Key, room int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.waiting[key]; known != nil {
+		known.tried = room
+	}
+}
+
+// Ahead returns the first gang whose turn it is before another takes room that it could use: it ranks higher, and has not been
+// tried in this state of the room.
+func (l *Ledger) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var first *waiting
+	for _, known := range l.waiting {
+		if known.tried < room && known.competes(taking) && (first == nil || known.claim.Rank.Compare(first.claim.Rank) < 0) {
+			first = known
+		}
+	}
+	if first == nil {
+		return gang.Key{}, false
+	}
+	return first.claim.Rank.Gang, true
+}
+
+// competes reports whether the gang ranks above one that takes room which it could use.
+func (w *waiting) competes(taking Taking) bool {
+	return w.claim.before(taking.Rank) && slices.ContainsFunc(w.claim.Scarce, taking.Asks) && len(w.claim.touched(taking)) > 0
+}
+
+// touched returns the domains of the claim in which a gang takes room.
+func (c Claim) touched(taking Taking) map[string]bool {
+	in := map[string]bool{}
+	for _, labels := range taking.Nodes {
+		if domain, ok := c.Ground.Domain(labels); ok {
+			in[domain] = true
+		}
+	}
+	return in
 }
 
 // Waits reports whether a gang is known to wait.
@@ -129,16 +173,10 @@ func (l *Ledger) Take(taking Taking) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, known := range l.waiting {
-		if !known.claim.before(taking.Rank) || !slices.ContainsFunc(known.claim.Scarce, taking.Asks) {
+		if !known.competes(taking) {
 			continue
 		}
-		in := map[string]bool{}
-		for _, labels := range taking.Nodes {
-			if domain, ok := known.claim.Ground.Domain(labels); ok {
-				in[domain] = true
-			}
-		}
-		for domain := range in {
+		for domain := range known.claim.touched(taking) {
 			known.passed[domain]++
 		}
 	}

@@ -53,7 +53,7 @@ func TestADomainIsClosedToThoseWhoPassedOftenEnough(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ledger := bypass.New()
-			ledger.Wait(big)
+			ledger.Wait(big, 0)
 			for range c.times {
 				ledger.Take(c.taking)
 			}
@@ -68,7 +68,7 @@ func TestAGangWithoutALevelWaitsForTheCluster(t *testing.T) {
 	ledger := bypass.New()
 	claim := big
 	claim.Ground = bypass.Ground{}
-	ledger.Wait(claim)
+	ledger.Wait(claim, 0)
 	for i := range bypass.Bound {
 		ledger.Take(taking(rank("small", 0, 200), "gpu", map[string]string{"zone": string(rune('a' + i))}))
 	}
@@ -83,12 +83,12 @@ func TestAGangWithoutALevelWaitsForTheCluster(t *testing.T) {
 
 func TestThoseKeptOutAreCalledWhenItOpens(t *testing.T) {
 	ledger := bypass.New()
-	ledger.Wait(big)
+	ledger.Wait(big, 0)
 	small := rank("small", 0, 200)
 	if ledger.Closed(small, always); len(ledger.Done(big.Rank.Gang)) > 0 {
 		t.Error("somebody is called although nothing was closed")
 	}
-	ledger.Wait(big)
+	ledger.Wait(big, 0)
 	for range bypass.Bound {
 		ledger.Take(taking(small, "gpu", inRack))
 	}
@@ -104,17 +104,17 @@ func TestThoseKeptOutAreCalledWhenItOpens(t *testing.T) {
 // To try again and fail again is no new wait, but another level is another question.
 func TestTheCountOutlivesAttempts(t *testing.T) {
 	ledger := bypass.New()
-	ledger.Wait(big)
+	ledger.Wait(big, 0)
 	small := rank("small", 0, 200)
 	for range bypass.Bound {
 		ledger.Take(taking(small, "gpu", inRack))
 	}
-	if ledger.Wait(big) || len(ledger.Closed(small, always)) != 1 {
+	if ledger.Wait(big, 0) || len(ledger.Closed(small, always)) != 1 {
 		t.Error("forgotten with another attempt")
 	}
 	other := big
 	other.Ground = bypass.Ground{Levels: []string{"zone"}}
-	ledger.Wait(other)
+	ledger.Wait(other, 0)
 	if len(ledger.Closed(small, always)) != 0 {
 		t.Error("racks are closed for a gang that wants a zone")
 	}
@@ -126,9 +126,31 @@ func TestAfterARestartThoseWhoStillStandAreCounted(t *testing.T) {
 		standing = append(standing, taking(rank("small", 0, 200), "gpu", inRack))
 	}
 	ledger := bypass.New()
-	ledger.Wait(big)
+	ledger.Wait(big, 0)
 	ledger.Recount(big, standing)
 	if diff := cmp.Diff([]string{"big z1/r1"}, domains(ledger.Closed(rank("another", 0, 300), always))); diff != "" {
 		t.Errorf("closed (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhoRanksHigherIsTriedFirst(t *testing.T) {
+	ledger := bypass.New()
+	older := big
+	older.Rank = rank("older", 0, 50)
+	ledger.Wait(big, 1)
+	ledger.Wait(older, 1)
+	small := taking(rank("small", 0, 200), "gpu", inRack)
+	if _, ok := ledger.Ahead(small, 1); ok {
+		t.Error("both have been tried since room became free")
+	}
+	if first, _ := ledger.Ahead(small, 2); first != older.Rank.Gang {
+		t.Errorf("first is %s", first)
+	}
+	ledger.Tried(older.Rank.Gang, 2)
+	if second, _ := ledger.Ahead(small, 2); second != big.Rank.Gang {
+		t.Errorf("second is %s", second)
+	}
+	if _, ok := ledger.Ahead(taking(small.Rank, "cpu", inRack), 2); ok {
+		t.Error("what is not scarce is not theirs")
 	}
 }

@@ -5,7 +5,7 @@ package bypass
 // more times in each domain for each restart.
 func (l *Ledger) Recount(claim Claim, standing []Taking) {
 	recounted := New()
-	recounted.Wait(claim)
+	recounted.Wait(claim, 0)
 	for _, taking := range standing {
 		recounted.Take(taking)
 	}

@@ -101,7 +101,7 @@ func (y *yard) round() {
 			}
 			y.ledger.Done(rank.Gang)
 		} else {
-			y.ledger.Wait(bypass.Claim{Rank: rank, Ground: y.ground, Scarce: []string{"device"}})
+			y.ledger.Wait(bypass.Claim{Rank: rank, Ground: y.ground, Scarce: []string{"device"}}, 0)
 		}
 	}
 	var still []small

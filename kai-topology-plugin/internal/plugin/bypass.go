@@ -17,8 +17,9 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// account tells the ledger what a decision means for those who wait: the gang waits itself, or it goes past others.
-func (p *Plugin) account(assembled *gang.Gang, answer *decision.Answer, nodes []fwk.NodeInfo) {
+// account tells the ledger what a decision means for those who wait: the gang waits itself, or it goes past others. Room is the
+// state of the room that the decision was made in.
+func (p *Plugin) account(assembled *gang.Gang, answer *decision.Answer, nodes []fwk.NodeInfo, room int64) {
 	switch answer.Verdict {
 	case scheduling.ReasonInfeasible, scheduling.ReasonUnknown:
 		claim := bypass.Claim{Rank: assembled.Rank(), Ground: p.groundOf(assembled), Scarce: scarce(assembled, answer)}
@@ -27,7 +28,7 @@ func (p *Plugin) account(assembled *gang.Gang, answer *decision.Answer, nodes []
 			p.stopWaiting(claim.Rank.Gang)
 			return
 		}
-		if p.bypass.Wait(claim) && assembled.PodGroup.CreationTimestamp.Time.Before(p.started) {
+		if p.bypass.Wait(claim, room) && assembled.PodGroup.CreationTimestamp.Time.Before(p.started) {
 			p.bypass.Recount(claim, p.tookSince(claim))
 		}
 	case scheduling.ReasonPlaced:

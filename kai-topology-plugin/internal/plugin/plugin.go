@@ -75,8 +75,8 @@ type Plugin struct {
 	bypass   *bypass.Ledger
 	holds    heldAnswers
 	rounds   rounds
-	// terrain counts changes of the nodes themselves.
-	terrain atomic.Int64
+	// terrain counts changes of the nodes themselves, room these and whatever else can make room for a gang.
+	terrain, room atomic.Int64
 	// started is when this process began to remember who passes whom.
 	started time.Time
 

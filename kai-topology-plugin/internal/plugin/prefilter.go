@@ -139,11 +139,12 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 }
 
 func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (*decision.Answer, error) {
-	answer, err := p.answer(ctx, assembled, nodes)
+	room := p.room.Load()
+	answer, err := p.inTurn(ctx, assembled, nodes)
 	if err != nil {
 		return nil, err
 	}
-	p.account(assembled, answer, nodes)
+	p.account(assembled, answer, nodes, room)
 	return answer, nil
 }
 

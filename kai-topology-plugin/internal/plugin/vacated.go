@@ -101,16 +101,21 @@ func equalQuantities(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
 // terrainHandler counts changes of nodes that can make a domain fit for a gang, or unfit.
 func (p *Plugin) terrainHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { p.terrain.Add(1) },
+		AddFunc: func(any) { p.terrainChanged() },
 		UpdateFunc: func(before, after any) {
 			old, node := before.(*corev1.Node), after.(*corev1.Node)
 			same := maps.Equal(old.Labels, node.Labels) && old.Spec.Unschedulable == node.Spec.Unschedulable &&
 				slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) &&
 				maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities)
 			if !same {
-				p.terrain.Add(1)
+				p.terrainChanged()
 			}
 		},
-		DeleteFunc: func(any) { p.terrain.Add(1) },
+		DeleteFunc: func(any) { p.terrainChanged() },
 	}
+}
+
+func (p *Plugin) terrainChanged() {
+	p.terrain.Add(1)
+	p.room.Add(1)
 }

@@ -44,6 +44,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 		{topologies.Informer(), p.topologyHandler()},
 		{p.handle.SharedInformerFactory().Core().V1().Pods().Informer(), p.podHandler()},
 		{p.handle.SharedInformerFactory().Core().V1().Nodes().Informer(), p.terrainHandler()},
+		{p.handle.SharedInformerFactory().Core().V1().Pods().Informer(), p.roomHandler()},
 	} {
 		registration, err := watched.informer.AddEventHandler(watched.handler)
 		if err != nil {

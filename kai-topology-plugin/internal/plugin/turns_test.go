@@ -1,0 +1,69 @@
+package plugin
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// Whose pods come back first after a failure is a matter of their backoff. Who is given room that becomes free is a matter of
+// rank.
+func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
+	old, young := podGroup("old", 1), podGroup("young", 1)
+	old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
+	first, second := newPod("old", "first"), newPod("young", "second")
+	bench := newBench(t, nodes(1), []*corev1.Pod{first, second}, old, young)
+
+	taken := newPod("", "taken")
+	taken.Spec.NodeName = "n0"
+	infos, err := bench.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := framework.NewPodInfo(taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	infos[0].AddPodInfo(info)
+	if _, status := bench.schedule(t, first); status.IsSuccess() {
+		t.Fatal("there is no room yet")
+	}
+	if err := infos[0].RemovePod(klog.Background(), taken); err != nil {
+		t.Fatal(err)
+	}
+	bench.plugin.roomHandler().OnDelete(taken)
+
+	if _, status := bench.schedule(t, second); status.IsSuccess() {
+		t.Error("the younger gang was given the room")
+	}
+	if node := bench.plugin.book.Nodes(gang.Key{Namespace: "default", Name: "old"}); len(node) != 1 {
+		t.Error("the older gang was not planned")
+	}
+	if !bench.activator.called("first") {
+		t.Error("the older gang's pod was not called")
+	}
+	if _, status := bench.schedule(t, first); !status.IsSuccess() {
+		t.Errorf("the older gang: %s", status.Message())
+	}
+}
+
+// A gang that was tried since room became free has had its turn.
+func TestAGangThatHadItsTurnHoldsUpNobody(t *testing.T) {
+	old, young := podGroup("old", 2), podGroup("young", 1)
+	old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
+	pods := []*corev1.Pod{newPod("old", "a"), newPod("old", "b"), newPod("young", "c")}
+	bench := newBench(t, nodes(1), pods, old, young)
+	if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
+		t.Fatal("one node holds two pods")
+	}
+	bench.plugin.room.Add(1)
+	if _, status := bench.schedule(t, pods[2]); !status.IsSuccess() {
+		t.Errorf("held up: %s", status.Message())
+	}
+}
