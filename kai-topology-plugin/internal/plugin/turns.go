@@ -2,8 +2,10 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -35,9 +37,12 @@ func (p *Plugin) inTurn(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 func (p *Plugin) planAhead(ctx context.Context, key gang.Key, nodes []fwk.NodeInfo, room int64) (bool, error) {
 	p.bypass.Tried(key, room)
 	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
-	if err != nil {
+	if apierrors.IsNotFound(err) {
 		p.stopWaiting(key)
 		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading PodGroup %s: %w", key, err)
 	}
 	assembled, held, err := p.assemble(podGroup)
 	if err != nil || held != nil || len(p.book.Nodes(key)) > 0 {
