@@ -32,10 +32,6 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	if answer == nil || answer.Verdict != scheduling.ReasonInfeasible && answer.Verdict != scheduling.ReasonUnknown {
 		return nil
 	}
-	if p.book.Reserving() {
-		// Room that is reserved now may be used by those who can be asked to leave a moment later.
-		p.turned.add(pod)
-	}
 	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil {
 		return fmt.Errorf("reading PodGroup %s: %w", key, err)
@@ -44,10 +40,26 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil || held != nil {
 		return err
 	}
+	if p.reservesBelow(assembled.Rank()) {
+		// Room that is reserved now is used, a moment later, by those who can be asked to leave.
+		p.turned.add(pod)
+	}
 	if forbids(assembled) || !p.patience.over(assembled.PodGroup, func() { p.wake(key) }) {
 		return nil
 	}
 	return p.preempt(ctx, pod, assembled)
+}
+
+// reservesBelow reports whether a plan reserves room for somebody less important than the gang.
+func (p *Plugin) reservesBelow(rank gang.Rank) bool {
+	for _, pods := range p.book.Reserved(rank.Gang) {
+		for _, pod := range pods {
+			if kubeframework.Priority(pod) < rank.Priority {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // forbids reports whether a gang preempts nobody: because one of its pods must not.

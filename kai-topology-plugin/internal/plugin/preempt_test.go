@@ -105,7 +105,7 @@ func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 			pods, objects := rivals()
 			first := newBench(t, twoRacks(), pods, objects...)
 			var count atomic.Int32
-			refuse := func(action clienttesting.Action) (bool, kruntime.Object, error) {
+			refuse := func(clienttesting.Action) (bool, kruntime.Object, error) {
 				if count.Add(1) > int32(failing) {
 					return true, nil, errors.New("the scheduler is dead")
 				}
