@@ -1,6 +1,8 @@
 package clusterview
 
 import (
+	"maps"
+	"reflect"
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,11 +19,34 @@ type seen struct {
 	info       fwk.NodeInfo
 	generation int64
 	// node is the object that was last looked at. It is weak, so that old ones do not stay for it.
-	node    weak.Pointer[corev1.Node]
+	node weak.Pointer[corev1.Node]
+	// offer and used are what it was like then; version changes with the offer.
+	offer   offer
+	used    packing.Resources
 	version int
 	place   int
 	// pass is the last one that found the node.
 	pass int
+}
+
+// offer is what filters that look at nothing but Node objects, and packing, see of one.
+type offer struct {
+	labels      map[string]string
+	taints      []corev1.Taint
+	cordoned    bool
+	allocatable packing.Resources
+}
+
+func offerOf(info fwk.NodeInfo) *offer {
+	node := info.Node()
+	return &offer{
+		labels: node.Labels, taints: node.Spec.Taints, cordoned: node.Spec.Unschedulable, allocatable: kubeframework.Allocatable(info),
+	}
+}
+
+func (o *offer) equal(other *offer) bool {
+	return o.cordoned == other.cordoned && maps.Equal(o.labels, other.labels) && maps.Equal(o.allocatable, other.allocatable) &&
+		reflect.DeepEqual(o.taints, other.taints)
 }
 
 // places gives each node a small number, and a new node the number of one that is gone.
@@ -71,12 +96,20 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 		return
 	}
 	known.generation = info.GetGeneration()
+	offered, used := &known.offer, kubeframework.Used(info)
 	if node := weak.Make(info.Node()); known.node != node {
-		v.versions++
-		known.node, known.version = node, v.versions
-		v.cluster.SetNode(packing.Node{Name: known.name, Labels: info.Node().Labels, Allocatable: kubeframework.Allocatable(info)})
+		known.node, offered = node, offerOf(info)
 	}
-	v.cluster.Assign(packing.Pod{ID: usedOn(known.name), Node: known.name, Requests: kubeframework.Used(info)})
+	v.moments.note(known, offered, used)
+	if known.version == 0 || !known.offer.equal(offered) {
+		v.versions++
+		known.offer, known.version = *offered, v.versions
+		v.cluster.SetNode(packing.Node{Name: known.name, Labels: offered.labels, Allocatable: offered.allocatable})
+	}
+	if known.used == nil || !maps.Equal(known.used, used) {
+		known.used = used
+		v.cluster.Assign(packing.Pod{ID: usedOn(known.name), Node: known.name, Requests: used})
+	}
 	v.repelling.set(known.name, info)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/eligibility"
@@ -22,6 +23,9 @@ type Trial struct {
 	ports      eligibility.HostPorts
 	shapes     *eligibility.Shapes
 	checkpoint packing.Checkpoint
+	// labels are those by which the topologies tell nodes apart, and reserved is a fingerprint.
+	labels   sets.Set[string]
+	reserved uint64
 }
 
 // Begin brings the view in step with the nodes, in whatever order, and with the topologies, given by name as levels from the
@@ -33,9 +37,12 @@ func (v *View) Begin(nodes []fwk.NodeInfo, topologies map[string][]string, askin
 		v.mu.Unlock()
 		return nil, err
 	}
-	trial := &Trial{Cluster: v.cluster, view: v, ports: eligibility.HostPortsOf(asking), checkpoint: v.cluster.Checkpoint()}
+	trial := &Trial{Cluster: v.cluster, view: v, ports: eligibility.HostPortsOf(asking), checkpoint: v.cluster.Checkpoint(), labels: sets.New[string]()}
 	trial.shapes = v.memory.Decision(v, trial.ports)
 	trial.offerPorts()
+	for _, levels := range topologies {
+		trial.labels.Insert(levels...)
+	}
 	return trial, nil
 }
 
@@ -76,6 +83,7 @@ func (t *Trial) Node(name string) fwk.NodeInfo {
 
 // Reserve keeps room for pods on nodes that do not show them yet.
 func (t *Trial) Reserve(reserved Reserved) error {
+	t.reserved = fingerprint(reserved)
 	for node, pods := range reserved {
 		for _, pod := range pods {
 			requests, err := kubeframework.Requests(pod)

@@ -27,6 +27,7 @@ type View struct {
 	places places
 	// versions counts the Node objects looked at.
 	versions  int
+	moments   moments
 	repelling repelling
 	grown     topologies
 	// baseline is how many resources the cluster knew when it was new.
@@ -49,6 +50,9 @@ func (v *View) renew() {
 	v.seen, v.byName, v.places = nil, map[string]*seen{}, places{}
 	v.repelling = repelling{}
 	v.grown = topologies{}
+	if v.moments.now == 0 {
+		v.moments = newMoments()
+	}
 	v.baseline = 0
 }
 

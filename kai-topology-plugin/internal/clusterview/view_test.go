@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/utils/ptr"
@@ -160,7 +162,7 @@ func (w *world) asked(kind func(*corev1.Pod)) *gang.Gang {
 	return assembled
 }
 
-func (w *world) decide(t *rapid.T, view *clusterview.View, kind func(*corev1.Pod), reserved clusterview.Reserved) *decision.Answer {
+func (w *world) list(t interface{ Fatal(...any) }) []fwk.NodeInfo {
 	if err := w.cache.UpdateSnapshot(klog.Background(), w.snapshot); err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +170,17 @@ func (w *world) decide(t *rapid.T, view *clusterview.View, kind func(*corev1.Pod
 	if err != nil {
 		t.Fatal(err)
 	}
+	return nodes
+}
+
+// judge is what tests and properties have in common.
+type judge interface {
+	Context() context.Context
+	Fatal(...any)
+}
+
+func (w *world) decide(t judge, view *clusterview.View, kind func(*corev1.Pod), reserved clusterview.Reserved) *decision.Answer {
+	nodes := w.list(t)
 	topology := &kai.Topology{}
 	for _, level := range w.levels {
 		topology.Spec.Levels = append(topology.Spec.Levels, kai.TopologyLevel{NodeLabel: level})
@@ -187,6 +200,7 @@ func TestAViewAnswersAsOneMadeAnew(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		w := newWorld(ctx, t)
+		answers := make([]*decision.Answer, len(kinds))
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
 			w.draw(t)
 			if rapid.Bool().Draw(t, "more") {
@@ -196,11 +210,18 @@ func TestAViewAnswersAsOneMadeAnew(t *testing.T) {
 			if rapid.Bool().Draw(t, "reserve") {
 				reserved = clusterview.Reserved{fmt.Sprint("n", rapid.IntRange(0, 4).Draw(t, "reserved")): {newPod("promised", onPort)}}
 			}
-			for _, kind := range kinds {
+			for i, kind := range kinds {
+				before := answers[i]
+				holds := before != nil && w.view.Holds(before.Basis, w.list(t), func() clusterview.Reserved { return reserved })
 				anew := w.decide(t, clusterview.New(w.filters), kind, reserved)
-				if diff := cmp.Diff(anew, w.decide(t, w.view, kind, reserved)); diff != "" {
+				kept := w.decide(t, w.view, kind, reserved)
+				if diff := cmp.Diff(anew, kept, cmpopts.IgnoreTypes(clusterview.Basis{})); diff != "" {
 					t.Fatalf("(-anew +kept):\n%s", diff)
 				}
+				if holds && before.Verdict != anew.Verdict && before.Verdict != "Placed" {
+					t.Fatalf("it was to hold that the gang is %s, and it is %s", before.Verdict, anew.Verdict)
+				}
+				answers[i] = kept
 			}
 		}
 	})

@@ -50,6 +50,8 @@ type Answer struct {
 	Groups []Group
 	// Steps is what the search took of its budget.
 	Steps int
+	// Basis tells later whether the answer to a gang that has no place still holds.
+	Basis clusterview.Basis
 }
 
 // Group is where one group of a gang stands.

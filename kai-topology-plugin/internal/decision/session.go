@@ -73,7 +73,9 @@ func (s *Session) Decide() (*Answer, error) {
 	if err := s.Trial.Err(); err != nil {
 		return nil, fmt.Errorf("looking at nodes: %w", err)
 	}
-	return answerOf(&decided, s.gang), nil
+	answer := answerOf(&decided, s.gang)
+	answer.Basis = s.Trial.Basis()
+	return answer, nil
 }
 
 // Close ends the session.

@@ -15,6 +15,8 @@ type kind struct {
 	key string
 	// requests are those without host ports.
 	requests packing.Resources
+	// labels are the keys of the node labels that its selectors read.
+	labels []string
 }
 
 // maxKnownPods bounds half of what kinds remembers: that of a few large gangs.
@@ -56,7 +58,7 @@ func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
 	}
-	return k.remember(pod, &kind{key: key, requests: requests}), nil
+	return k.remember(pod, &kind{key: key, requests: requests, labels: selecting(&pod.Spec)}), nil
 }
 
 // remember returns the kind that is kept for the pod: equal to the one given, and shared.

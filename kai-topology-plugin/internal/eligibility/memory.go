@@ -15,6 +15,8 @@ type Memory struct {
 	decisions  int
 	lasting    map[string]*verdicts
 	kinds      kinds
+	// selects is set if the profile itself selects nodes by labels, which nobody tells; nil before that is known.
+	selects *bool
 }
 
 // verdicts are those about one shape, by the place of the node.

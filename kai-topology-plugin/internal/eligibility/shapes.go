@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/shared/packing"
 )
 
@@ -34,12 +35,13 @@ type Shapes struct {
 	// passing are the keys of shapes that mean nothing after this decision.
 	passing []string
 	failed  []error
+	labels  sets.Set[string]
 }
 
 // Decision returns the shapes of a decision on these nodes, about pods that ask for these host ports.
 func (m *Memory) Decision(nodes Nodes, ports HostPorts) *Shapes {
 	m.decisions++
-	return &Shapes{memory: m, nodes: nodes, ports: ports, known: map[string]packing.Shape{}}
+	return &Shapes{memory: m, nodes: nodes, ports: ports, known: map[string]packing.Shape{}, labels: sets.New[string]()}
 }
 
 // Of returns the shape of a pod: what it requests, and why nodes are excluded for it. A node that only lacks free resources
@@ -48,6 +50,11 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 	kind, err := s.memory.kinds.of(pod)
 	if err != nil {
 		return packing.Shape{}, err
+	}
+	s.labels.Insert(kind.labels...)
+	if s.memory.selects == nil {
+		selects := kubeframework.Selects(ctx, s.memory.filters)
+		s.memory.selects = &selects
 	}
 	key, requests := s.specify(pod, kind)
 	if shape, ok := s.known[key]; ok {
@@ -115,6 +122,11 @@ func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, key string, requests
 
 // Err returns what went wrong while nodes were looked at. The decision then means nothing.
 func (s *Shapes) Err() error { return errors.Join(s.failed...) }
+
+// Labels returns the keys of the node labels that the selectors of the pods read; false if those of others count too.
+func (s *Shapes) Labels() (keys sets.Set[string], all bool) {
+	return s.labels, s.memory.selects == nil || !*s.memory.selects
+}
 
 // Passing returns the keys of the shapes that mean nothing after this decision.
 func (s *Shapes) Passing() []string { return s.passing }

@@ -136,3 +136,20 @@ func ownClaims(spec *corev1.PodSpec) bool {
 	}
 	return false
 }
+
+// selecting returns the keys of the node labels that the selectors of a pod read.
+func selecting(spec *corev1.PodSpec) []string {
+	keys := sets.New[string]()
+	for key := range spec.NodeSelector {
+		keys.Insert(key)
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return sets.List(keys)
+	}
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for i := range term.MatchExpressions {
+			keys.Insert(term.MatchExpressions[i].Key)
+		}
+	}
+	return sets.List(keys)
+}

@@ -6,6 +6,7 @@ package kubeframework
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -41,6 +42,14 @@ func Changeable(filters Filters) []string {
 		}
 	}
 	return changeable
+}
+
+// Selects reports whether the profile itself selects nodes by labels, by an affinity that its configuration adds to all pods.
+func Selects(ctx context.Context, filters Filters) bool {
+	state := Rehearsal()
+	_, status, _ := filters.RunPreFilterPlugins(ctx, state, &corev1.Pod{})
+	enabled := slices.ContainsFunc(filters.ListPlugins().Filter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.NodeAffinity })
+	return enabled && !(status.IsSuccess() && state.GetSkipFilterPlugins().Has(names.NodeAffinity))
 }
 
 // IgnoreRoom has the filters of a cycle, in which PreFilter plugins have run, not look at what other pods use of a node. They

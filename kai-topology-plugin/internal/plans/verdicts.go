@@ -60,6 +60,27 @@ func (v *Verdicts) Asked(key gang.Key, pod types.UID) *decision.Answer {
 	return nil
 }
 
+// Asker returns the pod that the last answer for a gang was found for, if the gang waits because of it. It asks again when
+// something happens that could help; the others hear of it.
+func (v *Verdicts) Asker(key gang.Key) (pod types.UID, known bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if verdict := v.gangs[key]; verdict != nil && verdict.asked != "" && len(verdict.answer.Nodes) == 0 {
+		return verdict.asked, true
+	}
+	return "", false
+}
+
+// Current returns the last answer for a gang, if it is one for this generation of its PodGroup and gave no pod a node.
+func (v *Verdicts) Current(key gang.Key, generation int64) *decision.Answer {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known := v.gangs[key]; known != nil && known.generation == generation && len(known.answer.Nodes) == 0 {
+		return known.answer
+	}
+	return nil
+}
+
 // Last returns the last answer for a gang, or nil.
 func (v *Verdicts) Last(key gang.Key) *decision.Answer {
 	v.mu.Lock()

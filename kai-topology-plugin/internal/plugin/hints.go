@@ -2,10 +2,14 @@ package plugin
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
 // EventsToRegister names what can make room for a pod that we turned down. PodGroups, Topologies and new pods of a gang
@@ -14,26 +18,89 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	node := fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	pod := fwk.Delete | fwk.UpdatePodScaleDown
 	return []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}, QueueingHintFn: nodeHelps},
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: pod}, QueueingHintFn: podHelps},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}, QueueingHintFn: p.nodeHelps},
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: pod}, QueueingHintFn: p.podHelps},
 	}, nil
 }
 
-// nodeHelps is for a node that is new or changed.
-func nodeHelps(_ klog.Logger, _ *corev1.Pod, _, object any) (fwk.QueueingHint, error) {
-	if node, ok := object.(*corev1.Node); ok && node.Spec.Unschedulable {
+// nodeHelps is for a node that is new or changed. It helps if it may take a pod now that it did not take before.
+func (p *Plugin) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	if !p.isAsker(waiting) {
 		return fwk.QueueSkip, nil
 	}
-	return fwk.Queue, nil
+	node, ok := after.(*corev1.Node)
+	if !ok {
+		return fwk.Queue, nil
+	}
+	old, known := before.(*corev1.Node)
+	switch {
+	case node.Spec.Unschedulable && !toleratesCordon(waiting):
+		return fwk.QueueSkip, nil
+	case !known || old.Spec.Unschedulable && !node.Spec.Unschedulable,
+		grew(old.Status.Allocatable, node.Status.Allocatable), lostTaint(old, node), p.relabelled(waiting, old, node):
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
+}
+
+// isAsker reports whether the pod is the one to ask for its gang: the one that was told last that the gang has no place. If there
+// is a place now, the others are called; so that a gang of a thousand pods that waits is one pod that wakes up.
+func (p *Plugin) isAsker(pod *corev1.Pod) bool {
+	key, member := gang.KeyOf(p.latest(pod))
+	if !member {
+		return true
+	}
+	asker, known := p.verdicts.Asker(key)
+	return !known || asker == pod.UID
+}
+
+var cordon = corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+
+func toleratesCordon(pod *corev1.Pod) bool {
+	return corev1helpers.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, &cordon, true)
+}
+
+func grew(before, after corev1.ResourceList) bool {
+	for name, amount := range after {
+		if had := before[name]; amount.Cmp(had) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func lostTaint(before, after *corev1.Node) bool {
+	return slices.ContainsFunc(before.Spec.Taints, func(taint corev1.Taint) bool {
+		return !slices.ContainsFunc(after.Spec.Taints, func(other corev1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
+	})
+}
+
+// relabelled reports whether a label has changed that had a say in the last answer for the pod's gang.
+func (p *Plugin) relabelled(waiting *corev1.Pod, before, after *corev1.Node) bool {
+	answer := p.verdicts.Last(keyOf(p.latest(waiting)))
+	reads := func(key string) bool { return answer == nil || answer.Basis.Reads(key) }
+	return differs(before.Labels, after.Labels, reads) || differs(after.Labels, before.Labels, reads)
+}
+
+func differs(labels, others map[string]string, matters func(key string) bool) bool {
+	for key, value := range labels {
+		if other, ok := others[key]; (!ok || other != value) && matters(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // podHelps is for a pod that is deleted, or now asks for less. One without a node had taken nothing.
-func podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+func (p *Plugin) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 	pod, ok := before.(*corev1.Pod)
 	if !ok {
 		pod, ok = after.(*corev1.Pod)
 	}
-	if ok && pod.Spec.NodeName == "" && pod.UID != waiting.UID {
+	switch {
+	case ok && pod.UID == waiting.UID:
+		return fwk.Queue, nil
+	case ok && pod.Spec.NodeName == "", !p.isAsker(waiting):
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

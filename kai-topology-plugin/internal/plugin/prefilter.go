@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -95,6 +96,12 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	if held != nil {
 		return "", hold(held.Message)
 	}
+	if answer := p.stillTrue(podGroup, assembled, nodes); answer != nil {
+		if p.verdicts.Asked(keyOfPodGroup(podGroup), pod.UID) != nil {
+			p.account(assembled, answer, nodes, p.room.Load()) // Another round in which the gang was tried.
+		}
+		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
+	}
 	began := time.Now()
 	answer, err := p.decide(ctx, assembled, nodes)
 	if err != nil {
@@ -136,6 +143,16 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 	}
 	logger.Info("Gang decided", "podGroup", key, "verdict", answer.Verdict,
 		"pods", len(answer.Nodes), "steps", answer.Steps, "message", answer.Message)
+}
+
+// stillTrue returns the last answer for a gang if nothing has happened since that could change it: the gang was woken by an
+// event that turned out to be of no use, or because it has waited for long.
+func (p *Plugin) stillTrue(podGroup *scheduling.PodGroup, assembled *gang.Gang, nodes []fwk.NodeInfo) *decision.Answer {
+	answer := p.verdicts.Current(keyOfPodGroup(podGroup), podGroup.Generation)
+	if answer == nil || assembled.Company != nil || !p.view.Holds(answer.Basis, nodes, func() clusterview.Reserved { return p.reservedFor(assembled, nodes) }) {
+		return nil
+	}
+	return answer
 }
 
 func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (*decision.Answer, error) {

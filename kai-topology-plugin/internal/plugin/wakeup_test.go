@@ -71,7 +71,7 @@ type rig struct {
 	packtree *packtreefake.Clientset
 }
 
-func startRig(t *testing.T, nodeCount int) *rig {
+func startRig(t *testing.T, nodeCount int, options ...scheduler.Option) *rig {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -85,14 +85,15 @@ func startRig(t *testing.T, nodeCount int) *rig {
 		}
 	}
 	factory := scheduler.NewInformerFactory(made.kube, 0)
-	running, err := scheduler.New(ctx, made.kube, factory, nil,
-		profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: made.kube.EventsV1()})),
+	options = append(options,
 		scheduler.WithProfiles(profileWithPlugin(t)),
 		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{
 			Name: func(ctx context.Context, _ kruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 				return newPlugin(ctx, handle, made.packtree, make(chan struct{}))
 			},
 		}))
+	running, err := scheduler.New(ctx, made.kube, factory, nil,
+		profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: made.kube.EventsV1()})), options...)
 	if err != nil {
 		t.Fatal(err)
 	}

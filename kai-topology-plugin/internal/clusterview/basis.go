@@ -1,0 +1,124 @@
+package clusterview
+
+import (
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/shared/packing"
+)
+
+// Basis is what an answer rests on, so that it can be told later whether it has to be looked for anew. The zero value is a
+// basis that never holds.
+type Basis struct {
+	// moment is the view's at the time of the answer, 0 if other things than nodes and what is used of them had a say.
+	moment int
+	// labels are the keys of the node labels that mattered.
+	labels sets.Set[string]
+	// reserved is a fingerprint of the room that was kept for others, 0 if there was none.
+	reserved uint64
+}
+
+// Reads reports whether a label of nodes mattered to the answer. Of an answer that rests on other things too, any may have.
+func (b Basis) Reads(label string) bool { return b.moment == 0 || b.labels.Has(label) }
+
+// Basis returns what a decision on the trial as it began rests on.
+func (t *Trial) Basis() Basis {
+	labels, all := t.shapes.Labels()
+	if !all || len(t.ports) > 0 || len(t.shapes.Passing()) > 0 {
+		return Basis{}
+	}
+	return Basis{moment: t.view.moments.now, labels: t.labels.Union(labels), reserved: t.reserved}
+}
+
+// Holds reports whether a gang that had no place then has none now: no node came, grew, lost a taint, a cordon or a pod, or
+// changed a label that mattered, and the room that is kept for others, which is asked for only if it matters, is the same.
+func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved func() Reserved) bool {
+	if basis.moment == 0 {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.follow(nodes)
+	if v.moments.better > basis.moment {
+		return false
+	}
+	for label := range basis.labels {
+		if v.moments.relabelled[label] > basis.moment {
+			return false
+		}
+	}
+	return basis.reserved == 0 || basis.reserved == fingerprint(reserved())
+}
+
+var seed = maphash.MakeSeed()
+
+// fingerprint is the same for reserved rooms that are the same, and 0 for none.
+func fingerprint(reserved Reserved) (sum uint64) {
+	for node, pods := range reserved {
+		for _, pod := range pods {
+			sum += maphash.String(seed, node+"/"+string(pod.UID))
+		}
+	}
+	return sum
+}
+
+// moments remember when nodes changed for the better.
+type moments struct {
+	// now counts the changes, from 1 on.
+	now int
+	// better is the last change that gave room to somebody, and relabelled the last one of each label.
+	better     int
+	relabelled map[string]int
+}
+
+func newMoments() moments { return moments{now: 1, relabelled: map[string]int{}} }
+
+// note compares a node with what was known of it.
+func (m *moments) note(known *seen, offered *offer, used packing.Resources) {
+	if known.version == 0 || grew(known.offer.allocatable, offered.allocatable) || grew(used, known.used) || admits(&known.offer, offered) {
+		m.now++
+		m.better = m.now
+	}
+	for label := range changed(known.offer.labels, offered.labels) {
+		m.now++
+		m.relabelled[label] = m.now
+	}
+}
+
+// grew reports whether there is more of anything after than before.
+func grew(before, after packing.Resources) bool {
+	for resource, amount := range after {
+		if amount > before[resource] {
+			return true
+		}
+	}
+	return false
+}
+
+// admits reports whether a node may take pods that it did not take before: it lost a cordon or a taint.
+func admits(before, after *offer) bool {
+	return before.cordoned && !after.cordoned || slices.ContainsFunc(before.taints, func(taint corev1.Taint) bool {
+		return !slices.ContainsFunc(after.taints, func(other corev1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
+	})
+}
+
+// changed returns the keys of the labels that differ.
+func changed(before, after map[string]string) sets.Set[string] {
+	if maps.Equal(before, after) {
+		return nil
+	}
+	keys := sets.New[string]()
+	for _, pair := range [][2]map[string]string{{before, after}, {after, before}} {
+		for key, value := range pair[0] {
+			if other, ok := pair[1][key]; !ok || other != value {
+				keys.Insert(key)
+			}
+		}
+	}
+	return keys
+}

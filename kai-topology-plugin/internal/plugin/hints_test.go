@@ -1,0 +1,163 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+)
+
+func changed(changes ...func(*corev1.Node)) *corev1.Node {
+	node := nodes(1)[0]
+	for _, change := range changes {
+		change(node)
+	}
+	return node
+}
+
+func cordoned(node *corev1.Node) { node.Spec.Unschedulable = true }
+
+func tainted(node *corev1.Node) {
+	node.Spec.Taints = []corev1.Taint{{Key: "k", Value: "v", Effect: corev1.TaintEffectNoSchedule}}
+}
+
+func withCPU(amount string) func(*corev1.Node) {
+	return func(node *corev1.Node) { node.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse(amount) }
+}
+
+func labelled(key, value string) func(*corev1.Node) {
+	return func(node *corev1.Node) { node.Labels[key] = value }
+}
+
+func TestWhichEventsWakeAGang(t *testing.T) {
+	asker, sibling := newPod("gang", "asker"), newPod("gang", "sibling")
+	for _, pod := range []*corev1.Pod{asker, sibling} {
+		pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+	}
+	bench := newBench(t, nodes(1), []*corev1.Pod{asker, sibling}, podGroup("gang", 2))
+	if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
+		t.Fatalf("the gang fits: %v", status)
+	}
+	onNode := newPod("", "foreign")
+	onNode.Spec.NodeName = "n0"
+	pod := func(before any) func(*corev1.Pod) (fwk.QueueingHint, error) {
+		return func(waiting *corev1.Pod) (fwk.QueueingHint, error) {
+			return bench.plugin.podHelps(klog.Background(), waiting, before, nil)
+		}
+	}
+	node := func(before, after any) func(*corev1.Pod) (fwk.QueueingHint, error) {
+		return func(waiting *corev1.Pod) (fwk.QueueingHint, error) {
+			return bench.plugin.nodeHelps(klog.Background(), waiting, before, after)
+		}
+	}
+	for name, test := range map[string]struct {
+		event func(*corev1.Pod) (fwk.QueueingHint, error)
+		wakes bool
+	}{
+		"a node comes":                           {node(nil, changed()), true},
+		"a cordoned node comes":                  {node(nil, changed(cordoned)), false},
+		"a node grows":                           {node(changed(), changed(withCPU("2"))), true},
+		"a node shrinks":                         {node(changed(), changed(withCPU("500m"))), false},
+		"a cordon is lifted":                     {node(changed(cordoned), changed()), true},
+		"a node is cordoned":                     {node(changed(), changed(cordoned)), false},
+		"a taint is taken away":                  {node(changed(tainted), changed()), true},
+		"a node is tainted":                      {node(changed(), changed(tainted)), false},
+		"a label changes that the pods read":     {node(changed(), changed(labelled("disk", "ssd"))), true},
+		"a label goes that the pods read":        {node(changed(labelled("disk", "ssd")), changed()), true},
+		"a label changes that nobody reads":      {node(changed(), changed(labelled("seen", "now"))), false},
+		"a pod leaves a node":                    {pod(onNode), true},
+		"a pod goes that had no node":            {pod(newPod("", "other")), false},
+		"the cache lost sight of what it was of": {node(nil, "lost"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hint, err := test.event(asker)
+			if err != nil || hint != map[bool]fwk.QueueingHint{true: fwk.Queue, false: fwk.QueueSkip}[test.wakes] {
+				t.Errorf("the pod that asks: %v, %v", hint, err)
+			}
+			if hint, err := test.event(sibling); err != nil || hint != fwk.QueueSkip {
+				t.Errorf("its sibling: %v, %v", hint, err)
+			}
+		})
+	}
+}
+
+// The gang waits for a node with room for two pods, while things happen that do not help.
+func TestAGangThatDoesNotFitIsLeftAloneUntilSomethingHelps(t *testing.T) {
+	rig := startRig(t, 1, scheduler.WithPodInitialBackoffSeconds(0), scheduler.WithPodMaxBackoffSeconds(0))
+	before := decisions(t)
+	rig.makePodGroup(t, "gang", 2)
+	for _, name := range []string{"a", "b"} {
+		rig.create(t, newPod("gang", name))
+	}
+	awaiting(t, "the gang to be decided", func() bool { return decisions(t) == before+1 })
+
+	node := nodes(1)[0]
+	node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
+	for i := range 50 {
+		node.Labels["seen"] = fmt.Sprint(i)
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: fmt.Sprint(i)}}
+		rig.update(t, node)
+	}
+	for i := range 20 {
+		idle := newPod("", fmt.Sprint("idle-", i))
+		idle.Spec.SchedulerName = "another"
+		rig.create(t, idle)
+		if err := rig.kube.CoreV1().Pods("default").Delete(t.Context(), idle.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("2")
+	rig.update(t, node)
+	rig.eventuallyAllBound(t, 2)
+	if made := decisions(t) - before; made != 2 {
+		t.Errorf("%v decisions were made, not one before and one after the node grew", made)
+	}
+}
+
+func (r *rig) create(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	if _, err := r.kube.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) update(t *testing.T, node *corev1.Node) {
+	t.Helper()
+	if _, err := r.kube.CoreV1().Nodes().Update(t.Context(), node.DeepCopy(), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// decisions returns how many decisions were made so far in this process.
+func decisions(t *testing.T) (sum float64) {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "packtree_scheduler_decisions_total" {
+			for _, metric := range family.GetMetric() {
+				sum += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+func awaiting(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
