@@ -1,0 +1,118 @@
+package load
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestGangsOfAWorkloadAreWholeAndNested(t *testing.T) {
+	for name, test := range map[string]struct {
+		gang, pods            int
+		gangs, made, ofGroups int
+	}{
+		"small ones":                     {4, 8, 2, 8, 2},
+		"the last one is not cut":        {64, 100, 2, 128, 2},
+		"large ones have many groups":    {1000, 1000, 1, 1000, 10},
+		"an odd one has unequal groups":  {5, 5, 1, 5, 2},
+		"a group is not beyond its rack": {512, 512, 1, 512, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups, pods := gangs(test.gang, test.pods).objects("w", "s")
+			if len(groups) != test.gangs || len(pods) != test.made || len(groups[0].Spec.SubGroups) != test.ofGroups {
+				t.Errorf("%d gangs of %d groups with %d pods", len(groups), len(groups[0].Spec.SubGroups), len(pods))
+			}
+			if diff := cmp.Diff(minima(groups), members(pods)); diff != "" {
+				t.Errorf("pods (-wanted +made):\n%s", diff)
+			}
+		})
+	}
+}
+
+func minima(groups []*scheduling.PodGroup) map[string]int {
+	found := map[string]int{}
+	for _, group := range groups {
+		for _, sub := range group.Spec.SubGroups {
+			found[group.Name+"/"+sub.Name] = int(*sub.MinMember)
+		}
+	}
+	return found
+}
+
+func members(pods []*corev1.Pod) map[string]int {
+	found := map[string]int{}
+	for _, pod := range pods {
+		found[pod.Annotations[scheduling.AnnotationPodGroupName]+"/"+pod.Labels[kai.LabelSubGroupName]]++
+	}
+	return found
+}
+
+func TestNodesStandInWholeRacks(t *testing.T) {
+	racks := map[string]int{}
+	for _, node := range nodes(2 * 300) {
+		racks[node.Labels[zoneLabel]+"/"+node.Labels[blockLabel]+"/"+node.Labels[rackLabel]]++
+	}
+	partial := 0
+	for _, count := range racks {
+		if count != nodesPerRack {
+			partial++
+		}
+	}
+	// 300 nodes a zone are 18 racks and a part of one.
+	if len(racks) != 2*19 || partial != 2 {
+		t.Errorf("%d racks, %d of them not full: %v", len(racks), partial, racks)
+	}
+}
+
+func TestMetricsAreSummedOverTheLabelsAskedFor(t *testing.T) {
+	read := parseMetrics("# HELP a b\na{x=\"1\",y=\"2\"} 3\na{x=\"1\",y=\"3\"} 4.5\nab{x=\"1\"} 100\na 1e1\n")
+	for name, test := range map[string]struct {
+		labels []string
+		want   float64
+	}{
+		"all":       {nil, 17.5},
+		"one label": {[]string{`x="1"`}, 7.5},
+		"two":       {[]string{`x="1"`, `y="2"`}, 3},
+		"none such": {[]string{`x="9"`}, 0},
+	} {
+		if got := read.sum("a", test.labels...); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func TestRequestsAreCountedBetweenTwoReadings(t *testing.T) {
+	const bind = `apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="binding",verb="POST",version="v1"}`
+	refused := strings.Replace(bind, "201", "429", 1)
+	got := requests(metrics{bind: 5}, metrics{bind: 25, refused: 12, strings.Replace(bind, "pods", "nodes", 1): 3}, 10)
+	if diff := cmp.Diff(map[string]int{"POST pods/binding": 20, "POST pods/binding 429": 12}, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestReportHasMediansAndRatios(t *testing.T) {
+	report := Report{
+		Machine: "m", Date: "d", Nodes: 7, QPS: 9,
+		Throughput: []*Row{
+			{Scheduler: unmodified.program, Workload: "plain pods", Pods: 10, Runs: []Run{{PodsPerSecond: 90}, {PodsPerSecond: 100}, {PodsPerSecond: 500}}},
+			{Scheduler: ours.program, Workload: "gangs of 4", Pods: 12, Runs: []Run{{PodsPerSecond: 100}, {PodsPerSecond: 200}}},
+		},
+		Start:  &Starts{Gang: 50, Seconds: []float64{1, 3, 0.5}},
+		Memory: []*Resident{{Scheduler: "a", MiB: []float64{100}, Most: []float64{110}}, {Scheduler: "b", MiB: []float64{120}, Most: []float64{130}}},
+	}
+	var out bytes.Buffer
+	if err := report.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"100     1.00", "150     1.50", "1.00 s", "2.00", "120  1.20"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+}
