@@ -153,7 +153,7 @@ func (g *gang) awaitBound(ctx context.Context, t *testing.T, count int) {
 	})
 }
 
-// waits waits until the PodGroup says why the gang waits, and checks that no pod is bound.
+// waits is a step until the PodGroup says why its gang waits; it checks that no pod is bound.
 func (g *gang) waits(reason, says string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitReason(ctx, t, reason, says)
