@@ -17,10 +17,10 @@ import (
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	node := fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	pod := fwk.Delete | fwk.UpdatePodScaleDown
-	return []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}, QueueingHintFn: p.nodeHelps},
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: pod}, QueueingHintFn: p.podHelps},
-	}, nil
+	return append(p.ruleEvents(),
+		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}, QueueingHintFn: p.nodeHelps},
+		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: pod}, QueueingHintFn: p.podHelps},
+	), nil
 }
 
 // nodeHelps is for a node that is new or changed. It helps if it may take a pod now that it did not take before.

@@ -148,8 +148,9 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	p.status.Enqueue(key)
 	if gang.Pending(pod) {
 		p.verdicts.Newcomer(key, pod.UID)
-		p.wakeIfReady(key)
 	}
+	// A pod that somebody else has bound may have been the last one missing.
+	p.wakeIfReady(key)
 }
 
 // podLeft is for a pod that is no member of its gang any more. What was planned around it does not hold.

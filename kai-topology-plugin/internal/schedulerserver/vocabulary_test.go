@@ -51,7 +51,7 @@ func givenNode(zone, rack string, number int, gpus int64) {
 	GinkgoHelper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:   fmt.Sprintf("%s-%s-%d", zone, rack, number),
-		Labels: map[string]string{zoneLevel: zone, rackLevel: rack},
+		Labels: map[string]string{zoneLevel: zone, rackLevel: rack, corev1.LabelHostname: fmt.Sprintf("%s-%s-%d", zone, rack, number)},
 	}}
 	node.Status.Allocatable = corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("64"),

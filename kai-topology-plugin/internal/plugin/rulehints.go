@@ -1,0 +1,84 @@
+package plugin
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+)
+
+// ruleEvents name what else can open nodes to pods that have rules: other pods to be near or to be level with, volumes, and
+// devices. We turn down the pods of a gang in the name of all filters, so that the events of those do not wake them.
+func (p *Plugin) ruleEvents() []fwk.ClusterEventWithHint {
+	changed := fwk.Add | fwk.Update
+	events := []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Add | fwk.UpdatePodLabel}, QueueingHintFn: p.neighbourHelps},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.deviceClaimHelps},
+		{Event: fwk.ClusterEvent{Resource: fwk.VolumeAttachment, ActionType: fwk.Delete}, QueueingHintFn: p.suppliesHelp},
+	}
+	for _, resource := range []fwk.EventResource{
+		fwk.PersistentVolume, fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIStorageCapacity, fwk.ResourceSlice, fwk.DeviceClass,
+	} {
+		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: changed}, QueueingHintFn: p.suppliesHelp})
+	}
+	return events
+}
+
+// helpsAny asks the pod that asks for its gang on behalf of all: each may have rules that the others have not.
+func (p *Plugin) helpsAny(asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error)) (fwk.QueueingHint, error) {
+	if !p.isAsker(asker) {
+		return fwk.QueueSkip, nil
+	}
+	waiting := []*corev1.Pod{asker}
+	if key, member := gang.KeyOf(p.latest(asker)); member {
+		members, err := p.shownPodsOf(key)
+		if err != nil {
+			return fwk.Queue, err
+		}
+		waiting = members
+	}
+	for _, pod := range waiting {
+		if pod.Spec.NodeName != "" {
+			continue
+		}
+		if helped, err := helps(pod); helped || err != nil {
+			return fwk.Queue, err
+		}
+	}
+	return fwk.QueueSkip, nil
+}
+
+// neighbourHelps is for a pod that has appeared on a node, or has other labels.
+func (p *Plugin) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		for _, object := range []any{before, after} {
+			pod, ok := object.(*corev1.Pod)
+			if !ok || pod.Spec.NodeName == "" {
+				continue
+			}
+			if concerned, err := kubeframework.Concerns(waiting, pod); concerned || err != nil {
+				return concerned, err
+			}
+		}
+		return false, nil
+	})
+}
+
+// suppliesHelp is for anything that volumes or devices come from.
+func (p *Plugin) suppliesHelp(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) { return kubeframework.Claims(waiting), nil })
+}
+
+// deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time that
+// somebody begins to use them, which helps nobody else.
+func (p *Plugin) deviceClaimHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	old, _ := before.(*resourcev1.ResourceClaim)
+	claim, exists := after.(*resourcev1.ResourceClaim)
+	givenBack := old != nil && old.Status.Allocation != nil && (!exists || claim.Status.Allocation == nil)
+	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		return len(waiting.Spec.ResourceClaims) > 0 && (givenBack || exists && kubeframework.Uses(waiting, claim)), nil
+	})
+}

@@ -1,0 +1,152 @@
+package schedulerserver_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+var _ = Describe("a gang whose pods have rules about each other", func() {
+	var namespace string
+
+	BeforeEach(func() {
+		namespace = givenNamespace()
+		givenTopology()
+		startScheduler()
+	})
+
+	// givenGang creates a gang of one leaf that requires a rack, of pods that are changed before.
+	givenGang := func(name string, count int, change func(i int, pod *corev1.Pod)) {
+		givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To(int32(count)), TopologyConstraint: required(rackLevel)})
+		for i := range count {
+			made := pod(namespace, name, "", fmt.Sprintf("%s-%d", name, i), 1)
+			change(i, made)
+			create(made)
+		}
+	}
+
+	It("takes the rack where its pods keep apart, not the tighter one", func() {
+		givenRack("z1", "r1", 2, 4)
+		givenRack("z1", "r2", 3, 4)
+		givenGang("apart", 3, func(_ int, pod *corev1.Pod) {
+			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: podsOf("apart", corev1.LabelHostname),
+			}}
+		})
+		found := eventuallyBound(namespace, gangOf("apart"), 3)
+		Expect(found.domains(rackLevel)).To(Equal([]string{"/r2"}))
+		Expect(found.domains(corev1.LabelHostname)).To(HaveLen(3))
+	})
+
+	It("says which rule cannot be kept", func() {
+		givenRack("z1", "r1", 2, 4)
+		givenGang("apart", 3, func(_ int, pod *corev1.Pod) {
+			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: podsOf("apart", corev1.LabelHostname),
+			}}
+		})
+		Eventually(scheduled(namespace, "apart")).Should(And(withReason(scheduling.ReasonInfeasible),
+			HaveField("Message", ContainSubstring("pod anti-affinity"))))
+		Expect(placementOf(namespace, gangOf("apart"))).To(BeEmpty())
+	})
+
+	It("is put on its nodes in the order that its rules ask for", func() {
+		givenRack("z1", "r1", 1, 2)
+		givenRack("z1", "r2", 2, 2)
+		givenPodGroup(namespace, "led", scheduling.PodGroupSpec{MinMember: ptr.To[int32](4)})
+		for i := range 3 {
+			follower := pod(namespace, "led", "", fmt.Sprintf("led-%d", i), 1)
+			follower.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+					LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"leader": "yes"}}, TopologyKey: rackLevel,
+				}},
+			}}
+			create(follower)
+		}
+		leader := pod(namespace, "led", "", "led-x", 1)
+		leader.Labels["leader"] = "yes"
+		create(leader)
+		Expect(eventuallyBound(namespace, gangOf("led"), 4).domains(rackLevel)).To(Equal([]string{"/r2"}))
+	})
+
+	It("is spread evenly", func() {
+		givenRack("z1", "r1", 4, 8)
+		givenGang("even", 8, func(_ int, pod *corev1.Pod) {
+			pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"gang": "even"}},
+			}}
+		})
+		onEach := map[string]int{}
+		for _, labels := range eventuallyBound(namespace, gangOf("even"), 8) {
+			onEach[labels[corev1.LabelHostname]]++
+		}
+		Expect(onEach).To(HaveLen(4))
+		Expect(onEach).To(HaveEach(2))
+	})
+
+	It("goes where each of its pods gets a device", func() {
+		givenRack("z1", "r1", 2, 8)
+		givenRack("z1", "r2", 3, 8)
+		givenDeviceClass("nic")
+		for _, node := range []string{"z1-r1-0", "z1-r1-1", "z1-r2-0", "z1-r2-1", "z1-r2-2"} {
+			givenDevices("nic", node, 1)
+		}
+		givenGang("wired", 3, func(_ int, pod *corev1.Pod) { givenClaim(pod, pod.Name, "nic") })
+		found := eventuallyBound(namespace, gangOf("wired"), 3)
+		Expect(found.domains(rackLevel)).To(Equal([]string{"/r2"}))
+		Expect(found.domains(corev1.LabelHostname)).To(HaveLen(3))
+	})
+
+	It("says that a device which its pods share has to be allocated before", func() {
+		givenRack("z1", "r1", 3, 8)
+		givenDeviceClass("nic")
+		givenDevices("nic", "z1-r1-1", 1)
+		givenGang("shared", 3, func(i int, pod *corev1.Pod) {
+			if i == 0 {
+				givenClaim(pod, "shared", "nic")
+				return
+			}
+			useClaim(pod, "shared")
+		})
+		Eventually(scheduled(namespace, "shared")).Should(And(withReason(scheduling.ReasonUnknown),
+			HaveField("Message", ContainSubstring("/shared is in the process of being allocated"))))
+		Expect(placementOf(namespace, gangOf("shared"))).To(BeEmpty())
+		allocate(namespace, "shared", "z1-r1-1")
+		Expect(eventuallyBound(namespace, gangOf("shared"), 3).domains(corev1.LabelHostname)).To(Equal([]string{"/z1-r1-1"}))
+	})
+
+	It("goes where each of its pods gets a volume", func() {
+		givenRack("z1", "r1", 2, 8)
+		givenRack("z1", "r2", 3, 8)
+		for _, node := range []string{"z1-r1-0", "z1-r2-0", "z1-r2-1", "z1-r2-2"} {
+			givenLocalVolume(node)
+		}
+		givenGang("stored", 3, func(_ int, pod *corev1.Pod) { givenVolumeClaim(pod) })
+		Eventually(func() placement {
+			bindVolumes(namespace)
+			return placementOf(namespace, gangOf("stored"))
+		}).Should(HaveLen(3))
+		Expect(placementOf(namespace, gangOf("stored")).domains(rackLevel)).To(Equal([]string{"/r2"}))
+	})
+
+	It("shares a node if its host ports are on different addresses of it", func() {
+		givenRack("z1", "r1", 1, 8)
+		givenGang("ports", 2, func(i int, pod *corev1.Pod) {
+			pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80, HostIP: fmt.Sprintf("10.0.0.%d", i+1)}}
+		})
+		eventuallyBound(namespace, gangOf("ports"), 2)
+	})
+})
+
+func podsOf(gang, topologyKey string) []corev1.PodAffinityTerm {
+	return []corev1.PodAffinityTerm{{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"gang": gang}}, TopologyKey: topologyKey,
+	}}
+}
