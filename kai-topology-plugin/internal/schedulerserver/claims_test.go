@@ -68,6 +68,7 @@ func allocate(namespace, name, node string) {
 	claim, err := kube.ResourceV1().ResourceClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	claim.Status.Allocation = &resourcev1.AllocationResult{
+		AllocationTimestamp: ptr.To(metav1.Now()),
 		Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{{
 			Request: "one", Driver: driver, Pool: node, Device: "device-0",
 		}}},
