@@ -72,6 +72,12 @@ func (a *activator) called(name string) bool {
 
 func newBench(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
 	t.Helper()
+	return benchOf(t, true, nodes, pods, objects...)
+}
+
+// benchOf makes a bench with our plugin, or without it.
+func benchOf(t *testing.T, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	metrics.Register()
@@ -85,9 +91,11 @@ func newBench(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, objects ..
 		// Device claims and volume limits need managers that only a whole scheduler has.
 		return plugin.Name == names.DynamicResources || plugin.Name == names.NodeVolumeLimits
 	})
-	profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})
-	profile.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}, Disabled: []config.Plugin{{Name: "*"}}}
-	profile.Plugins.PostFilter = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
+	if ours {
+		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})
+		profile.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}, Disabled: []config.Plugin{{Name: "*"}}}
+		profile.Plugins.PostFilter = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
+	}
 
 	made := &bench{activator: &activator{pods: map[string]bool{}}}
 	registry := plugins.NewInTreeRegistry()
@@ -114,6 +122,7 @@ func newBench(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, objects ..
 		runtime.WithInformerFactory(factory),
 		runtime.WithSnapshotSharedLister(schedulercache.NewSnapshot(standing, nodes)),
 		runtime.WithWaitingPods(runtime.NewWaitingPodsMap()),
+		runtime.WithPodsInPreBind(runtime.NewPodsInPreBindMap()),
 		runtime.WithPodNominator(queue.NewSchedulingQueue(func(fwk.QueuedPodInfo, fwk.QueuedPodInfo) bool { return false }, factory)),
 		runtime.WithPodActivator(made.activator),
 	)
@@ -122,7 +131,7 @@ func newBench(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, objects ..
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), made.plugin.synced) {
+	if ours && !cache.WaitForCacheSync(ctx.Done(), made.plugin.synced) {
 		t.Fatal("the caches were not filled")
 	}
 	made.activator.reset()
