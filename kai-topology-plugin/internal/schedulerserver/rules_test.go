@@ -36,7 +36,7 @@ var _ = Describe("a gang whose pods have rules about each other", func() {
 		givenRack("z1", "r2", 3, 4)
 		givenGang("apart", 3, func(_ int, pod *corev1.Pod) {
 			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: podsOf("apart", corev1.LabelHostname),
+				RequiredDuringSchedulingIgnoredDuringExecution: alike("apart", corev1.LabelHostname),
 			}}
 		})
 		found := eventuallyBound(namespace, gangOf("apart"), 3)
@@ -48,7 +48,7 @@ var _ = Describe("a gang whose pods have rules about each other", func() {
 		givenRack("z1", "r1", 2, 4)
 		givenGang("apart", 3, func(_ int, pod *corev1.Pod) {
 			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: podsOf("apart", corev1.LabelHostname),
+				RequiredDuringSchedulingIgnoredDuringExecution: alike("apart", corev1.LabelHostname),
 			}}
 		})
 		Eventually(scheduled(namespace, "apart")).Should(And(withReason(scheduling.ReasonInfeasible),
@@ -145,7 +145,7 @@ var _ = Describe("a gang whose pods have rules about each other", func() {
 	})
 })
 
-func podsOf(gang, topologyKey string) []corev1.PodAffinityTerm {
+func alike(gang, topologyKey string) []corev1.PodAffinityTerm {
 	return []corev1.PodAffinityTerm{{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"gang": gang}}, TopologyKey: topologyKey,
 	}}
