@@ -66,6 +66,9 @@ func (s *Stage) Node(name string) fwk.NodeInfo {
 	return node
 }
 
+// Size is how many pods are on the stage.
+func (s *Stage) Size() int { return len(s.cast) }
+
 // Put has a pod stand on the node that its spec names. State is the cycle in which the filters accepted it there; volumes and
 // devices that the pod asks for are set aside in it. Rejected means that those cannot be had together with others' on the stage.
 func (s *Stage) Put(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) *fwk.Status {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
@@ -127,7 +128,10 @@ func (r *rehearsal) prepare(ctx context.Context) error {
 			if r.stage.Node(node) == nil {
 				continue
 			}
-			if status := r.stage.Put(ctx, nil, on(node, pod)); !status.IsSuccess() {
+			// Some stand for room alone, and one that was nominated may have a plan too: each enters under a name of its own.
+			entering := on(node, pod)
+			entering.UID = types.UID(fmt.Sprintf("reserved %d", r.stage.Size()))
+			if status := r.stage.Put(ctx, nil, entering); !status.IsSuccess() {
 				return status.AsError()
 			}
 		}

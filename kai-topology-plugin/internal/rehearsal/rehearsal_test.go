@@ -74,6 +74,8 @@ func onNode(node string) change { return func(pod *corev1.Pod) { pod.Spec.NodeNa
 
 func stranger(pod *corev1.Pod) { delete(pod.Labels, kai.LabelSubGroupName) }
 
+func nameless(pod *corev1.Pod) { pod.Name, pod.UID = "", "" }
+
 func terms(role, key string) []corev1.PodAffinityTerm {
 	return []corev1.PodAffinityTerm{{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"role": role}}, TopologyKey: key,
@@ -121,6 +123,7 @@ type scenario struct {
 	standing []*corev1.Pod
 	spec     scheduling.PodGroupSpec
 	pods     []*corev1.Pod
+	reserved map[string][]*corev1.Pod
 }
 
 func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
@@ -141,7 +144,7 @@ func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
 		t.Fatal(err)
 	}
 	answer, err := rehearsal.Decide(t.Context(), decision.Question{
-		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster),
+		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster), Reserved: s.reserved,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -256,6 +259,14 @@ func TestGangsWithRulesAmongTheirPods(t *testing.T) {
 		"a pod above the minimum that has no place holds nobody up": {
 			scenario: scenario{nodes: nodes(4, "z/a*2"), spec: one(2, nil), pods: pods("", 3, apartFrom("", hostname))}, placed: 2,
 		},
+		"room that is kept for others, by name or not, is left alone": {
+			scenario: scenario{nodes: nodes(1, "z/a*3"), spec: one(1, nil), pods: pods("", 1, near("", rack)),
+				reserved: map[string][]*corev1.Pod{"z-a-0": pods("other", 1, nameless), "z-a-1": pods("other", 1, nameless)}}, placed: 1,
+		},
+		"who is kept room for repels as if he stood there": {
+			scenario: scenario{nodes: nodes(2, "z/a*2"), spec: one(1, nil), pods: pods("w", 1, stranger, near("w", rack)),
+				reserved: map[string][]*corev1.Pod{"z-a-0": pods("other", 1, apartFrom("w", hostname))}}, placed: 1,
+		},
 		"more pods that repel each other than nodes": {
 			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},
 			verdict:  scheduling.ReasonInfeasible, message: "2 of 3 pods fit into the cluster, short of 1 node by pod anti-affinity",
@@ -278,6 +289,13 @@ func TestGangsWithRulesAmongTheirPods(t *testing.T) {
 				t.Errorf("verdict %s: %s", answer.Verdict, answer.Message)
 			}
 			test.enact(t, answer)
+			for node := range test.reserved {
+				for pod, chosen := range answer.Nodes {
+					if chosen == node {
+						t.Errorf("pod %s is on node %s", pod, node)
+					}
+				}
+			}
 		})
 	}
 }
