@@ -125,15 +125,12 @@ func (r *rehearsal) isClosed(pod *corev1.Pod, node *corev1.Node) bool {
 // else the narrowest that its groups require. It reports false if there is none, so that another plan would fare no better.
 func (r *rehearsal) closeDomainOf(acted *performance) bool {
 	pod, leaf := acted.refused.pod, gang.LeafOf(acted.refused.pod)
-	for _, term := range requiredAffinity(pod) {
-		if len(acted.order) == 0 {
-			break
-		}
-		near := r.stage.Node(acted.nodes[acted.order[0]]).Node()
-		return r.close(closure{whole: true, keys: []string{term.TopologyKey}, values: alike(near, []string{term.TopologyKey})})
+	if terms := requiredAffinity(pod); len(terms) > 0 && len(acted.order) > 0 {
+		near, keys := r.stage.Node(acted.nodes[acted.order[0]]).Node(), []string{terms[0].TopologyKey}
+		return r.close(closure{whole: true, keys: keys, values: alike(near, keys)})
 	}
-	for _, keys := range r.required(leaf) {
-		return r.close(closure{leaf: leaf, keys: keys, values: alike(acted.refused.node.Node(), keys)})
+	if domains := r.required(leaf); len(domains) > 0 {
+		return r.close(closure{leaf: leaf, keys: domains[0], values: alike(acted.refused.node.Node(), domains[0])})
 	}
 	return false
 }
