@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -78,6 +79,7 @@ func (r *rehearsal) decide(ctx context.Context) (*decision.Answer, error) {
 	if proof != nil {
 		// Even without the rules among its pods the gang does not fit.
 		proof.Steps = r.steps
+		proof.Basis = clusterview.Basis{} // Where other pods stand has a say too.
 		return proof, nil
 	}
 	return r.refused(), nil
