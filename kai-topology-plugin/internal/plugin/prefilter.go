@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,8 +113,12 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	p.logDecision(key, answer)
 	defer p.status.Enqueue(key)
 	answer = p.whileRoomIsMade(key, answer)
+	last := p.verdicts.Last(key)
 	p.verdicts.Remember(key, podGroup.Generation, pod.UID, answer)
 	if answer.Verdict != scheduling.ReasonPlaced {
+		if last != nil && last.Message != answer.Message {
+			p.call(assembled.Pending, pod) // They have been told something else, and do not ask by themselves.
+		}
 		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
 	}
 	if len(answer.Nodes) > 0 {
@@ -196,15 +201,16 @@ func (p *Plugin) answer(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answer *decision.Answer, here *corev1.Pod) {
 	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, placements(assembled, answer))
 	p.cleared(keyOfPodGroup(podGroup))
-	var called []*corev1.Pod
 	for _, pod := range assembled.Pending {
 		// What an earlier plan wanted would count against this one.
 		p.handle.DeleteNominatedPodIfExists(pod)
-		if pod.UID != here.UID {
-			called = append(called, pod)
-		}
 	}
-	p.activate(called)
+	p.call(assembled.Pending, here)
+}
+
+// call has pods come, but for the one that is here already.
+func (p *Plugin) call(pods []*corev1.Pod, here *corev1.Pod) {
+	p.activate(slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return pod.UID == here.UID }))
 }
 
 func placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement {
