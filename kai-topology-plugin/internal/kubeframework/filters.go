@@ -49,7 +49,7 @@ func Selects(ctx context.Context, filters Filters) bool {
 	state := Rehearsal()
 	_, status, _ := filters.RunPreFilterPlugins(ctx, state, &corev1.Pod{})
 	enabled := slices.ContainsFunc(filters.ListPlugins().Filter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.NodeAffinity })
-	return enabled && !(status.IsSuccess() && state.GetSkipFilterPlugins().Has(names.NodeAffinity))
+	return enabled && (!status.IsSuccess() || !state.GetSkipFilterPlugins().Has(names.NodeAffinity))
 }
 
 // IgnoreRoom has the filters of a cycle, in which PreFilter plugins have run, not look at what other pods use of a node. They
