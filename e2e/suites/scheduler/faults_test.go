@@ -11,7 +11,7 @@ import (
 )
 
 func TestBindingThatFailsIsTriedAgainWhereTheGangStands(t *testing.T) {
-	w := newWorld(4, 6)
+	w := newWorld(4, 3)
 	g, rival := w.gang(t, "four-in-a-rack.yaml", "four"), w.gang(t, "three-in-a-rack.yaml", "rival")
 	denied := w.denial(g.podName(2))
 	testenv.Test(t, features.New("binding fails").

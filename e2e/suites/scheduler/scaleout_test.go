@@ -19,13 +19,13 @@ import (
 )
 
 func TestScaledGangFollowsItsBaseGang(t *testing.T) {
-	w := newWorld(5, 8)
+	w := newWorld(5)
 	base, scaled := w.gangOfSet("set-0"), w.gangOfSet("set-0-group-0")
 	testenv.Test(t, features.New("scale-out").
 		Setup(w.create).
-		Assess("the base gang stands in the rack that it fills best", allOf(w.setComes, base.stands(3), base.in("r0"))).
+		Assess("the base gang stands in the only rack that there is", allOf(w.setComes, base.stands(3), base.in("r0"))).
 		Assess("a scaled gang that finds no room there waits and says so, whatever room the other rack has",
-			allOf(w.setIsScaled(2), scaled.waits(scheduling.ReasonInfeasible, ""))).
+			allOf(w.nodeComes(1, 0), w.nodeComes(1, 1), w.nodeComes(1, 2), w.setIsScaled(2), scaled.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("and stands there when there is room", allOf(w.nodeComes(0, 5), scaled.stands(3), scaled.in("r0"))).
 		Teardown(allOf(w.setGoes, w.remove)).Feature())
 }

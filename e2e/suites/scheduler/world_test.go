@@ -51,6 +51,7 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 		}
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: w.name}}
+	w.until(ctx, t, "every node takes pods", w.nodesAreReady)
 	w.until(ctx, t, "the namespace has its default service account", func(ctx context.Context) (bool, string, error) {
 		err := cluster.Get(ctx, client.ObjectKeyFromObject(account), account)
 		if apierrors.IsNotFound(err) {
@@ -59,6 +60,20 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 		return err == nil, "", err
 	})
 	return ctx
+}
+
+// nodesAreReady: new nodes are tainted until their kubelet has reported.
+func (w *world) nodesAreReady(ctx context.Context) (bool, string, error) {
+	var nodes corev1.NodeList
+	if err := cluster.List(ctx, &nodes, client.MatchingLabels{worldLabel: w.name}); err != nil {
+		return false, "", err
+	}
+	for i := range nodes.Items {
+		if node := &nodes.Items[i]; len(node.Spec.Taints) > 0 || len(node.Status.Conditions) == 0 {
+			return false, fmt.Sprintf("node %s has taints %v", node.Name, node.Spec.Taints), nil
+		}
+	}
+	return true, "", nil
 }
 
 func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
