@@ -28,6 +28,7 @@ import (
 	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
 	"packtree.dev/grove-operator/internal/controller/podcliqueset"
 	"packtree.dev/grove-operator/internal/controller/podgang"
+	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
 )
 
@@ -66,18 +67,21 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 	}
 	reader, now := mgr.GetClient(), clock.RealClock{}
 	writer := apply.Writer{Client: reader, Live: mgr.GetAPIReader()}
+	recorder := events.New(mgr.GetEventRecorder("grove-operator"))
 	syncs := config.Controllers
 	for name, add := range map[string]func() error{
 		"PodCliqueSet": func() error {
-			reconciler := &podcliqueset.Reconciler{Client: reader, Writer: writer, Clock: now}
+			reconciler := &podcliqueset.Reconciler{Client: reader, Writer: writer, Clock: now, Events: recorder}
 			return reconciler.SetupWithManager(mgr, int(*syncs.PodCliqueSet.ConcurrentSyncs))
 		},
 		"PodCliqueScalingGroup": func() error {
-			reconciler := &podcliquescalinggroup.Reconciler{Client: reader, Writer: writer, Clock: now}
+			reconciler := &podcliquescalinggroup.Reconciler{Client: reader, Writer: writer, Clock: now, Events: recorder}
 			return reconciler.SetupWithManager(mgr, int(*syncs.PodCliqueScalingGroup.ConcurrentSyncs))
 		},
 		"PodClique": func() error {
-			reconciler := &podclique.Reconciler{Client: reader, Writer: writer, Clock: now, DefaultScheduler: *config.DefaultSchedulerName}
+			reconciler := &podclique.Reconciler{
+				Client: reader, Writer: writer, Clock: now, Events: recorder, DefaultScheduler: *config.DefaultSchedulerName,
+			}
 			return reconciler.SetupWithManager(mgr, int(*syncs.PodClique.ConcurrentSyncs))
 		},
 		"PodGang": func() error {

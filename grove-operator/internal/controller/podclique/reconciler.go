@@ -19,6 +19,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
@@ -33,6 +34,8 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Clock tells when a pod that is being deleted is overdue.
 	Clock clock.PassiveClock
+	// Events tells what happened.
+	Events events.Recorder
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string
 }

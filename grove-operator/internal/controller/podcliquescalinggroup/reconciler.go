@@ -25,6 +25,7 @@ import (
 	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/coalesce"
+	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
@@ -39,6 +40,8 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Clock dates errors in status.
 	Clock clock.PassiveClock
+	// Events tells what happened.
+	Events events.Recorder
 }
 
 // SetupWithManager watches PodCliqueScalingGroups, their PodCliques, and the sets whose template they come from.

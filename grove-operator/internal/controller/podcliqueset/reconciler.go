@@ -16,6 +16,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/status"
 )
 
@@ -27,6 +28,8 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Clock dates errors in status.
 	Clock clock.PassiveClock
+	// Events tells what happened.
+	Events events.Recorder
 }
 
 // Reconcile reads the set and its children, and writes what differs.

@@ -1,0 +1,100 @@
+// Package events tells as Kubernetes events what the operator did to a workload. Each is said once, after it happened and
+// after the status that shows it was written; a pass that changes nothing says nothing.
+package events
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	clientevents "k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Reason says what happened. The API server joins events of one object with the same reason that follow each other within
+// minutes: their count goes up, and the words of the first stay.
+type Reason string
+
+// Of PodCliques.
+const (
+	// PodsCreated: a PodClique made pods.
+	PodsCreated Reason = "PodsCreated"
+	// PodsDeleted: a PodClique deleted pods that were too many or had ended.
+	PodsDeleted Reason = "PodsDeleted"
+	// GatesOpened: pods may be scheduled; the PodGang that lists them is the related object.
+	GatesOpened Reason = "GatesOpened"
+)
+
+// Of PodCliqueSets and PodCliqueScalingGroups.
+const (
+	// ScaledOut: PodCliques or PodCliqueScalingGroups were created.
+	ScaledOut Reason = "ScaledOut"
+	// ScaledIn: PodCliques or PodCliqueScalingGroups of replicas that are no longer wanted were deleted.
+	ScaledIn Reason = "ScaledIn"
+	// GangTerminated (warning): a gang was in breach for longer than terminationDelay, and its pods were deleted.
+	GangTerminated Reason = "GangTerminated"
+)
+
+// Of PodCliqueSets.
+const (
+	// TopologyUnavailable (warning): a domain that the set asks for has gone from its ClusterTopology, or that is gone.
+	TopologyUnavailable Reason = "TopologyUnavailable"
+	// TopologyAvailable: it is back.
+	TopologyAvailable Reason = "TopologyAvailable"
+	// UpdateStarted: pods of an old template begin to be replaced.
+	UpdateStarted Reason = "UpdateStarted"
+	// UpdateFinished: every pod runs the template as it is.
+	UpdateFinished Reason = "UpdateFinished"
+)
+
+// ReconcileFailed (warning), of every kind: an error came up that was not among lastErrors before.
+const ReconcileFailed Reason = "ReconcileFailed"
+
+// action is what the operator was at, in the words of the events API.
+var action = map[Reason]string{
+	PodsCreated:         "CreatePods",
+	PodsDeleted:         "DeletePods",
+	GatesOpened:         "OpenGates",
+	ScaledOut:           "Scale",
+	ScaledIn:            "Scale",
+	GangTerminated:      "TerminateGang",
+	TopologyUnavailable: "ResolveTopology",
+	TopologyAvailable:   "ResolveTopology",
+	UpdateStarted:       "Update",
+	UpdateFinished:      "Update",
+	ReconcileFailed:     "Reconcile",
+}
+
+// Recorder records events. Its zero value says nothing.
+type Recorder struct {
+	sink clientevents.EventRecorder
+}
+
+// New makes a Recorder of what a manager's GetEventRecorder returns.
+func New(sink clientevents.EventRecorder) Recorder {
+	return Recorder{sink: sink}
+}
+
+// Normal tells that something happened to an object. Note and args are as for fmt.Sprintf.
+func (r Recorder) Normal(object client.Object, reason Reason, note string, args ...any) {
+	r.record(object, nil, corev1.EventTypeNormal, reason, note, args...)
+}
+
+// Warning tells that something happened to an object that somebody should look at.
+func (r Recorder) Warning(object client.Object, reason Reason, note string, args ...any) {
+	r.record(object, nil, corev1.EventTypeWarning, reason, note, args...)
+}
+
+// NormalWith tells that something happened to an object on account of another.
+func (r Recorder) NormalWith(object, related client.Object, reason Reason, note string, args ...any) {
+	r.record(object, related, corev1.EventTypeNormal, reason, note, args...)
+}
+
+func (r Recorder) record(object, related client.Object, eventType string, reason Reason, note string, args ...any) {
+	if r.sink == nil {
+		return
+	}
+	text := shorten(note, args...)
+	if related == nil { // A nil client.Object in a runtime.Object would not be nil.
+		r.sink.Eventf(object, nil, eventType, string(reason), action[reason], "%s", text)
+		return
+	}
+	r.sink.Eventf(object, related, eventType, string(reason), action[reason], "%s", text)
+}

@@ -1,0 +1,55 @@
+package events_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/events"
+)
+
+type said struct {
+	kind, reason, action, note string
+	related                    bool
+}
+
+type sink struct{ all []said }
+
+func (s *sink) Eventf(_, related runtime.Object, eventType, reason, action, _ string, args ...any) {
+	s.all = append(s.all, said{eventType, reason, action, args[0].(string), related != nil})
+}
+
+func TestRecorderSaysWhatHappenedOnce(t *testing.T) {
+	heard, podClique := &sink{}, &grovev1alpha1.PodClique{}
+	recorder := events.New(heard)
+	recorder.Normal(podClique, events.PodsCreated, "created %d pods", 3)
+	recorder.NormalWith(podClique, &schedulerv1alpha1.PodGang{}, events.GatesOpened, "all gates")
+	recorder.Warning(podClique, events.ReconcileFailed, "refused")
+	want := []said{
+		{kind: "Normal", reason: "PodsCreated", action: "CreatePods", note: "created 3 pods"},
+		{kind: "Normal", reason: "GatesOpened", action: "OpenGates", note: "all gates", related: true},
+		{kind: "Warning", reason: "ReconcileFailed", action: "Reconcile", note: "refused"},
+	}
+	if diff := cmp.Diff(want, heard.all, cmp.AllowUnexported(said{})); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheZeroRecorderSaysNothing(*testing.T) {
+	events.Recorder{}.Normal(&grovev1alpha1.PodClique{}, events.PodsCreated, "created")
+}
+
+func TestALongNoteIsCutAtACharacter(t *testing.T) {
+	heard := &sink{}
+	events.New(heard).Warning(&grovev1alpha1.PodClique{}, events.ReconcileFailed, "%s", strings.Repeat("ä", 1000))
+	note := heard.all[0].note
+	if len(note) > 1024 || !utf8.ValidString(note) || !strings.HasSuffix(note, "ä…") {
+		t.Errorf("the note has %d bytes and ends in %q", len(note), note[len(note)-8:])
+	}
+}
