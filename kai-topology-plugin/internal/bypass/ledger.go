@@ -12,6 +12,7 @@ package bypass
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -27,6 +28,8 @@ type Claim struct {
 	Ground Ground
 	// Scarce are the resources that the gang is short of. Who asks for none of them is not in its way.
 	Scarce []string
+	// Version tells apart what the gang asked for at different times.
+	Version int64
 }
 
 // Closure is a domain that is kept for a gang.
@@ -73,20 +76,35 @@ func New() *Ledger {
 }
 
 // Wait records that a gang was tried and does not fit, when the room was in the given state: a number that grows whenever
-// room becomes free. It reports whether that is new; what is known of the gang's domains stays otherwise.
-func (l *Ledger) Wait(claim Claim, room int64) (first bool) {
+// room becomes free. It reports whether that is new; what is known of the gang's domains stays otherwise. If the gang now
+// waits for something else, it returns those who may try again.
+func (l *Ledger) Wait(claim Claim, room int64) (first bool, again []gang.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.waiting[claim.Rank.Gang]
 	if known == nil {
 		l.waiting[claim.Rank.Gang] = &waiting{claim: claim, passed: map[string]int{}, tried: room}
-		return true
+		return true, nil
+	}
+	if known.full() && !known.claim.equal(claim) {
+		again = l.callAgain()
 	}
 	if !slices.Equal(known.claim.Ground.Levels, claim.Ground.Levels) {
 		known.passed = map[string]int{}
 	}
 	known.claim, known.tried = claim, room
-	return false
+	return false, again
+}
+
+func (c Claim) equal(other Claim) bool {
+	return c.Version == other.Version && slices.Equal(c.Ground.Levels, other.Ground.Levels) && slices.Equal(c.Scarce, other.Scarce)
+}
+
+// callAgain returns the gangs that may have been kept out, and forgets them.
+func (l *Ledger) callAgain() []gang.Key {
+	again := slices.SortedFunc(maps.Keys(l.turnedAway), func(a, b gang.Key) int { return cmp.Compare(a.String(), b.String()) })
+	clear(l.turnedAway)
+	return again
 }
 
 // Tried records that a gang which waits has had its turn in this state of the room.
@@ -149,13 +167,26 @@ func (l *Ledger) Done(key gang.Key) []gang.Key {
 	if known == nil || !known.full() {
 		return nil
 	}
-	var again []gang.Key
-	for other := range l.turnedAway {
-		again = append(again, other)
+	return l.callAgain()
+}
+
+// MayKeepFrom reports whether a gang may have been kept out of a closed domain when it was last tried.
+func (l *Ledger) MayKeepFrom(key gang.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.turnedAway[key]
+}
+
+// Above returns the gangs that wait and have a higher priority.
+func (l *Ledger) Above(priority int32) (above []gang.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, known := range l.waiting {
+		if known.claim.Rank.Priority > priority {
+			above = append(above, key)
+		}
 	}
-	clear(l.turnedAway)
-	slices.SortFunc(again, func(a, b gang.Key) int { return cmp.Compare(a.String(), b.String()) })
-	return again
+	return above
 }
 
 func (w *waiting) full() bool {
@@ -216,6 +247,8 @@ func (l *Ledger) passed(rank gang.Rank) []Closure {
 	}
 	if len(full) > 0 {
 		l.turnedAway[rank.Gang] = true
+	} else {
+		delete(l.turnedAway, rank.Gang)
 	}
 	slices.SortFunc(full, func(a, b Closure) int {
 		return cmp.Or(cmp.Compare(a.For.String(), b.For.String()), cmp.Compare(a.Domain, b.Domain))

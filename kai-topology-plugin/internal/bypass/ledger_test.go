@@ -109,7 +109,7 @@ func TestTheCountOutlivesAttempts(t *testing.T) {
 	for range bypass.Bound {
 		ledger.Take(taking(small, "gpu", inRack))
 	}
-	if ledger.Wait(big, 0) || len(ledger.Closed(small, always)) != 1 {
+	if first, _ := ledger.Wait(big, 0); first || len(ledger.Closed(small, always)) != 1 {
 		t.Error("forgotten with another attempt")
 	}
 	other := big
@@ -152,5 +152,48 @@ func TestWhoRanksHigherIsTriedFirst(t *testing.T) {
 	}
 	if _, ok := ledger.Ahead(taking(small.Rank, "cpu", inRack), 2); ok {
 		t.Error("what is not scarce is not theirs")
+	}
+}
+
+func TestWhoWasKeptOutIsCalledWhenTheGangWaitsForSomethingElse(t *testing.T) {
+	elsewhere, changed, other := big, big, big
+	elsewhere.Ground = bypass.Ground{Levels: []string{"zone"}}
+	changed.Version = 2
+	other.Scarce = []string{"cpu"}
+	younger := rank("younger", 0, 200)
+	for name, test := range map[string]struct {
+		now  bypass.Claim
+		want []gang.Key
+	}{
+		"nothing has changed":     {big, nil},
+		"for other domains":       {elsewhere, []gang.Key{younger.Gang}},
+		"with another spec":       {changed, []gang.Key{younger.Gang}},
+		"short of something else": {other, []gang.Key{younger.Gang}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ledger := bypass.New()
+			ledger.Wait(big, 0)
+			for range bypass.Bound {
+				ledger.Take(taking(younger, "gpu", inRack))
+			}
+			ledger.Closed(younger, always)
+			if !ledger.MayKeepFrom(younger.Gang) || ledger.MayKeepFrom(big.Rank.Gang) {
+				t.Error("it is not known who was kept out")
+			}
+			_, again := ledger.Wait(test.now, 1)
+			if diff := cmp.Diff(test.want, again); diff != "" {
+				t.Errorf("called (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAbove(t *testing.T) {
+	ledger := bypass.New()
+	for name, priority := range map[string]int32{"low": 1, "high": 9} {
+		ledger.Wait(bypass.Claim{Rank: rank(name, priority, 100)}, 0)
+	}
+	if diff := cmp.Diff([]gang.Key{rank("high", 9, 0).Gang}, ledger.Above(1)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

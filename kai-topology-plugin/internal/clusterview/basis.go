@@ -23,6 +23,9 @@ type Basis struct {
 	reserved uint64
 }
 
+// Lasts reports whether the answer rests on nothing but nodes and what is used of them.
+func (b Basis) Lasts() bool { return b.moment != 0 }
+
 // Reads reports whether a label of nodes mattered to the answer. Of an answer that rests on other things too, any may have.
 func (b Basis) Reads(label string) bool { return b.moment == 0 || b.labels.Has(label) }
 

@@ -56,6 +56,14 @@ func (v *View) renew() {
 	v.baseline = 0
 }
 
+// Version returns a number that is another one whenever a node was added, removed, or changed in what it offers.
+func (v *View) Version(nodes []fwk.NodeInfo) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.follow(nodes)
+	return v.versions
+}
+
 // Find implements eligibility.Nodes.
 func (v *View) Find(name string) (node fwk.NodeInfo, place, version int, ok bool) {
 	known, ok := v.byName[name]

@@ -132,12 +132,18 @@ func (g *Gang) Rank() Rank {
 		Since: g.PodGroup.CreationTimestamp.Time,
 		Gang:  Key{Namespace: g.PodGroup.Namespace, Name: g.PodGroup.Name},
 	}
+	rank.Priority = g.Priority()
+	return rank
+}
+
+// Priority returns the highest priority of the gang's pods.
+func (g *Gang) Priority() (highest int32) {
 	for i, pod := range slices.Concat(g.Pending, g.Standing) {
-		if priority := priorityOf(pod); i == 0 || priority > rank.Priority {
-			rank.Priority = priority
+		if priority := priorityOf(pod); i == 0 || priority > highest {
+			highest = priority
 		}
 	}
-	return rank
+	return highest
 }
 
 func priorityOf(pod *corev1.Pod) int32 {

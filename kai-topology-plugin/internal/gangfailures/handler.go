@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // quieter is how much more verbose the log must be for kube-scheduler's lines about a pod of a gang than for those about
@@ -25,13 +26,14 @@ import (
 const quieter = 2
 
 // Handler returns what to do when an attempt to schedule a pod fails: what next does, kube-scheduler's own handler, which
-// for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log.
-func Handler(next scheduler.FailureHandlerFn, client kubernetes.Interface) scheduler.FailureHandlerFn {
+// for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log. Marks tells
+// whether a pod whose gang does not fit is to be marked unschedulable.
+func Handler(next scheduler.FailureHandlerFn, client kubernetes.Interface, marks func(pod *corev1.Pod) bool) scheduler.FailureHandlerFn {
 	told := newTold()
 	return func(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		if _, member := gang.KeyOf(info.Pod); member {
 			ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(quieter))
-			profile = &gangProfile{Framework: profile, told: told, sentence: Sentence(status), patch: patcher(ctx, client)}
+			profile = &gangProfile{Framework: profile, told: told, sentence: Sentence(status), unmarked: !marks(info.Pod), patch: patcher(ctx, client)}
 		}
 		next(ctx, profile, info, status, nominating, start)
 	}
@@ -66,6 +68,7 @@ type gangProfile struct {
 	framework.Framework
 	told     *told
 	sentence string
+	unmarked bool
 	patch    func(pod *corev1.Pod, status *corev1.PodStatus) error
 }
 
@@ -76,7 +79,7 @@ func (p *gangProfile) EventRecorder() events.EventRecorderLogger {
 
 // APICacher returns what writes the status of the pod.
 func (p *gangProfile) APICacher() fwk.APICacher {
-	return &statusWriter{APICacher: p.Framework.APICacher(), sentence: p.sentence, patch: p.patch}
+	return &statusWriter{APICacher: p.Framework.APICacher(), sentence: p.sentence, unmarked: p.unmarked, patch: p.patch}
 }
 
 // statusWriter writes the gang's sentence where kube-scheduler would write its own. The failure handler calls nothing but
@@ -85,6 +88,8 @@ type statusWriter struct {
 	// APICacher is nil unless the scheduler writes asynchronously.
 	fwk.APICacher
 	sentence string
+	// unmarked is set if the reason must not be the one by which cluster autoscalers know for whom to add nodes.
+	unmarked bool
 	patch    func(pod *corev1.Pod, status *corev1.PodStatus) error
 }
 
@@ -93,6 +98,9 @@ func (w *statusWriter) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCond
 	if condition != nil {
 		worded := *condition
 		worded.Message = w.sentence
+		if w.unmarked && worded.Reason == corev1.PodReasonUnschedulable {
+			worded.Reason = scheduling.PodReasonWaitingForGang
+		}
 		condition = &worded
 	}
 	if w.APICacher != nil {

@@ -55,7 +55,7 @@ func fail(t *testing.T, pod *corev1.Pod, statuses ...*fwk.Status) (told []string
 	t.Helper()
 	client := fake.NewClientset(pod)
 	seen := &profile{recorder: events.NewFakeRecorder(10)}
-	handler := gangfailures.Handler(kubeHandler(t), client)
+	handler := gangfailures.Handler(kubeHandler(t), client, func(pod *corev1.Pod) bool { return pod.Annotations["unmarked"] == "" })
 	nominating := &fwk.NominatingInfo{NominatingMode: fwk.ModeNoop}
 	after = pod
 	for _, status := range statuses {
@@ -99,6 +99,19 @@ func TestAPodOfAGangIsToldOnceAndInItsWords(t *testing.T) {
 	}
 	if message := after.Status.Conditions[0].Message; message != "no rack has room for 3" {
 		t.Errorf("the condition says %q", message)
+	}
+}
+
+func TestAPodThatIsNotToBeMarkedIsToldAllTheSame(t *testing.T) {
+	pod := newPod("gang")
+	pod.Annotations["unmarked"] = "true"
+	told, _, after := fail(t, pod, misfit(4, "no rack has room"), misfit(5, "no rack has room"))
+	if diff := cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	condition := after.Status.Conditions[0]
+	if condition.Reason != scheduling.PodReasonWaitingForGang || condition.Message != "no rack has room" {
+		t.Errorf("the condition says %s: %q", condition.Reason, condition.Message)
 	}
 }
 

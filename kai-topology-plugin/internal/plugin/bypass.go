@@ -22,14 +22,18 @@ import (
 func (p *Plugin) account(assembled *gang.Gang, answer *decision.Answer, nodes []fwk.NodeInfo, room int64) {
 	switch answer.Verdict {
 	case scheduling.ReasonInfeasible, scheduling.ReasonUnknown:
-		claim := bypass.Claim{Rank: assembled.Rank(), Ground: p.groundOf(assembled), Scarce: scarce(assembled, answer)}
+		claim := bypass.Claim{Rank: assembled.Rank(), Ground: p.groundOf(assembled), Scarce: scarce(assembled, answer), Version: assembled.PodGroup.Generation}
 		p.rounds.fail(assembled.PodGroup)
 		if p.givenUp(assembled.PodGroup) != "" {
 			p.stopWaiting(claim.Rank.Gang)
 			return
 		}
-		if p.bypass.Wait(claim, room) && assembled.PodGroup.CreationTimestamp.Time.Before(p.started) {
+		first, again := p.bypass.Wait(claim, room)
+		if first && assembled.PodGroup.CreationTimestamp.Time.Before(p.started) {
 			p.bypass.Recount(claim, p.tookSince(claim))
+		}
+		for _, other := range again {
+			p.wake(other)
 		}
 	case scheduling.ReasonPlaced:
 		p.rounds.forget(keyOfPodGroup(assembled.PodGroup))
@@ -205,7 +209,7 @@ func (p *Plugin) couldHold(ctx context.Context, closure bypass.Closure, nodes []
 	if err != nil {
 		return false
 	}
-	asked := heldQuestion{gang: closure.For, domain: closure.Domain, generation: podGroup.Generation, terrain: p.terrain.Load()}
+	asked := heldQuestion{gang: closure.For, domain: closure.Domain, generation: podGroup.Generation, terrain: p.view.Version(nodes)}
 	if holds, known := p.holds.get(asked); known {
 		return holds
 	}

@@ -15,7 +15,7 @@ import (
 // EventsToRegister names what can make room for a pod that we turned down. PodGroups, Topologies and new pods of a gang
 // are not among them: they wake their gang themselves, see watch.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	node := fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
+	node := fwk.Add | fwk.Delete | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	pod := fwk.Delete | fwk.UpdatePodScaleDown
 	return append(p.ruleEvents(),
 		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}, QueueingHintFn: p.nodeHelps},
@@ -28,12 +28,15 @@ func (p *Plugin) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any
 	if !p.isAsker(waiting) {
 		return fwk.QueueSkip, nil
 	}
-	node, ok := after.(*corev1.Node)
-	if !ok {
-		return fwk.Queue, nil
-	}
 	old, known := before.(*corev1.Node)
+	node, exists := after.(*corev1.Node)
 	switch {
+	case p.bypass.MayKeepFrom(keyOf(p.latest(waiting))):
+		return fwk.Queue, nil // What is kept for a gang of higher rank is kept no more if the domain could not hold that.
+	case known && !exists:
+		return p.nodeGone(waiting), nil
+	case !exists:
+		return fwk.Queue, nil
 	case node.Spec.Unschedulable && !toleratesCordon(waiting):
 		return fwk.QueueSkip, nil
 	case !known || old.Spec.Unschedulable && !node.Spec.Unschedulable,
@@ -41,6 +44,14 @@ func (p *Plugin) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil
+}
+
+// nodeGone is for a node that was removed: pods may be level then that were not before.
+func (p *Plugin) nodeGone(waiting *corev1.Pod) fwk.QueueingHint {
+	if answer := p.verdicts.Last(keyOf(p.latest(waiting))); answer != nil && answer.Basis.Lasts() {
+		return fwk.QueueSkip
+	}
+	return fwk.Queue
 }
 
 // isAsker reports whether the pod is the one to ask for its gang: the one that was told last that the gang has no place. If there
@@ -91,7 +102,7 @@ func differs(labels, others map[string]string, matters func(key string) bool) bo
 	return false
 }
 
-// podHelps is for a pod that is deleted, or now asks for less. One without a node had taken nothing.
+// podHelps is for a pod that is deleted, or now asks for less. One that has no node and was promised none had taken nothing.
 func (p *Plugin) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 	pod, ok := before.(*corev1.Pod)
 	if !ok {
@@ -100,7 +111,7 @@ func (p *Plugin) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any)
 	switch {
 	case ok && pod.UID == waiting.UID:
 		return fwk.Queue, nil
-	case ok && pod.Spec.NodeName == "", !p.isAsker(waiting):
+	case ok && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName == "", !p.isAsker(waiting):
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

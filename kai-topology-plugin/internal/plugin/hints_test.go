@@ -49,6 +49,8 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 	}
 	onNode := newPod("", "foreign")
 	onNode.Spec.NodeName = "n0"
+	promised := newPod("", "promised")
+	promised.Status.NominatedNodeName = "n0"
 	pod := func(before any) func(*corev1.Pod) (fwk.QueueingHint, error) {
 		return func(waiting *corev1.Pod) (fwk.QueueingHint, error) {
 			return bench.plugin.podHelps(klog.Background(), waiting, before, nil)
@@ -76,6 +78,8 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 		"a label changes that nobody reads":      {node(changed(), changed(labelled("seen", "now"))), false},
 		"a pod leaves a node":                    {pod(onNode), true},
 		"a pod goes that had no node":            {pod(newPod("", "other")), false},
+		"a pod goes that was promised a node":    {pod(promised), true},
+		"a node goes":                            {node(changed(), nil), false},
 		"the cache lost sight of what it was of": {node(nil, "lost"), true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,6 +25,9 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	if err != nil {
 		return podgroupstatus.Observed{}, err
 	}
+	if !p.profiles.speaksFor(p.name, pods) {
+		return podgroupstatus.Observed{Elsewhere: true}, nil
+	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.levels)
 	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.verdicts.Last(key)}
 	if held != nil && held.Reason == scheduling.ReasonInvalid {

@@ -50,8 +50,10 @@ const Name = "KAITopology"
 
 // Plugin schedules gangs.
 type Plugin struct {
-	handle     fwk.Handle
-	profiles   *profiles
+	handle   fwk.Handle
+	profiles *profiles
+	// name is that of the plugin's own profile.
+	name       string
 	view       *clusterview.View
 	pods       corelisters.PodLister
 	nodes      corelisters.NodeLister
@@ -75,8 +77,10 @@ type Plugin struct {
 	bypass   *bypass.Ledger
 	holds    heldAnswers
 	rounds   rounds
-	// terrain counts changes of the nodes themselves, room these and whatever else can make room for a gang.
-	terrain, room atomic.Int64
+	// room counts changes of the nodes themselves and whatever else can make room for a gang.
+	room atomic.Int64
+	// edits counts changes of gangs and their pods.
+	edits atomic.Int64
 	// started is when this process began to remember who passes whom.
 	started time.Time
 
@@ -101,16 +105,18 @@ var (
 )
 
 // Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if another one
-// is the leader: up to then it writes nothing. The plugin takes no arguments.
-func Factory(leading <-chan struct{}) frameworkruntime.PluginFactory {
+// is the leader: up to then it writes nothing. The plugin takes no arguments. Marks tells whether a pod of a gang that does not
+// fit is to be marked unschedulable.
+func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, marks func(pod *corev1.Pod) bool) {
 	shared := &profiles{}
-	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	factory = func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		client, err := clientOf(handle)
 		if err != nil {
 			return nil, err
 		}
 		return newPluginAmong(ctx, shared, handle, client, leading)
 	}
+	return factory, shared.mark
 }
 
 // clientOf returns a client of PodGroups and Topologies with the rights of the scheduler.
@@ -145,6 +151,7 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 	plugin := &Plugin{
 		handle:   handle,
 		profiles: all,
+		name:     filters.ProfileName(),
 		view:     clusterview.New(filters),
 		pods:     podInformer.Lister(),
 		nodes:    handle.SharedInformerFactory().Core().V1().Nodes().Lister(),

@@ -129,6 +129,9 @@ func TestANodeThatRefusesBreaksThePlanWithoutPreemption(t *testing.T) {
 		t.Fatalf("planned nodes of b: %v, %v", narrowed, status)
 	}
 	result, status := bench.RunPostFilterPlugins(t.Context(), state, b, framework.NewDefaultNodeToStatus())
+	if status.Message() == "" {
+		t.Error("kube-scheduler is left to say in its words what has happened")
+	}
 	if status.Code() != fwk.UnschedulableAndUnresolvable || result != nil {
 		t.Errorf("preemption for one pod of a gang is considered: %v, %v", result, status)
 	}

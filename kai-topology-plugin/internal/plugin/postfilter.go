@@ -20,23 +20,26 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 	if !p.inGang(pod) {
 		return p.plain.postFilter(ctx, state, pod, statuses)
 	}
+	reason := ""
 	if data, err := state.Read(plannedKey); err == nil {
-		p.refused(ctx, data.(planned), pod, statuses)
+		reason = p.refused(ctx, data.(planned), pod, statuses)
 	} else if err := p.makeRoom(ctx, pod); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
 	// This code keeps the plugins after us, kube-scheduler's own preemption among them, from being asked.
-	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+	return nil, hold(reason)
 }
 
 // refused breaks the plan that has a node for the pod which does not take it. The pod asks again after its backoff, and the
-// others of the gang wait for it: were they to ask at once, a node that always refuses would keep the scheduler busy.
-func (p *Plugin) refused(ctx context.Context, plan planned, pod *corev1.Pod, statuses fwk.NodeToStatusReader) {
+// others of the gang wait for it: were they to ask at once, a node that always refuses would keep the scheduler busy. It
+// returns what to say of it.
+func (p *Plugin) refused(ctx context.Context, plan planned, pod *corev1.Pod, statuses fwk.NodeToStatusReader) string {
 	reason := fmt.Sprintf("planned anew soon, since node %s did not take pod %s: %s", plan.node, pod.Name, statuses.Get(plan.node).Message())
 	klog.FromContext(ctx).Info("Gang's plan broken", "podGroup", plan.gang, "pod", klog.KObj(pod), "node", plan.node, "reason", reason)
 	p.breakPlan(plan.gang, metrics.NodeRefused, reason)
 	p.verdicts.Remember(plan.gang, plan.generation, pod.UID, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: reason})
 	p.activate([]*corev1.Pod{pod})
+	return reason
 }
 
 // breakPlan drops a gang's plan and sends back the pods that wait for it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
@@ -175,6 +176,7 @@ func (p *Plugin) clear(ctx context.Context, pod *corev1.Pod, assembled *gang.Gan
 	}
 	p.clearings.Open(rank.Gang, clearing)
 	p.waitForRoom(assembled, pod, message)
+	p.missed(choice)
 	if len(choice.victims) == 0 {
 		return
 	}
@@ -182,6 +184,20 @@ func (p *Plugin) clear(ctx context.Context, pod *corev1.Pod, assembled *gang.Gan
 		"pods", len(choice.victims), "wholeGangs", choice.broken, "where", choice.where)
 	metrics.MadeRoom(len(choice.victims), choice.broken)
 	go p.evict(context.WithoutCancel(ctx), assembled, choice)
+}
+
+// missed looks for pods that were gone before anybody waited for them.
+func (p *Plugin) missed(choice *choice) {
+	for _, awaited := range choice.awaited {
+		if p.isGone(awaited) {
+			p.left(awaited.UID)
+		}
+	}
+}
+
+func (p *Plugin) isGone(pod *corev1.Pod) bool {
+	current, err := p.pods.Pods(pod.Namespace).Get(pod.Name)
+	return apierrors.IsNotFound(err) || err == nil && current.UID != pod.UID
 }
 
 // nominate lets kube-scheduler know at once, before the API server does, where a pod will go.
@@ -201,6 +217,7 @@ func (p *Plugin) waitForRoom(assembled *gang.Gang, pod *corev1.Pod, message stri
 	key := assembled.Rank().Gang
 	p.verdicts.Remember(key, assembled.PodGroup.Generation, pod.UID, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: message})
 	p.status.Enqueue(key)
+	p.call(assembled.Pending, pod)
 }
 
 // giveUp forgets the room that was being made for a gang: others may use what of it is free.

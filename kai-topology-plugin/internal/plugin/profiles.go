@@ -1,12 +1,59 @@
 package plugin
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
+)
 
 // profiles are the names of the profiles of this process that have the plugin, each in an instance of its own. Pods that name
 // one of them are placed here; those of other schedulers are not waited for.
 type profiles struct {
 	mu    sync.RWMutex
 	names map[string]bool
+	// podGroups is the same to all.
+	podGroups schedulinglisters.PodGroupLister
+}
+
+// know gives the profiles a way to look at PodGroups.
+func (p *profiles) know(podGroups schedulinglisters.PodGroupLister) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.podGroups = podGroups
+}
+
+// mark reports whether a pod of a gang that does not fit is to be marked unschedulable: unless its PodGroup says no.
+func (p *profiles) mark(pod *corev1.Pod) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.podGroups == nil {
+		return true
+	}
+	key := keyOf(pod)
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	return err != nil || ptr.Deref(podGroup.Spec.MarkUnschedulable, true)
+}
+
+// speaksFor reports whether it is for the profile of the given name to tell of a gang: of those that its pods name it is the
+// first, or the first of all if they name none.
+func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	named := map[string]bool{}
+	for _, pod := range pods {
+		if p.names[pod.Spec.SchedulerName] {
+			named[pod.Spec.SchedulerName] = true
+		}
+	}
+	if len(named) == 0 {
+		named = p.names
+	}
+	return name == slices.Min(slices.Collect(maps.Keys(named)))
 }
 
 func (p *profiles) add(name string) {

@@ -19,12 +19,12 @@ import (
 )
 
 // heldQuestion asks whether a domain would hold a gang if nothing stood there. Generation is that of the PodGroup, terrain
-// that of the nodes.
+// what the nodes were like.
 type heldQuestion struct {
 	gang       gang.Key
 	domain     string
 	generation int64
-	terrain    int64
+	terrain    int
 }
 
 // maxHeldAnswers is how many answers are remembered.
@@ -101,21 +101,16 @@ func equalQuantities(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
 // terrainHandler counts changes of nodes that can make a domain fit for a gang, or unfit.
 func (p *Plugin) terrainHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { p.terrainChanged() },
+		AddFunc: func(any) { p.room.Add(1) },
 		UpdateFunc: func(before, after any) {
 			old, node := before.(*corev1.Node), after.(*corev1.Node)
 			same := maps.Equal(old.Labels, node.Labels) && old.Spec.Unschedulable == node.Spec.Unschedulable &&
 				slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) &&
 				maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities)
 			if !same {
-				p.terrainChanged()
+				p.room.Add(1)
 			}
 		},
-		DeleteFunc: func(any) { p.terrainChanged() },
+		DeleteFunc: func(any) { p.room.Add(1) },
 	}
-}
-
-func (p *Plugin) terrainChanged() {
-	p.terrain.Add(1)
-	p.room.Add(1)
 }

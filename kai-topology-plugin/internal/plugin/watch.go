@@ -28,6 +28,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	podGroups := factory.Scheduling().V2alpha2().PodGroups()
 	topologies := factory.Kai().V1alpha1().Topologies()
 	p.podGroups, p.topologies = podGroups.Lister(), topologies.Lister()
+	p.profiles.know(p.podGroups)
 	p.companies = podGroups.Informer().GetIndexer()
 	if err := indexByCompany(podGroups.Informer()); err != nil {
 		return err
@@ -91,6 +92,9 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			old, pod := before.(*corev1.Pod), after.(*corev1.Pod)
 			if sameMember(old, pod) {
+				if gang.Pending(pod) && asksElse(old, pod) {
+					p.askAnew(keyOf(pod))
+				}
 				return
 			}
 			if oldKey, _ := gang.KeyOf(old); oldKey != keyOf(pod) || old.UID != pod.UID {
@@ -138,6 +142,7 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	p.roster.Show(key, pod)
 	awaited := false
 	if !gang.Pending(pod) {
+		p.settleAsker(key, pod)
 		p.held.remove(key, pod.UID)
 		awaited = p.book.Settled(key, pod.UID)
 		p.markBegun(key)
@@ -191,6 +196,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 			}
 			p.rounds.forget(keyOfPodGroup(podGroup))
 			p.gangChanged(keyOfPodGroup(podGroup))
+			p.victimsChanged(keyOfPodGroup(podGroup))
 		},
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
@@ -199,6 +205,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 				p.rounds.forget(keyOfPodGroup(podGroup))
 				p.gangChanged(keyOfPodGroup(podGroup))
 				p.wakeCompanions(podGroup)
+				p.victimsChanged(keyOfPodGroup(podGroup))
 			}
 		},
 	}
@@ -211,6 +218,7 @@ func keyOfPodGroup(podGroup *scheduling.PodGroup) gang.Key {
 // gangChanged has a gang planned anew, whatever it waited for. If it cannot be planned now, its pods are left where they are:
 // what makes it possible wakes them. A gang that is deleted loses its pods one by one, and each would wake all the others.
 func (p *Plugin) gangChanged(key gang.Key) {
+	p.edits.Add(1)
 	p.markBegun(key)
 	p.breakPlan(key, metrics.GangChanged, "the gang was changed")
 	p.giveUp(context.Background(), key)

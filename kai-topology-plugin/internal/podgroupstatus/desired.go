@@ -16,6 +16,8 @@ import (
 
 // Observed is what is known of a gang.
 type Observed struct {
+	// Elsewhere is set if another profile of the process tells of the gang.
+	Elsewhere bool
 	// Gang has the pods as the API server shows them.
 	Gang *gang.Gang
 	// Hold says why the gang cannot be planned; nil if it can.

@@ -84,6 +84,10 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	if err != nil {
 		return fmt.Errorf("observing gang: %w", err)
 	}
+	if observed.Elsewhere {
+		w.journal.forget(key)
+		return nil
+	}
 	now := metav1.Now().Rfc3339Copy()
 	desired := Of(observed, now)
 	measure(key, desired)

@@ -111,13 +111,14 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 		return err
 	}
 	leading := make(chan struct{})
-	config, scheduler, err := app.Setup(ctx, opts, app.WithPlugin(plugin.Name, plugin.Factory(leading)))
+	factory, marks := plugin.Factory(leading)
+	config, scheduler, err := app.Setup(ctx, opts, app.WithPlugin(plugin.Name, factory))
 	remove()
 	if err != nil {
 		return err
 	}
 	announceFirstPod(scheduler, leading)
-	scheduler.FailureHandler = gangfailures.Handler(scheduler.FailureHandler, config.Client)
+	scheduler.FailureHandler = gangfailures.Handler(scheduler.FailureHandler, config.Client, marks)
 	err = app.Run(ctx, config, scheduler)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil // Stopped on request, which kube-scheduler reports as an error.

@@ -54,6 +54,10 @@ const (
 	ReasonWaiting = "Waiting"
 )
 
+// PodReasonWaitingForGang is the reason of a pod's condition PodScheduled (False) while its gang does not fit and has
+// markUnschedulable: false. Cluster autoscalers add nodes for pods with the reason Unschedulable only.
+const PodReasonWaitingForGang = "WaitingForGang"
+
 // ConditionValid says whether the workload that a PodGroup was made from states its wishes correctly. The pod grouper
 // writes it, and only to PodGroups that it made.
 const ConditionValid = "Valid"

@@ -98,7 +98,8 @@ type PodGroupSpec struct {
 	SubGroups []SubGroup `json:"subGroups,omitempty"`
 
 	// markUnschedulable says whether the pods of a gang that was tried and does not fit are marked unschedulable, so that
-	// a cluster autoscaler adds nodes for them. Unset means true.
+	// a cluster autoscaler adds nodes for them. Unset means true. If it is false, their condition PodScheduled has the reason
+	// WaitingForGang instead of Unschedulable.
 	//
 	// +optional
 	MarkUnschedulable *bool `json:"markUnschedulable,omitempty"`

@@ -1,0 +1,159 @@
+package plugin
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/plans"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+var waitingGang = gang.Key{Namespace: "default", Name: "gang"}
+
+// Nothing about the nodes changes, so that the last answer would hold for ever.
+func TestAGangIsAskedForAnewWhenItsPodsTolerateMore(t *testing.T) {
+	rig := startRig(t, 0)
+	node := changed(tainted)
+	node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
+	node.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("2")
+	if err := rig.kube.Tracker().Add(node); err != nil {
+		t.Fatal(err)
+	}
+	before := decisions(t)
+	rig.makePodGroup(t, "gang", 2)
+	for _, name := range []string{"a", "b"} {
+		rig.create(t, newPod("gang", name))
+	}
+	awaiting(t, "the gang to be decided", func() bool { return decisions(t) > before })
+	for _, name := range []string{"a", "b"} {
+		rig.patch(t, name, 1, `},"spec":{"tolerations":[{"key":"k","operator":"Exists"}]}`)
+	}
+	rig.eventuallyAllBound(t, 2)
+}
+
+func TestWhichChangesOfAPodHaveItsGangAskedForAnew(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		"a toleration": {func(pod *corev1.Pod) { pod.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} }, true},
+		"a label":      {func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "other"} }, true},
+		"what it asks for": {func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+		}, true},
+		"a claim that was made for it": {func(pod *corev1.Pod) {
+			pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu"}}
+		}, true},
+		"the scheduler's own note": {func(pod *corev1.Pod) { pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled}} }, false},
+		"an annotation":            {func(pod *corev1.Pod) { pod.Annotations["seen"] = "now" }, false},
+	} {
+		old := newPod("gang", "a")
+		pod := old.DeepCopy()
+		test.change(pod)
+		if got := asksElse(old, pod); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// refusedGang is a gang of two for which there is no room, and whose pod a was told so.
+func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
+	t.Helper()
+	a, b = newPod("gang", "a"), newPod("gang", "b")
+	bench = newBench(t, nodes(nodeCount), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	if bench.ask(t, a) || bench.ask(t, b) {
+		t.Fatal("the gang fits")
+	}
+	bench.activator.reset()
+	return bench, a, b
+}
+
+func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
+	deleted := metav1.Now()
+	for name, change := range map[string]func(a, b *corev1.Pod) *corev1.Pod{
+		"it is on its way out, held by a finalizer": func(a, _ *corev1.Pod) *corev1.Pod { a.DeletionTimestamp = &deleted; return a },
+		"somebody else has bound it":                func(a, _ *corev1.Pod) *corev1.Pod { a.Spec.NodeName = "n0"; return a },
+		"somebody else has bound its sibling":       func(_, b *corev1.Pod) *corev1.Pod { b.Spec.NodeName = "n0"; return b },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bench, a, b := refusedGang(t, 1)
+			bench.plugin.podAppeared(change(a.DeepCopy(), b.DeepCopy()))
+			if _, known := bench.plugin.verdicts.Asker(waitingGang); known || !bench.activator.called("a") || !bench.activator.called("b") {
+				t.Errorf("somebody is to ask: %v; called: %v", known, bench.activator.pods)
+			}
+		})
+	}
+}
+
+// The pods of a gang are read before it is decided, and the answer is remembered after.
+func TestAnAnswerAboutPodsThatWereChangedMeanwhileIsDropped(t *testing.T) {
+	bench, a, _ := refusedGang(t, 1)
+	answer := bench.plugin.verdicts.Last(waitingGang)
+	drop := bench.plugin.remembering(waitingGang)
+	bench.plugin.gangChanged(waitingGang)
+	bench.plugin.verdicts.Remember(waitingGang, 1, a.UID, answer)
+	drop()
+	if bench.plugin.verdicts.Last(waitingGang) != nil {
+		t.Error("the answer is given again")
+	}
+}
+
+func TestAGangDoesNotWaitForAVictimThatIsGoneAlready(t *testing.T) {
+	bench, a, _ := refusedGang(t, 1)
+	gone := newPod("", "gone")
+	bench.plugin.clearings.Open(waitingGang, &plans.Clearing{Awaited: sets.New[types.UID](gone.UID)})
+	bench.plugin.missed(&choice{awaited: []*corev1.Pod{gone, a}})
+	if awaited, _, _ := bench.plugin.clearings.State(waitingGang); awaited != 0 || !bench.activator.called("a") {
+		t.Errorf("it waits for %d pods; called: %v", awaited, bench.activator.pods)
+	}
+}
+
+func TestAGangTriesAgainWhenOthersMayHaveBecomeVictims(t *testing.T) {
+	pods, objects := rivals()
+	for _, object := range objects {
+		if podGroup, ok := object.(*scheduling.PodGroup); ok {
+			podGroup.Spec.Preemptibility = scheduling.NonPreemptible
+		}
+	}
+	bench := newBench(t, twoRacks(), pods, objects...)
+	if bench.ask(t, pods[4]) || bench.plugin.makingRoomFor(pods[4]) {
+		t.Fatal("there is room, or somebody leaves who must not")
+	}
+	bench.activator.reset()
+	bench.plugin.victimsChanged(boss)
+	if bench.activator.called("boss-0") {
+		t.Error("the gang is woken by itself")
+	}
+	bench.plugin.victimsChanged(gang.Key{Namespace: "default", Name: "first"})
+	if !bench.activator.called("boss-0") {
+		t.Error("the gang is not woken")
+	}
+}
+
+func TestTheStatusOfAGangIsWrittenForOneProfile(t *testing.T) {
+	all := &profiles{}
+	all.add("second")
+	all.add("first")
+	of := func(schedulers ...string) (pods []*corev1.Pod) {
+		for _, name := range schedulers {
+			pods = append(pods, &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: name}})
+		}
+		return pods
+	}
+	for _, test := range []struct {
+		pods []*corev1.Pod
+		want string
+	}{{of("second"), "second"}, {of("first", "foreign"), "first"}, {of("second", "first"), "first"}, {nil, "first"}, {of("foreign"), "first"}} {
+		for _, name := range []string{"first", "second"} {
+			if speaks := all.speaksFor(name, test.pods); speaks != (name == test.want) {
+				t.Errorf("profile %s tells of the gang: %v", name, speaks)
+			}
+		}
+	}
+}
