@@ -23,9 +23,9 @@ demo: build tools ## the whole path on a real control plane: examples applied, p
 
 test: verify lint build-standalone test-modules e2e ## everything that proves the project
 
-build: ## the five programs into bin/, and the kubectl plugin, which is one of them under another name
+build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
 	go build -ldflags '$(LDFLAGS)' -o bin/ \
-		$(foreach p,$(filter-out devcluster,$(PROGRAMS)),./$(p)/cmd/$(p)) ./e2e/cmd/devcluster
+		$(foreach p,$(filter-out devcluster,$(PROGRAMS)),./$(p)/cmd/$(p)) ./grove-operator/cmd/grove-startup ./e2e/cmd/devcluster
 	@ln -sf kai-topology-plugin bin/kubectl-packtree
 
 tools: ## etcd, kube-apiserver, kube-controller-manager, KWOK and helm into bin/tools (minutes the first time)

@@ -34,13 +34,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* The image reference: the chart's appVersion unless a tag or a digest is given. */}}
+{{/*
+An image reference: the chart's appVersion unless a tag or a digest is given. Call it with a dict of `context` (the root) and
+`image` (the values).
+*/}}
 {{- define "grove-operator.image" -}}
-{{- $image := .Values.image -}}
+{{- $image := .image -}}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $image.repository $image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag) -}}
+{{- printf "%s:%s" $image.repository (default .context.Chart.AppVersion $image.tag) -}}
 {{- end -}}
 {{- end -}}
 

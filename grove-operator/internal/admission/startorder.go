@@ -1,13 +1,17 @@
 package admission
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/startup"
 )
 
 // validateStartOrder checks every clique's startsAfter: its cliques are known, others, named once, and none waits for
@@ -29,7 +33,50 @@ func validateStartOrder(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 			seen.Insert(parent)
 		}
 	}
+	errs = append(errs, validateReserved(set)...)
 	return append(errs, validateAcyclic(cliques)...)
+}
+
+// warnOfStartOrder tells of a startsAfter that nobody looks at.
+func warnOfStartOrder(set *grovev1alpha1.PodCliqueSet) []string {
+	var warnings []string
+	cliques := set.Spec.Template.Cliques
+	for i := range cliques {
+		if order := set.Spec.Template.CliqueStartupType; len(cliques[i].Spec.StartsAfter) > 0 && order != grovev1alpha1.CliqueStartupTypeExplicit {
+			warnings = append(warnings, fmt.Sprintf("%s: has no effect, since cliqueStartupType is not %s",
+				cliquePath(i).Child("spec", "startsAfter"), grovev1alpha1.CliqueStartupTypeExplicit))
+		}
+	}
+	return warnings
+}
+
+// validateReserved reports names that the operator uses itself in pods that wait, which would all be turned down.
+func validateReserved(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	var errs field.ErrorList
+	for i := range set.Spec.Template.Cliques {
+		clique := &set.Spec.Template.Cliques[i]
+		if !startup.Waits(set, clique) {
+			continue
+		}
+		path, spec := cliquePath(i).Child("spec", "podSpec"), &clique.Spec.PodSpec
+		errs = append(errs, reserved(path.Child("initContainers"), spec.InitContainers, startup.ContainerName,
+			func(container corev1.Container) string { return container.Name })...)
+		errs = append(errs, reserved(path.Child("containers"), spec.Containers, startup.ContainerName,
+			func(container corev1.Container) string { return container.Name })...)
+		errs = append(errs, reserved(path.Child("volumes"), spec.Volumes, startup.VolumeName,
+			func(volume corev1.Volume) string { return volume.Name })...)
+	}
+	return errs
+}
+
+func reserved[T any](path *field.Path, items []T, name string, nameOf func(T) string) field.ErrorList {
+	var errs field.ErrorList
+	for i := range items {
+		if nameOf(items[i]) == name {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), name, "the operator adds one of this name to pods that start after others"))
+		}
+	}
+	return errs
 }
 
 // validateAcyclic reports each cycle once, at its clique that comes first in the template.

@@ -50,10 +50,7 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 		warnings = append(warnings, fmt.Sprintf("%s: this version recreates nothing; a gang below its minimum is only reported",
 			templatePath.Child("terminationDelay")))
 	}
-	if order := set.Spec.Template.CliqueStartupType; order != "" && order != grovev1alpha1.CliqueStartupTypeAnyOrder {
-		warnings = append(warnings, fmt.Sprintf("%s: this version starts all cliques at once; the order of %s is not kept yet",
-			templatePath.Child("cliqueStartupType"), order))
-	}
+	warnings = append(warnings, warnOfStartOrder(set)...)
 	errs = append(errs, validateCliques(set)...)
 	errs = append(errs, validateGroups(set)...)
 	errs = append(errs, validateSize(set)...)

@@ -112,6 +112,14 @@ func TestValidateCreate(t *testing.T) {
 				clique + ".spec.startsAfter: " + invalid, clique + ".spec.startsAfter: " + invalid, clique + ".spec.startsAfter: " + duplicate,
 			},
 		},
+		"names that the operator needs in pods that wait": {
+			template: "cliqueStartupType: CliqueStartupTypeInOrder, cliques: [{name: a, spec: {podSpec: {containers: [{name: grove-startup}]}}}, {name: b, spec: {podSpec: {" +
+				"containers: [{name: grove-startup}], initContainers: [{name: x}, {name: grove-startup}], volumes: [{name: grove-startup-access}]}}}]",
+			want: []string{
+				"spec.template.cliques[1].spec.podSpec.initContainers[1].name: " + invalid, "spec.template.cliques[1].spec.podSpec.containers[0].name: " + invalid,
+				"spec.template.cliques[1].spec.podSpec.volumes[0].name: " + invalid,
+			},
+		},
 		"startsAfter: each cycle once": {
 			template: "cliques: [" + strings.Join([]string{
 				one("a", "startsAfter: [b]"), one("b", "startsAfter: [c]"), one("c", "startsAfter: [a]"),
@@ -244,10 +252,11 @@ func TestMessagesSayWhatWouldBeRight(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	set := fixture.Set(t, manifest("s", "cliqueStartupType: CliqueStartupTypeInOrder, cliques: [{name: a, spec: {podSpec: {restartPolicy: Never, containers: [{name: main}]}}}]"))
+	set := fixture.Set(t, manifest("s", "cliqueStartupType: CliqueStartupTypeInOrder, cliques: ["+
+		"{name: a, spec: {podSpec: {restartPolicy: Never, containers: [{name: main}]}}}, {name: b, spec: {startsAfter: [a], podSpec: {containers: [{name: main}]}}}]"))
 	warnings, errs := admission.ValidateCreate(set, cluster())
 	if len(errs) > 0 || len(warnings) != 2 ||
-		!strings.HasPrefix(warnings[0], "spec.template.cliqueStartupType: ") ||
+		!strings.HasPrefix(warnings[0], "spec.template.cliques[1].spec.startsAfter: ") ||
 		!strings.HasPrefix(warnings[1], "spec.template.cliques[0].spec.podSpec.restartPolicy: ") {
 		t.Errorf("warnings %q, errors %v", warnings, errs)
 	}

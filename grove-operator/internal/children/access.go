@@ -8,6 +8,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/startup"
 )
 
 // ServiceAccount is the account under which pods of a set may look at each other.
@@ -20,7 +21,8 @@ func ServiceAccount(set *grovev1alpha1.PodCliqueSet) *corev1.ServiceAccount {
 	return account
 }
 
-// Role lets that account see pods, by which a clique knows that those before it are ready.
+// Role lets accounts see pods, by which a pod knows that those that it starts after are ready. A rule cannot be narrowed to
+// labels; what the program looks at is.
 func Role(set *grovev1alpha1.PodCliqueSet) *rbacv1.Role {
 	role := &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
@@ -28,24 +30,24 @@ func Role(set *grovev1alpha1.PodCliqueSet) *rbacv1.Role {
 		Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{""},
 			Resources: []string{"pods"},
-			Verbs:     []string{"get", "list", "watch"},
+			Verbs:     []string{"list", "watch"},
 		}},
 	}
 	role.OwnerReferences = ownedBySet(set)
 	return role
 }
 
-// RoleBinding ties the two together.
+// RoleBinding gives the Role to the set's account, and to those of the user under which pods of the set wait for others.
 func RoleBinding(set *grovev1alpha1.PodCliqueSet) *rbacv1.RoleBinding {
 	binding := &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 		ObjectMeta: metadata(set, names.Role(set.Name), grovev1alpha1.ComponentRoleBinding, nil, nil),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: names.Role(set.Name)},
-		Subjects: []rbacv1.Subject{{
-			Kind:      rbacv1.ServiceAccountKind,
-			Name:      names.ServiceAccount(set.Name),
-			Namespace: set.Namespace,
-		}},
+	}
+	for _, account := range startup.Accounts(set) {
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{
+			Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: set.Namespace,
+		})
 	}
 	binding.OwnerReferences = ownedBySet(set)
 	return binding

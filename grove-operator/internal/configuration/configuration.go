@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -35,6 +37,15 @@ const (
 	defaultResourceName    = "grove-operator-leader-election"
 	defaultConcurrentSyncs = 10
 )
+
+// DefaultStartupImage is the image of grove-startup in this release.
+const DefaultStartupImage = "packtree/grove-startup:0.1.0"
+
+// Requests and limits of grove-startup, which are the same, so that pods stay Guaranteed.
+var defaultStartupResources = corev1.ResourceList{
+	corev1.ResourceCPU:    resource.MustParse("50m"),
+	corev1.ResourceMemory: resource.MustParse("64Mi"),
+}
 
 // Read returns the configuration of a file with its defaults set, and what there is to say about it: it is only to be used
 // when no finding is more than a warning.
@@ -146,6 +157,12 @@ func SetDefaults(configuration *groveconfigv1alpha1.OperatorConfiguration) {
 	}
 	orDefault(&configuration.LogLevel, groveconfigv1alpha1.LogLevelInfo)
 	orDefault(&configuration.LogFormat, groveconfigv1alpha1.LogFormatJSON)
+	orDefault(&configuration.StartupOrder.Image, DefaultStartupImage)
+	if configuration.StartupOrder.Resources == nil {
+		configuration.StartupOrder.Resources = &corev1.ResourceRequirements{
+			Requests: defaultStartupResources.DeepCopy(), Limits: defaultStartupResources.DeepCopy(),
+		}
+	}
 	if configuration.DefaultSchedulerName == nil {
 		name := kaiv1alpha1.SchedulerName
 		configuration.DefaultSchedulerName = &name

@@ -1,6 +1,7 @@
 package configuration_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,14 +30,35 @@ func TestParseFillsInDefaults(t *testing.T) {
 	if len(findings) > 0 {
 		t.Fatal(lines(findings))
 	}
+	startup := config.StartupOrder
+	resources := fmt.Sprint(startup.Resources.Requests.Cpu(), startup.Resources.Limits.Cpu(), startup.Resources.Requests.Memory(), startup.Resources.Limits.Memory())
 	got := []any{
 		config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst, config.LeaderElection.LeaseDuration.Duration.String(),
 		config.Server.Webhooks.Port, config.Server.HealthProbes.Port, config.Server.Metrics.Port, string(config.Server.Webhooks.CertProvisionMode),
-		*config.Controllers.PodGang.ConcurrentSyncs, string(config.LogLevel), string(config.LogFormat), *config.DefaultSchedulerName,
+		*config.Controllers.PodGang.ConcurrentSyncs, string(config.LogLevel), string(config.LogFormat), *config.DefaultSchedulerName, startup.Image, resources,
 	}
-	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(10), "info", "json", "kai-scheduler"}
+	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(10), "info", "json", "kai-scheduler", configuration.DefaultStartupImage, "50m 50m 64Mi 64Mi"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheStartupImageIsOfThisRelease: the chart names it by its own version, and so must the program without a chart.
+func TestTheStartupImageIsOfThisRelease(t *testing.T) {
+	chart, err := os.ReadFile("../../../charts/grove-operator/Chart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tag, _ := strings.Cut(configuration.DefaultStartupImage, ":")
+	if want := fmt.Sprintf("appVersion: %q", tag); !strings.Contains(string(chart), want) {
+		t.Errorf("the chart has no %s", want)
+	}
+}
+
+func TestEmptyResourcesStayEmpty(t *testing.T) {
+	config, findings := configuration.Parse("f", []byte(header+"startupOrder: {resources: {}}"))
+	if len(findings) > 0 || config.StartupOrder.Resources.Requests != nil || config.StartupOrder.Resources.Limits != nil {
+		t.Errorf("resources %v, findings %s", config.StartupOrder.Resources, lines(findings))
 	}
 }
 
@@ -67,6 +89,10 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			[]string{"topologyAwareScheduling.levels[1].domain: Duplicate", "topologyAwareScheduling.levels[1].key: Duplicate"},
 		},
 		"a key that is no label key": {header + on("{domain: rack, key: a b}"), []string{"topologyAwareScheduling.levels[0].key: Invalid"}},
+		"an init container that no pod could have": {
+			header + "startupOrder: {image: 'a b', imagePullPolicy: Sometimes, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}",
+			[]string{"startupOrder.image: Invalid", "startupOrder.imagePullPolicy: Unsupported", "startupOrder.resources.requests[cpu]: Invalid"},
+		},
 		"everything at once": {
 			header + "logLevel: loud\nlogFormat: xml\nruntimeClientConnection: {qps: -1, burst: -1}\n" +
 				"leaderElection: {leaseDuration: 1s, renewDeadline: 2s, retryPeriod: 3s, resourceLock: endpoints}\n" +

@@ -3,6 +3,7 @@ package configuration
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -24,6 +25,7 @@ func Validate(configuration *groveconfigv1alpha1.OperatorConfiguration) (warning
 		groveconfigv1alpha1.LogLevelDebug, groveconfigv1alpha1.LogLevelInfo, groveconfigv1alpha1.LogLevelError)...)
 	errs = append(errs, oneOf(field.NewPath("logFormat"), configuration.LogFormat,
 		groveconfigv1alpha1.LogFormatJSON, groveconfigv1alpha1.LogFormatText)...)
+	errs = append(errs, validateStartupOrder(configuration.StartupOrder)...)
 	if configuration.Authorizer.Enabled {
 		warnings = append(warnings, "authorizer.enabled: this version does not protect managed objects yet")
 	}
@@ -132,6 +134,24 @@ func validateControllers(controllers groveconfigv1alpha1.ControllersConfiguratio
 	} {
 		if syncs := *named.controller.ConcurrentSyncs; syncs < 1 {
 			errs = append(errs, field.Invalid(field.NewPath("controllers", named.name, "concurrentSyncs"), syncs, "must be at least 1"))
+		}
+	}
+	return errs
+}
+
+// validateStartupOrder reports what would have the API server turn down every pod that waits.
+func validateStartupOrder(order groveconfigv1alpha1.StartupOrderConfiguration) field.ErrorList {
+	path := field.NewPath("startupOrder")
+	var errs field.ErrorList
+	if strings.ContainsFunc(order.Image, unicode.IsSpace) {
+		errs = append(errs, field.Invalid(path.Child("image"), order.Image, "must be the name of an image"))
+	}
+	if order.ImagePullPolicy != "" {
+		errs = append(errs, oneOf(path.Child("imagePullPolicy"), order.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
+	}
+	for name, request := range order.Resources.Requests {
+		if limit, ok := order.Resources.Limits[name]; ok && request.Cmp(limit) > 0 {
+			errs = append(errs, field.Invalid(path.Child("resources", "requests").Key(string(name)), request.String(), "must not be greater than the limit, "+limit.String()))
 		}
 	}
 	return errs

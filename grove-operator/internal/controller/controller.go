@@ -80,7 +80,8 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 		},
 		"PodClique": func() error {
 			reconciler := &podclique.Reconciler{
-				Client: reader, Writer: writer, Clock: now, Events: recorder, DefaultScheduler: *config.DefaultSchedulerName,
+				Client: reader, Writer: writer, Clock: now, Events: recorder,
+				DefaultScheduler: *config.DefaultSchedulerName, Startup: config.StartupOrder,
 			}
 			return reconciler.SetupWithManager(mgr, int(*syncs.PodClique.ConcurrentSyncs))
 		},

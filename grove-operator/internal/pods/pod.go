@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
@@ -36,6 +37,8 @@ type Maker struct {
 	PodClique *grovev1alpha1.PodClique
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string
+	// Startup is the init container of pods that start after others.
+	Startup groveconfigv1alpha1.StartupOrderConfiguration
 }
 
 // Make returns the pod with an index, gated until its gang lists it.
@@ -85,6 +88,7 @@ func (m Maker) complete(spec *corev1.PodSpec, index int32) {
 	if !slices.ContainsFunc(spec.SchedulingGates, isOurGate) {
 		spec.SchedulingGates = append(spec.SchedulingGates, corev1.PodSchedulingGate{Name: grovev1alpha1.SchedulingGatePodGangPending})
 	}
+	m.startAfter(spec)
 	env := m.environment(index)
 	for i := range spec.InitContainers {
 		spec.InitContainers[i].Env = append(slices.Clone(env), spec.InitContainers[i].Env...)

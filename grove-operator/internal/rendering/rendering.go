@@ -190,7 +190,10 @@ func podsOf(
 	set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique,
 	configuration *groveconfigv1alpha1.OperatorConfiguration,
 ) []*corev1.Pod {
-	maker := pods.Maker{Set: set, Member: member, PodClique: podClique, DefaultScheduler: *configuration.DefaultSchedulerName}
+	maker := pods.Maker{
+		Set: set, Member: member, PodClique: podClique,
+		DefaultScheduler: *configuration.DefaultSchedulerName, Startup: configuration.StartupOrder,
+	}
 	var made []*corev1.Pod
 	for index := range podClique.Spec.Replicas {
 		pod := maker.Make(names.Hostname(podClique.Name, index), index)

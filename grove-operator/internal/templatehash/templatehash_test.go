@@ -28,6 +28,9 @@ func TestOfSet(t *testing.T) {
 		"replicas do not count": {change: func(set *grovev1alpha1.PodCliqueSet) {
 			set.Spec.Replicas, set.Spec.Template.Cliques[0].Spec.Replicas = 7, 7
 		}},
+		"the order of startup does not count": {change: func(set *grovev1alpha1.PodCliqueSet) {
+			set.Spec.Template.CliqueStartupType = grovev1alpha1.CliqueStartupTypeInOrder
+		}},
 		"the pods' template counts": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) {
 			set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "a:2"
 		}},

@@ -47,7 +47,10 @@ func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 // create makes pods. A name that is there already is that very pod, which the cache does not know yet. The new pods count
 // at once: the status of this pass need not be written again when the cache has them.
 func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.Addition) error {
-	maker := pods.Maker{Set: scope.set, Member: scope.member, PodClique: scope.podClique, DefaultScheduler: r.DefaultScheduler}
+	maker := pods.Maker{
+		Set: scope.set, Member: scope.member, PodClique: scope.podClique,
+		DefaultScheduler: r.DefaultScheduler, Startup: r.Startup,
+	}
 	made := make([]*corev1.Pod, len(additions))
 	err := batches.SlowStart(len(additions), func(i int) error {
 		pod := maker.Make(additions[i].Name, additions[i].Index)

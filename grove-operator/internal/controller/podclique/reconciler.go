@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/events"
@@ -38,6 +39,8 @@ type Reconciler struct {
 	Events events.Recorder
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string
+	// Startup is the init container of pods that start after others.
+	Startup groveconfigv1alpha1.StartupOrderConfiguration
 }
 
 // scope is what one pass knows.

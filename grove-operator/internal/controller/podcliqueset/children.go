@@ -25,16 +25,24 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	if made < scope.set.Spec.Replicas {
 		outcome = fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas, layout.MaxPods)
 	}
-	wanted, writes := &childNames{}, r.writeAccess(ctx, scope)
+	if err := all(r.writeAccess(ctx, scope)); err != nil {
+		// First: pods that wait for others run under the account, and are turned down while it does not exist.
+		return err
+	}
+	wanted, writes := &childNames{}, []write{}
 	for replica := range made {
 		writes = append(writes, r.writeReplica(ctx, scope, replica, wanted)...)
 	}
-	err := batches.Each(len(writes), func(i int) error { return writes[i]() })
-	return errors.Join(outcome, err, r.prune(ctx, scope, wanted))
+	return errors.Join(outcome, all(writes), r.prune(ctx, scope, wanted))
 }
 
-// write is the write of one child; those of one pass do not depend on each other.
+// write is the write of one child.
 type write = func() error
+
+// all makes writes that do not depend on each other.
+func all(writes []write) error {
+	return batches.Each(len(writes), func(i int) error { return writes[i]() })
+}
 
 // childNames are the names of the children that the set has, by kind.
 type childNames struct {

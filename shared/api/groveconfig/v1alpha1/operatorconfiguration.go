@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -36,9 +37,27 @@ type OperatorConfiguration struct {
 	// decides.
 	// +optional
 	DefaultSchedulerName *string `json:"defaultSchedulerName,omitempty"`
+	// StartupOrder describes the init container by which pods wait for those that they start after.
+	// +optional
+	StartupOrder StartupOrderConfiguration `json:"startupOrder,omitempty"`
 	// Authorizer protects what the operator manages against changes by others.
 	// +optional
 	Authorizer AuthorizerConfiguration `json:"authorizer,omitempty"`
+}
+
+// StartupOrderConfiguration describes the init container by which pods wait for those that they start after. Pods that are
+// there already keep theirs.
+type StartupOrderConfiguration struct {
+	// Image has grove-startup as its entry point. Unset: packtree/grove-startup of the operator's release.
+	// +optional
+	Image string `json:"image,omitempty"`
+	// ImagePullPolicy is Always, IfNotPresent or Never. Unset: the cluster decides by the image's tag.
+	// +optional
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	// Resources are the requests and limits of the init container. With requests equal to limits, pods keep their quality
+	// of service class Guaranteed. Unset: 50m CPU and 64Mi memory, both as request and limit. Empty: none.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // ClientConnectionConfiguration limits requests to the API server.

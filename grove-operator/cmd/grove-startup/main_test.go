@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"packtree.dev/grove-operator/internal/startup"
+)
+
+// pod is the environment of a container in a cluster.
+func pod(name string) string {
+	return map[string]string{"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}[name]
+}
+
+// outside is the environment of a program in no cluster.
+func outside(string) string { return "" }
+
+func TestArgumentsOfAPod(t *testing.T) {
+	var out bytes.Buffer
+	chosen, err := parse([]string{"--after=s-0-a:2", "--after", "s-0-b:1"}, pod, &out)
+	want := []startup.Parent{{PodClique: "s-0-a", MinAvailable: 2}, {PodClique: "s-0-b", MinAvailable: 1}}
+	if err != nil || !slices.Equal(chosen.parents, want) || chosen.server != "https://[fd00::1]:443" ||
+		chosen.credentials != "/var/run/secrets/kubernetes.io/serviceaccount" {
+		t.Errorf("options %+v, error %v, output %q", chosen, err, out.String())
+	}
+}
+
+func TestMistakesAreNeverExitZero(t *testing.T) {
+	for name, c := range map[string]struct {
+		args   []string
+		getenv func(string) string
+		code   int
+		says   string
+	}{
+		"nothing to wait for":       {nil, pod, exitUsage, "at least one --after"},
+		"no minimum":                {[]string{"--after=a"}, pod, exitUsage, "not <podclique>:<minimum>"},
+		"a minimum of none":         {[]string{"--after=a:0"}, pod, exitUsage, "from 1 on"},
+		"an argument without flag":  {[]string{"--after=a:1", "b:1"}, pod, exitUsage, `"b:1"`},
+		"an unknown flag":           {[]string{"--before=a:1"}, pod, exitUsage, "not defined"},
+		"no cluster":                {[]string{"--after=a:1"}, outside, exitUsage, "--server"},
+		"no credentials":            {[]string{"--after=a:1", "--credentials=/nowhere"}, pod, exitFailed, "/nowhere"},
+		"no server that can be one": {[]string{"--after=a:1", "--server=::", "--credentials=/nowhere"}, pod, exitFailed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(c.args, c.getenv, &out, &errs)
+			if code != c.code || !strings.Contains(errs.String(), c.says) || out.Len() > 0 {
+				t.Errorf("exit %d, want %d; stdout %q, stderr %q, want %q in it", code, c.code, out.String(), errs.String(), c.says)
+			}
+		})
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"--help"}, outside, &out, &errs); code != 0 || errs.Len() > 0 {
+		t.Errorf("exit %d, stderr %q", code, errs.String())
+	}
+	for _, want := range []string{"--after inference-0-prefill:2", "grove.io/podclique", "143", "-credentials"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in:\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	if code := run([]string{"--version"}, outside, &out, &errs); code != 0 || !strings.HasPrefix(out.String(), "grove-startup version ") {
+		t.Errorf("exit %d, stdout %q", code, out.String())
+	}
+}

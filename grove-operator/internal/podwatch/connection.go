@@ -1,0 +1,72 @@
+package podwatch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"packtree.dev/shared/version"
+)
+
+// Files of a service account, as the kubelet mounts them.
+const (
+	tokenFile     = "token"
+	authorityFile = "ca.crt"
+	namespaceFile = "namespace"
+)
+
+// Connection is where the API server is and who asks it.
+type Connection struct {
+	// Namespace has the pods.
+	Namespace string
+	config    *rest.Config
+}
+
+// Connect returns the connection of a service account to the API server at a URL. The directory has the account's token,
+// which is read anew as it is renewed, the server's authority, and the namespace. Nothing is asked yet.
+func Connect(server, directory string) (Connection, error) {
+	namespace, err := os.ReadFile(filepath.Join(directory, namespaceFile))
+	if err != nil {
+		return Connection{}, fmt.Errorf("reading the namespace: %w", err)
+	}
+	for _, name := range []string{tokenFile, authorityFile} {
+		if _, err := os.Stat(filepath.Join(directory, name)); err != nil {
+			return Connection{}, fmt.Errorf("looking for credentials: %w", err)
+		}
+	}
+	return Connection{
+		Namespace: strings.TrimSpace(string(namespace)),
+		config: &rest.Config{
+			Host:            server,
+			BearerTokenFile: filepath.Join(directory, tokenFile),
+			TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(directory, authorityFile)},
+			UserAgent:       "grove-startup/" + version.String(),
+		},
+	}, nil
+}
+
+// client returns a client that knows pods and no other kind, which keeps the program small.
+func (c Connection) client() (*rest.RESTClient, runtime.ParameterCodec, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, nil, fmt.Errorf("registering pods: %w", err)
+	}
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	config := rest.CopyConfig(c.config)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the connection to %s: %w", c.config.Host, err)
+	}
+	return client, runtime.NewParameterCodec(scheme), nil
+}

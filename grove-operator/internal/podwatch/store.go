@@ -1,0 +1,98 @@
+package podwatch
+
+import (
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"packtree.dev/grove-operator/internal/readiness"
+	"packtree.dev/grove-operator/internal/startup"
+)
+
+// store takes what a reflector sees, from its one goroutine. A list replaces all at once, so that pods of before and after
+// an outage never count together.
+type store struct {
+	progress *readiness.Progress
+	parents  []startup.Parent
+	log      *slog.Logger
+	// logged are the counts that the log has; nil before the first.
+	logged []int
+	// met is closed once every parent has its minimum.
+	met  chan struct{}
+	done bool
+}
+
+var _ cache.TransformingStore = &store{}
+
+// Add notes a pod that is new.
+func (s *store) Add(object any) error {
+	s.progress.Set(object.(*corev1.Pod))
+	s.judge()
+	return nil
+}
+
+// Update notes a pod that has changed.
+func (s *store) Update(object any) error {
+	return s.Add(object)
+}
+
+// Delete notes that a pod is gone.
+func (s *store) Delete(object any) error {
+	s.progress.Remove(object.(*corev1.Pod).Name)
+	s.judge()
+	return nil
+}
+
+// Replace notes all pods that there are.
+func (s *store) Replace(objects []any, _ string) error {
+	all := make([]*corev1.Pod, 0, len(objects))
+	for _, object := range objects {
+		all = append(all, object.(*corev1.Pod))
+	}
+	s.progress.Replace(all)
+	s.judge()
+	return nil
+}
+
+// Resync has nothing to do.
+func (s *store) Resync() error {
+	return nil
+}
+
+// Transformer leaves of a pod what the progress looks at: the reflector keeps a whole list for a moment, of pods that may
+// be large and many.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return object, nil
+		}
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, OwnerReferences: pod.OwnerReferences,
+				ResourceVersion: pod.ResourceVersion, DeletionTimestamp: pod.DeletionTimestamp,
+			},
+			Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
+		}, nil
+	}
+}
+
+// judge logs the parents whose count has changed, and ends the waiting when all have their minima.
+func (s *store) judge() {
+	if s.done {
+		return
+	}
+	counts := s.progress.Ready()
+	for i, parent := range s.parents {
+		if s.logged == nil || s.logged[i] != counts[i] {
+			s.log.Info("pods that must be ready first", "podclique", parent.PodClique, "ready", counts[i], "minimum", parent.MinAvailable)
+		}
+	}
+	s.logged = counts
+	if s.progress.Met() {
+		s.done = true
+		close(s.met)
+	}
+}

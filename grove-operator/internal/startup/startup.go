@@ -1,0 +1,146 @@
+// Package startup decides what the pods of each PodClique wait for before their containers start.
+package startup
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+)
+
+// Names of what a pod that waits has besides the user's; no container or volume of the user's may have them.
+const (
+	// ContainerName is the name of the init container.
+	ContainerName = "grove-startup"
+	// VolumeName is the name of the volume with its credentials.
+	VolumeName = "grove-startup-access"
+)
+
+// Parent is a PodClique that must be there before another one starts.
+type Parent struct {
+	// PodClique is its name.
+	PodClique string
+	// MinAvailable is how many of its pods must be ready at the same time.
+	MinAvailable int32
+}
+
+// String writes a parent as ParseParent reads it.
+func (p Parent) String() string {
+	return fmt.Sprintf("%s:%d", p.PodClique, p.MinAvailable)
+}
+
+// ParseParent reads a parent from <PodClique>:<minimum>.
+func ParseParent(text string) (Parent, error) {
+	podClique, count, found := strings.Cut(text, ":")
+	if !found || podClique == "" {
+		return Parent{}, fmt.Errorf("%q is not <podclique>:<minimum>, for example inference-0-prefill:2", text)
+	}
+	minimum, err := strconv.ParseInt(count, 10, 32)
+	if err != nil || minimum < 1 {
+		return Parent{}, fmt.Errorf("%q: the minimum must be a number from 1 on", text)
+	}
+	return Parent{PodClique: podClique, MinAvailable: int32(minimum)}, nil
+}
+
+// Waits tells whether a clique of the set starts after others, at least in the base gangs.
+func Waits(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) bool {
+	switch set.Spec.Template.CliqueStartupType {
+	case grovev1alpha1.CliqueStartupTypeInOrder:
+		return set.Spec.Template.Cliques[0].Name != clique.Name
+	case grovev1alpha1.CliqueStartupTypeExplicit:
+		return len(clique.Spec.StartsAfter) > 0
+	default:
+		return false
+	}
+}
+
+// Parents returns the PodCliques that a PodClique starts after: in a base gang those of the whole gang, in a scaled gang
+// only those of the same copy of the scaling group, since the base gang runs already. Standalone cliques come first, then
+// scaling groups, each in the order of the template.
+func Parents(set *grovev1alpha1.PodCliqueSet, member layout.Member) []Parent {
+	if !Waits(set, member.Clique) {
+		return nil
+	}
+	together := gang(set, member)
+	before := parentCliques(set, member, together)
+	var parents []Parent
+	for _, other := range together {
+		if slices.Contains(before, other.Clique.Name) {
+			parents = append(parents, Parent{PodClique: other.Name, MinAvailable: layout.MinAvailable(&other.Clique.Spec)})
+		}
+	}
+	return parents
+}
+
+// gang returns the PodCliques of a member's gang, as the template has it: a group that is scaled below its minimum for a
+// while is missing, and to be waited for.
+func gang(set *grovev1alpha1.PodCliqueSet, member layout.Member) []layout.Member {
+	if member.BaseGang != "" {
+		return layout.Copy(set, member.Replica, member.Group, member.Copy)
+	}
+	members := layout.Standalone(set, member.Replica)
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		for copyIndex := range layout.GroupMinAvailable(&groups[i]) {
+			members = append(members, layout.Copy(set, member.Replica, &groups[i], copyIndex)...)
+		}
+	}
+	return members
+}
+
+// parentCliques returns the names of the cliques that a member starts after. In order means the order of the gang: in a
+// scaled gang, cliques outside of its scaling group are not between two that are in it.
+func parentCliques(set *grovev1alpha1.PodCliqueSet, member layout.Member, together []layout.Member) []string {
+	if set.Spec.Template.CliqueStartupType == grovev1alpha1.CliqueStartupTypeExplicit {
+		return member.Clique.Spec.StartsAfter
+	}
+	inGang := map[string]bool{}
+	for _, other := range together {
+		inGang[other.Clique.Name] = true
+	}
+	var before []string
+	for i := range set.Spec.Template.Cliques {
+		name := set.Spec.Template.Cliques[i].Name
+		if name == member.Clique.Name {
+			break
+		}
+		if inGang[name] {
+			before = []string{name}
+		}
+	}
+	return before
+}
+
+// Account returns the service account that a clique's pods run under; empty leaves it to the namespace. Pods that wait
+// look at others, for which those without an account of their own have the set's.
+func Account(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) string {
+	spec := &clique.Spec.PodSpec
+	switch {
+	case spec.ServiceAccountName != "":
+		return spec.ServiceAccountName
+	case spec.DeprecatedServiceAccount != "":
+		return spec.DeprecatedServiceAccount
+	case Waits(set, clique):
+		return names.ServiceAccount(set.Name)
+	}
+	return ""
+}
+
+// Accounts returns every service account that looks at pods of the set: the set's own, and those that waiting pods have
+// been given by the user; sorted.
+func Accounts(set *grovev1alpha1.PodCliqueSet) []string {
+	accounts := []string{names.ServiceAccount(set.Name)}
+	for i := range set.Spec.Template.Cliques {
+		clique := &set.Spec.Template.Cliques[i]
+		if Waits(set, clique) {
+			accounts = append(accounts, Account(set, clique))
+		}
+	}
+	slices.Sort(accounts)
+	return slices.Compact(accounts)
+}
