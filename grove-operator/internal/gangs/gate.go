@@ -16,6 +16,8 @@ func GateOpen(namespace, pod string, gang *schedulerv1alpha1.PodGang, base *Base
 
 // Base is the base gang that a scaled gang follows.
 type Base struct {
+	// Name is the base gang's.
+	Name string
 	// Gang is nil while it does not exist.
 	Gang *schedulerv1alpha1.PodGang
 	// Scheduled returns how many pods of one of its groups stand on nodes.

@@ -1,9 +1,12 @@
 package status
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,10 +15,11 @@ import (
 	"packtree.dev/grove-operator/internal/apply"
 )
 
-// LastErrors turns the outcome of a pass into lastErrors. An error that was there before keeps its time.
+// LastErrors turns the outcome of a pass into lastErrors. An error that was there before keeps its time. What another look
+// at the cluster heals is no error: see realErrors.
 func LastErrors(before []grovev1alpha1.LastError, outcome error, now time.Time) []grovev1alpha1.LastError {
 	var all []grovev1alpha1.LastError
-	for _, err := range flatten(outcome) {
+	for _, err := range realErrors(outcome) {
 		entry := grovev1alpha1.LastError{Code: code(err), Description: err.Error(), ObservedAt: metav1.NewTime(now)}
 		for _, known := range before {
 			if known.Code == entry.Code && known.Description == entry.Description {
@@ -25,6 +29,15 @@ func LastErrors(before []grovev1alpha1.LastError, outcome error, now time.Time) 
 		all = append(all, entry)
 	}
 	return all
+}
+
+// realErrors are those of a pass that somebody has to hear of: no conflicts with other writers, nothing that has just gone,
+// nothing that comes of the namespace or the program going.
+func realErrors(outcome error) []error {
+	return slices.DeleteFunc(flatten(outcome), func(err error) bool {
+		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) ||
+			apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.Canceled)
+	})
 }
 
 func flatten(err error) []error {

@@ -19,8 +19,8 @@ func Minimum(podClique *grovev1alpha1.PodClique) int32 {
 	return min(layout.MinAvailable(&podClique.Spec), podClique.Spec.Replicas)
 }
 
-// OfPodClique is the status of a PodClique with these pods.
-func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod) grovev1alpha1.PodCliqueStatus {
+// OfPodClique is the status of a PodClique with these pods. Gating says why some of them still have scheduling gates.
+func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gating string) grovev1alpha1.PodCliqueStatus {
 	status := *podClique.Status.DeepCopy()
 	status.ObservedGeneration = podClique.Generation
 	selector := grovev1alpha1.LabelPodClique + "=" + podClique.Name
@@ -33,7 +33,7 @@ func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod) gro
 		template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash], podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
 		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &template, &generation
 	}
-	meta.SetStatusCondition(&status.Conditions, podCliqueScheduled(podClique, status))
+	meta.SetStatusCondition(&status.Conditions, podCliqueScheduled(podClique, status, gating))
 	meta.SetStatusCondition(&status.Conditions, podCliqueBreached(podClique, status))
 	return status
 }
@@ -59,7 +59,9 @@ func addIf(counter *int32, condition bool) {
 	}
 }
 
-func podCliqueScheduled(podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus) metav1.Condition {
+func podCliqueScheduled(
+	podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, gating string,
+) metav1.Condition {
 	minimum := Minimum(podClique)
 	condition := metav1.Condition{
 		Type: grovev1alpha1.ConditionPodCliqueScheduled, ObservedGeneration: podClique.Generation,
@@ -68,6 +70,9 @@ func podCliqueScheduled(podClique *grovev1alpha1.PodClique, status grovev1alpha1
 	}
 	if status.ScheduledReplicas < minimum {
 		condition.Status, condition.Reason = metav1.ConditionFalse, grovev1alpha1.ReasonInsufficientScheduledPods
+	}
+	if gating != "" {
+		condition.Message += "; " + gating
 	}
 	return condition
 }

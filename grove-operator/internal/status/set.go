@@ -49,8 +49,9 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	}
 	status.PodGangStatuses = gangStatuses(observed.Gangs)
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
-	ready := setReady(set, status, append(missing, behind...), outcome)
-	if set.DeletionTimestamp != nil && outcome == nil {
+	failures := realErrors(outcome)
+	ready := setReady(set, status, append(missing, behind...), failures)
+	if set.DeletionTimestamp != nil && len(failures) == 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted, whatRemains(observed)
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
@@ -98,7 +99,7 @@ func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, ha
 			judged.missing = append(judged.missing, "PodCliqueScalingGroup "+name)
 			continue
 		}
-		if group.Status.ObservedGeneration != group.Generation || group.Status.Replicas < group.Spec.Replicas {
+		if group.Status.Replicas < group.Spec.Replicas {
 			judged.behind = append(judged.behind, "copies of PodCliqueScalingGroup "+name)
 		}
 		judged.available = judged.available && groupAvailable(group)
@@ -109,8 +110,11 @@ func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, ha
 	return judged
 }
 
+// groupAvailable tells whether a group has its minimum of available copies for sure: of a status that is older than the
+// spec, each copy that goes may have been an available one.
 func groupAvailable(group *grovev1alpha1.PodCliqueScalingGroup) bool {
-	return group.Status.ObservedGeneration == group.Generation && group.Status.AvailableReplicas >= GroupMinimum(group)
+	going := max(0, group.Status.Replicas-group.Spec.Replicas)
+	return group.Status.AvailableReplicas-going >= GroupMinimum(group)
 }
 
 func groupUpdated(group *grovev1alpha1.PodCliqueScalingGroup, hash string) bool {
@@ -145,7 +149,7 @@ func phaseOf(gang *schedulerv1alpha1.PodGang) grovev1alpha1.PodGangPhase {
 }
 
 func setReady(
-	set *grovev1alpha1.PodCliqueSet, status grovev1alpha1.PodCliqueSetStatus, missing []string, outcome error,
+	set *grovev1alpha1.PodCliqueSet, status grovev1alpha1.PodCliqueSetStatus, missing []string, failures []error,
 ) metav1.Condition {
 	condition := metav1.Condition{
 		Type: grovev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: set.Generation,
@@ -154,9 +158,9 @@ func setReady(
 	starting := withPhase(status.PodGangStatuses, grovev1alpha1.PodGangStarting)
 	available := fmt.Sprintf("%d of %d replicas are available", status.AvailableReplicas, set.Spec.Replicas)
 	switch {
-	case outcome != nil:
+	case len(failures) > 0:
 		condition.Reason = grovev1alpha1.ReasonReconcileFailed
-		condition.Message = flatten(outcome)[0].Error()
+		condition.Message = failures[0].Error()
 	case len(missing) > 0:
 		condition.Reason = grovev1alpha1.ReasonReplicasMissing
 		condition.Message = available + "; not created yet: " + wording.Few(missing)

@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -108,7 +109,7 @@ func TestOfPodClique(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := status.OfPodClique(c.podClique, existing(c.pods))
+			got := status.OfPodClique(c.podClique, existing(c.pods), "")
 			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.ReadyReplicas, got.UpdatedReplicas, got.ScheduleGatedReplicas)
 			want := []any{c.counts, c.conditions, c.reached, c.current}
 			if diff := cmp.Diff(want, []any{counts, conditions(got.Conditions), got.ReachedMinAvailable, got.CurrentPodTemplateHash != nil}); diff != "" {
@@ -177,12 +178,12 @@ func TestOfScalingGroup(t *testing.T) {
 			},
 			counts: "2 2 0 2", breach: "MinAvailableBreached=True/InsufficientAvailablePodCliqueScalingGroupReplicas",
 		},
-		"a status that is not up to date proves nothing": {
+		"a status that is older than the spec still counts pods, but proves no update": {
 			change: func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
 				members[0].Generation = 9
 				return members
 			},
-			counts: "2 1 1 1", breach: "MinAvailableBreached=False/SufficientAvailablePodCliqueScalingGroupReplicas",
+			counts: "2 2 2 1", breach: "MinAvailableBreached=False/SufficientAvailablePodCliqueScalingGroupReplicas",
 		},
 		"never available": {
 			change: func(group *grovev1alpha1.PodCliqueScalingGroup, _ []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
@@ -252,6 +253,28 @@ func TestOfSet(t *testing.T) {
 			},
 			counts: "1 1 0", reason: "AllReplicasAvailable", message: "1 of 1 replicas are available",
 		},
+		"a group is being scaled in and keeps what it needs": {
+			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
+				observed.ScalingGroups["s-0-g"].Generation = 9
+				observed.ScalingGroups["s-0-g"].Spec.Replicas = 1
+			},
+			counts: "1 1 0", reason: "AllReplicasAvailable", message: "1 of 1 replicas are available",
+		},
+		"a group is being scaled in, and perhaps its available copy goes": {
+			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
+				observed.ScalingGroups["s-0-g"].Generation = 9
+				observed.ScalingGroups["s-0-g"].Spec.Replicas = 1
+				observed.ScalingGroups["s-0-g"].Status.AvailableReplicas = 1
+			},
+			counts: "1 0 0", reason: "PodsNotReady", message: "the status of some PodCliques is not up to date yet; 0 of 1 replicas are available",
+		},
+		"conflicts and objects that are gone are no errors": {
+			outcome: errors.Join(
+				apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("changed")),
+				fmt.Errorf("reading: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "p")),
+			),
+			counts: "1 1 1", reason: "AllReplicasAvailable", message: "1 of 1 replicas are available",
+		},
 		"a set that is being deleted waits for what is still there": {
 			change: func(set *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
 				now := metav1.Now()
@@ -300,6 +323,15 @@ func TestLastErrors(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Forbidden 1000", "NameTaken 2000", "ReconcileFailed 2000"}, lines); diff != "" {
 		t.Errorf("code and time of each error (-want +got):\n%s", diff)
+	}
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("namespace n is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	passing := errors.Join(
+		fmt.Errorf("creating: %w", terminating), fmt.Errorf("writing: %w", context.Canceled),
+		fmt.Errorf("applying: %w", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("changed"))),
+	)
+	if left := status.LastErrors(got, passing, now); len(left) > 0 {
+		t.Errorf("what passes by itself is called an error: %v", left)
 	}
 	if left := status.LastErrors(got, nil, now); len(left) > 0 {
 		t.Errorf("errors stay although all went well: %v", left)

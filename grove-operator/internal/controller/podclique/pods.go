@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -26,9 +27,12 @@ func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) er
 	if len(plan.Create)+len(plan.Delete) > 0 {
 		log.FromContext(ctx).Info("scaling pods", "create", len(plan.Create), "delete", len(plan.Delete))
 	}
-	return errors.Join(r.delete(ctx, plan.Delete), r.create(ctx, scope, plan.Create))
+	err := errors.Join(r.delete(ctx, plan.Delete), r.create(ctx, scope, plan.Create))
+	scope.happened.deleted = countIf(plan.Delete, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	return err
 }
 
+// delete deletes pods and marks them as going, so that the status of this pass does not count them.
 func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 	return batches.SlowStart(len(surplus), func(i int) error {
 		pod := surplus[i]
@@ -40,6 +44,8 @@ func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 		if err = apply.IgnoreTransient(err); err != nil {
 			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 		}
+		now := metav1.NewTime(r.Clock.Now())
+		pod.DeletionTimestamp = &now
 		return nil
 	})
 }
@@ -67,6 +73,7 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 	for _, pod := range made {
 		if pod != nil {
 			scope.pods = append(scope.pods, pod)
+			scope.happened.created++
 		}
 	}
 	return err
@@ -77,25 +84,40 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 var ungate = client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
 	`{"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, grovev1alpha1.SchedulingGatePodGangPending))
 
-// openGates lets the pods be scheduled whose gang is there.
+// openGates lets the pods be scheduled whose gang is there, and notes what the others wait for.
 func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
-	var gated []*corev1.Pod
+	var gated, held []*corev1.Pod
 	for _, pod := range scope.pods {
-		if pods.Active(pod) && pods.Gated(pod) {
+		if !pods.Active(pod) || len(pod.Spec.SchedulingGates) == 0 {
+			continue
+		}
+		held = append(held, pod)
+		if pods.Gated(pod) {
 			gated = append(gated, pod)
 		}
 	}
-	if len(gated) == 0 {
+	if len(held) == 0 {
 		return nil
 	}
 	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelPodGang)
-	if err != nil || gang == nil {
+	if err != nil {
 		return err
 	}
 	base, err := r.base(ctx, scope)
 	if err != nil {
 		return err
 	}
+	if gang != nil {
+		err = r.open(ctx, gated, gang, base)
+		scope.happened.opened = countIf(gated, func(pod *corev1.Pod) bool { return !pods.Gated(pod) })
+		scope.gang = gang
+	}
+	scope.gating = gangs.WhyGated(held, scope.podClique.Labels[grovev1alpha1.LabelPodGang], gang, base)
+	return err
+}
+
+// open takes the gate off every pod that may be scheduled.
+func (r *Reconciler) open(ctx context.Context, gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, base *gangs.Base) error {
 	return batches.SlowStart(len(gated), func(i int) error {
 		if !gangs.GateOpen(gated[i].Namespace, gated[i].Name, gang, base) {
 			return nil
@@ -142,5 +164,5 @@ func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error
 			scheduled[pod.Labels[grovev1alpha1.LabelPodClique]]++
 		}
 	}
-	return &gangs.Base{Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }}, nil
+	return &gangs.Base{Name: name, Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }}, nil
 }

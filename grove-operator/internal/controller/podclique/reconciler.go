@@ -18,6 +18,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/events"
@@ -50,6 +51,11 @@ type scope struct {
 	set    *grovev1alpha1.PodCliqueSet
 	member layout.Member
 	pods   []*corev1.Pod
+	// gating says why pods still have gates, and happened what this pass has done to pods.
+	gating   string
+	happened happenings
+	// gang is the PodClique's PodGang, where the pass needed it.
+	gang *schedulerv1alpha1.PodGang
 }
 
 // Reconcile reads the PodClique, its set and its pods, decides, and writes what differs.
@@ -71,6 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		err = errors.Join(r.scale(ctx, scope, plan), r.openGates(ctx, scope))
 	}
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
+	r.report(scope)
 	return r.recheck(plan), err
 }
 
@@ -117,7 +124,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
-	judged := status.OfPodClique(scope.podClique, scope.pods)
+	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating)
 	judged.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
 	if apiequality.Semantic.DeepEqual(scope.podClique.Status, judged) {
 		return nil

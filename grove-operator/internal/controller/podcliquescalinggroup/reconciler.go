@@ -77,6 +77,8 @@ type scope struct {
 	set     *grovev1alpha1.PodCliqueSet
 	replica int32
 	config  *grovev1alpha1.PodCliqueScalingGroupConfig
+	// created and deleted count the PodCliques that the pass made and removed.
+	created, deleted int
 }
 
 // Reconcile reads the group, its set and its PodCliques, and writes what differs.
@@ -95,7 +97,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if scope.config != nil {
 		err = r.write(ctx, scope)
 	}
-	return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, scope, err))
+	err = errors.Join(err, r.writeStatus(ctx, scope, err))
+	if err == nil {
+		r.report(scope)
+	}
+	return reconcile.Result{}, err
+}
+
+// report tells what this pass has done, after the status that shows it.
+func (r *Reconciler) report(scope *scope) {
+	group := scope.group
+	if scope.created > 0 {
+		r.Events.Normal(group, events.ScaledOut, "created %d PodCliques; %d copies are wanted", scope.created, group.Spec.Replicas)
+	}
+	if scope.deleted > 0 {
+		r.Events.Normal(group, events.ScaledIn, "deleted %d PodCliques; %d copies are wanted", scope.deleted, group.Spec.Replicas)
+	}
 }
 
 func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGroup) (*scope, error) {
@@ -136,6 +153,9 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copyIndex) {
 			wanted[member.Name] = true
 			members = append(members, member)
+			if scope.podCliques[member.Name] == nil {
+				scope.created++
+			}
 		}
 	}
 	errs := []error{batches.Each(len(members), func(i int) error {
@@ -148,6 +168,9 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	})}
 	for name, podClique := range scope.podCliques {
 		if !wanted[name] {
+			if podClique.DeletionTimestamp == nil {
+				scope.deleted++
+			}
 			errs = append(errs, r.Writer.Delete(ctx, podClique))
 		}
 	}

@@ -33,6 +33,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	for replica := range made {
 		writes = append(writes, r.writeReplica(ctx, scope, replica, wanted)...)
 	}
+	scope.happened = scope.changed(wanted)
 	return errors.Join(outcome, all(writes), r.prune(ctx, scope, wanted))
 }
 

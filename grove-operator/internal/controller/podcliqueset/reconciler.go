@@ -57,8 +57,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	set := scope.set
 	judged := status.OfSet(set, scope.observed(), outcome)
 	judged.LastErrors = status.LastErrors(set.Status.LastErrors, outcome, r.Clock.Now())
-	if apiequality.Semantic.DeepEqual(set.Status, judged) {
-		return nil
+	if !apiequality.Semantic.DeepEqual(set.Status, judged) {
+		if err := r.Writer.ApplyStatus(ctx, set, &judged); err != nil {
+			return err
+		}
 	}
-	return r.Writer.ApplyStatus(ctx, set, &judged)
+	r.report(scope, set.Status.Conditions, judged.Conditions, outcome)
+	return nil
 }

@@ -35,6 +35,8 @@ type scope struct {
 	podCliques    map[string]*grovev1alpha1.PodClique
 	gangs         map[string]*schedulerv1alpha1.PodGang
 	topology      topology.Resolution
+	// happened is what the pass has done.
+	happened happenings
 }
 
 func (s *scope) observed() status.Observed {

@@ -1,0 +1,37 @@
+package podclique
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/grove-operator/internal/events"
+)
+
+// happenings count the pods to which a pass did something.
+type happenings struct {
+	created, deleted, opened int
+}
+
+func countIf(all []*corev1.Pod, is func(*corev1.Pod) bool) int {
+	count := 0
+	for _, pod := range all {
+		if is(pod) {
+			count++
+		}
+	}
+	return count
+}
+
+// report tells what this pass has done, after the status that shows it.
+func (r *Reconciler) report(scope *scope) {
+	done := scope.happened
+	if done.deleted > 0 {
+		r.Events.Normal(scope.podClique, events.PodsDeleted, "deleted %d of the pods; %d are wanted", done.deleted, scope.podClique.Spec.Replicas)
+	}
+	if done.created > 0 {
+		r.Events.Normal(scope.podClique, events.PodsCreated, "created %d pods; %d are wanted", done.created, scope.podClique.Spec.Replicas)
+	}
+	if done.opened > 0 {
+		r.Events.NormalWith(scope.podClique, scope.gang, events.GatesOpened,
+			"%d pods may be scheduled: PodGang %s lists them", done.opened, scope.gang.Name)
+	}
+}

@@ -1,0 +1,111 @@
+package controller_test
+
+import (
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// told lists the events of a namespace as "object reason note", in order.
+func told(in string) func() []string {
+	return func() []string {
+		GinkgoHelper()
+		var list eventsv1.EventList
+		Expect(c.List(ctx, &list, client.InNamespace(in))).To(Succeed())
+		lines := []string{}
+		for _, event := range list.Items {
+			lines = append(lines, fmt.Sprintf("%s %s %s", event.Regarding.Name, event.Reason, event.Note))
+		}
+		return slices.Sorted(slices.Values(lines))
+	}
+}
+
+// scheduledMessage is what a PodClique says of its scheduling.
+func scheduledMessage(in, podClique string) func() string {
+	return func() string {
+		GinkgoHelper()
+		found := &grovev1alpha1.PodClique{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: in, Name: podClique}, found); err != nil {
+			return err.Error()
+		}
+		condition := meta.FindStatusCondition(found.Status.Conditions, grovev1alpha1.ConditionPodCliqueScheduled)
+		if condition == nil {
+			return "nothing yet"
+		}
+		return condition.Message
+	}
+}
+
+var _ = Describe("What a workload tells", func() {
+	const manifest = `
+metadata: {name: s}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - {name: a, spec: {replicas: 2, podSpec: {containers: [{name: c, image: i}], schedulingGates: [{name: example.com/hold}]}}}
+      - {name: b, spec: {podSpec: {containers: [{name: c, image: i}]}}}
+    podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, minAvailable: 1}]
+`
+
+	It("says why pods are gated, and when they no longer are", func() {
+		in := namespace()
+		createSet(in, manifest)
+		Eventually(scheduledMessage(in, "s-0-a")).Should(
+			Equal("0 pods are scheduled, 2 are needed; pods with gates that others put on them (example.com/hold): 2"))
+		Eventually(scheduledMessage(in, "s-0-g-1-b")).Should(
+			Equal("0 pods are scheduled, 1 are needed; pods waiting until every group of the base gang s-0 has its minimum on nodes: 1"))
+		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
+			Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+		}
+		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
+		Eventually(scheduledMessage(in, "s-0-a")).Should(Equal("2 pods are scheduled, 2 are needed"))
+		Eventually(scheduledMessage(in, "s-0-g-1-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
+	})
+
+	It("tells by events what happened, once", func() {
+		in := namespace()
+		set := createSet(in, manifest)
+		born := []string{
+			"s ScaledOut created 2 PodCliques and PodCliqueScalingGroups; 1 replicas are wanted",
+			"s-0-a GatesOpened 2 pods may be scheduled: PodGang s-0 lists them",
+			"s-0-a PodsCreated created 2 pods; 2 are wanted",
+			"s-0-g ScaledOut created 2 PodCliques; 2 copies are wanted",
+			"s-0-g-0-b GatesOpened 1 pods may be scheduled: PodGang s-0 lists them",
+			"s-0-g-0-b PodsCreated created 1 pods; 1 are wanted",
+			"s-0-g-1-b PodsCreated created 1 pods; 1 are wanted",
+		}
+		Eventually(told(in)).Should(Equal(born))
+		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 1)
+		Eventually(told(in)).Should(ContainElement("s-0-g ScaledIn deleted 1 PodCliques; 1 copies are wanted"))
+		set = get(in, set.Name, set)
+		set.Labels = map[string]string{"touched": "true"}
+		Expect(c.Update(ctx, set)).To(Succeed())
+		Consistently(told(in)).Should(HaveLen(len(born) + 1))
+	})
+
+	It("says that a level of the topology has gone, and that it is back", func() {
+		in := namespace()
+		DeferCleanup(func() { start(levels("zone", "rack", "host")) })
+		createSet(in, `
+metadata: {name: s}
+spec:
+  replicas: 1
+  template:
+    topologyConstraint: {packDomain: rack}
+    cliques: [{name: a, spec: {podSpec: {containers: [{name: c, image: i}]}}}]
+`)
+		Eventually(told(in)).Should(ContainElement(HavePrefix("s ScaledOut")))
+		start(levels("zone", "host"))
+		Eventually(told(in)).Should(ContainElement(HavePrefix("s TopologyUnavailable")))
+		start(levels("zone", "rack", "host"))
+		Eventually(told(in)).Should(ContainElement(HavePrefix("s TopologyAvailable")))
+	})
+})

@@ -1,0 +1,56 @@
+package gangs_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/gangs"
+)
+
+func TestWhyGated(t *testing.T) {
+	const own = "grove.io/podgang-pending-creation"
+	pod := func(name string, gates ...string) *corev1.Pod {
+		made := &corev1.Pod{}
+		made.Namespace, made.Name = "n", name
+		for _, gate := range gates {
+			made.Spec.SchedulingGates = append(made.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+		}
+		return made
+	}
+	gang := &schedulerv1alpha1.PodGang{}
+	gang.Spec.PodGroups = []schedulerv1alpha1.PodGroup{{
+		Name: "s-0-a", MinReplicas: 1, PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "listed"}},
+	}}
+	base := func(scheduled int32) *gangs.Base {
+		return &gangs.Base{Name: "s-0", Gang: gang, Scheduled: func(string) int32 { return scheduled }}
+	}
+	for name, c := range map[string]struct {
+		pods []*corev1.Pod
+		gang *schedulerv1alpha1.PodGang
+		base *gangs.Base
+		want string
+	}{
+		"without gates there is nothing to say":    {pods: []*corev1.Pod{pod("listed")}, gang: gang, want: ""},
+		"the gang does not exist":                  {pods: []*corev1.Pod{pod("a", own), pod("b", own)}, want: "pods waiting for PodGang s-0-g-0 to list them: 2"},
+		"the gang lists one of two":                {pods: []*corev1.Pod{pod("listed"), pod("b", own)}, gang: gang, want: "pods waiting for PodGang s-0-g-0 to list them: 1"},
+		"the base gang is not scheduled":           {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(0), want: "pods waiting until every group of the base gang s-0 has its minimum on nodes: 1"},
+		"everything is there and the patch failed": {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(1), want: "pods whose gate is being opened: 1"},
+		"gates of others are named": {
+			pods: []*corev1.Pod{pod("listed", "b.example.com/hold", "a.example.com/hold")}, gang: gang,
+			want: "pods with gates that others put on them (a.example.com/hold, b.example.com/hold): 1",
+		},
+		"each pod counts once, for what comes first": {
+			pods: []*corev1.Pod{pod("x", own, "example.com/hold"), pod("listed", "example.com/hold")}, gang: gang,
+			want: "pods waiting for PodGang s-0-g-0 to list them: 1; pods with gates that others put on them (example.com/hold): 1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := gangs.WhyGated(c.pods, "s-0-g-0", c.gang, c.base); got != c.want {
+				t.Errorf("WhyGated = %q, want %q", got, c.want)
+			}
+		})
+	}
+}
