@@ -129,7 +129,14 @@ func (a *attempt) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState,
 	victims = append(victims, more...)
 	// kube-scheduler reads the priority of the most important victim off the first one.
 	slices.SortStableFunc(victims, func(a, b *corev1.Pod) int {
-		return compareBools(schedulerutil.MoreImportantPod(b, a), schedulerutil.MoreImportantPod(a, b))
+		switch {
+		case schedulerutil.MoreImportantPod(a, b):
+			return -1
+		case schedulerutil.MoreImportantPod(b, a):
+			return 1
+		default:
+			return 0
+		}
 	})
 	return victims, budgets.overdrawnBy(victims), status
 }
@@ -163,16 +170,4 @@ func (a *attempt) companions(victims []*corev1.Pod) ([]*corev1.Pod, error) {
 		}
 	}
 	return more, nil
-}
-
-// compareBools orders false before true.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }

@@ -65,6 +65,9 @@ func TestAPodThatIsMovedToAnotherGangIsNotForgotten(t *testing.T) {
 // pause lets the other makers overtake this one.
 func pause() { time.Sleep(rand.N(100 * time.Millisecond)) }
 
+// The memory panics if a watcher falls behind by more than this. It is set before any goroutine reads it.
+func init() { watch.DefaultChanSize = 10_000 }
+
 // rig is a whole kube-scheduler, queue and informers included, on API servers that are memory.
 type rig struct {
 	kube     *fake.Clientset
@@ -75,7 +78,6 @@ func startRig(t *testing.T, nodeCount int, options ...scheduler.Option) *rig {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	watch.DefaultChanSize = 10_000 // The memory panics if a watcher falls behind by more than this.
 	made := &rig{kube: fake.NewSimpleClientset(), packtree: packtreefake.NewSimpleClientset()}
 	made.kube.PrependReactor("create", "pods", made.bind)
 	for _, node := range nodes(nodeCount) {
