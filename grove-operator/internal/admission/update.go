@@ -11,7 +11,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/templatehash"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -25,9 +24,6 @@ func ValidateUpdate(old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, sched
 		return nil, nil
 	}
 	warnings, errs = validateSpec(set)
-	if templatehash.OfSet(old) != templatehash.OfSet(set) && set.Spec.UpdateStrategy.Type == grovev1alpha1.RollingRecreate {
-		warnings = append(warnings, fmt.Sprintf("%s: this version replaces no running pods; delete them to give them the new template", templatePath))
-	}
 	errs = append(errs, validateCliquesKept(old, set)...)
 	errs = append(errs, validateGroupsKept(old, set)...)
 	if changed := validateConstraintsKept(old, set); len(changed) > 0 {

@@ -141,12 +141,12 @@ func TestASetWithADriftedTopologyStillScales(t *testing.T) {
 	}
 }
 
-func TestAChangedTemplateWarns(t *testing.T) {
+func TestAChangedTemplateIsFine(t *testing.T) {
 	old := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+"]"))
 	set := old.DeepCopy()
 	set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "new"
 	warnings, errs := admission.ValidateUpdate(old, set, cluster(), 1)
-	if len(errs) > 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "replaces no running pods") {
+	if len(errs)+len(warnings) > 0 {
 		t.Errorf("warnings %q, errors %v", warnings, errs)
 	}
 }

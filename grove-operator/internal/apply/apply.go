@@ -241,6 +241,19 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 // ApplyStatus writes an object's status, of which the operator owns what it sets: a pointer to the kind's status type. An
 // object that is gone, or another of its name, is left alone.
 func (w Writer) ApplyStatus(ctx context.Context, object client.Object, status any) error {
+	return IgnoreTransient(w.applyStatus(ctx, object, "", status))
+}
+
+// ApplyStatusUnchanged writes an object's status unless the object has changed since it was read, which is a conflict.
+func (w Writer) ApplyStatusUnchanged(ctx context.Context, object client.Object, status any) error {
+	err := w.applyStatus(ctx, object, object.GetResourceVersion(), status)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (w Writer) applyStatus(ctx context.Context, object client.Object, resourceVersion string, status any) error {
 	kind, err := w.Client.GroupVersionKindFor(object)
 	if err != nil {
 		return fmt.Errorf("writing status: %w", err)
@@ -254,8 +267,11 @@ func (w Writer) ApplyStatus(ctx context.Context, object client.Object, status an
 	wanted.SetNamespace(object.GetNamespace())
 	wanted.SetName(object.GetName())
 	wanted.SetUID(object.GetUID())
+	if resourceVersion != "" {
+		wanted.SetResourceVersion(resourceVersion)
+	}
 	err = w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), FieldOwner, client.ForceOwnership)
-	if err = IgnoreTransient(err); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing status of %s %s: %w", kind.Kind, object.GetName(), err)
 	}
 	return nil

@@ -73,6 +73,15 @@ func PodClique(
 	return made
 }
 
+// KeepHash leaves a PodClique the hash of its pods as long as their template stays the same, whichever version of the
+// operator wrote it. Live may be nil.
+func KeepHash(desired, live *grovev1alpha1.PodClique, set *grovev1alpha1.PodCliqueSet, member layout.Member) {
+	const label = grovev1alpha1.LabelPodTemplateHash
+	if live != nil && live.Labels[label] != desired.Labels[label] {
+		desired.Labels[label] = templatehash.Kept(live.Labels[label], set, member.Clique)
+	}
+}
+
 func annotations(user map[string]string, replicas int32, generationHash string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, user)

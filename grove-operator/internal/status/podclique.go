@@ -20,7 +20,7 @@ func Minimum(podClique *grovev1alpha1.PodClique) int32 {
 }
 
 // OfPodClique is the status of a PodClique with these pods. Gating says why some of them still have scheduling gates.
-func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gating string) grovev1alpha1.PodCliqueStatus {
+func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gating string, update Update) grovev1alpha1.PodCliqueStatus {
 	status := *podClique.Status.DeepCopy()
 	status.ObservedGeneration = podClique.Generation
 	selector := grovev1alpha1.LabelPodClique + "=" + podClique.Name
@@ -29,12 +29,10 @@ func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gat
 	if minimum := Minimum(podClique); minimum > 0 && status.ReadyReplicas >= minimum {
 		status.ReachedMinAvailable = true
 	}
-	if status.UpdatedReplicas == podClique.Spec.Replicas && status.Replicas == podClique.Spec.Replicas {
-		template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash], podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
-		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &template, &generation
-	}
+	recordTemplate(&status, podClique, existing)
+	status.UpdateProgress = podCliqueProgress(podClique, status, existing, update)
 	meta.SetStatusCondition(&status.Conditions, podCliqueScheduled(podClique, status, gating))
-	meta.SetStatusCondition(&status.Conditions, podCliqueBreached(podClique, status))
+	meta.SetStatusCondition(&status.Conditions, podCliqueBreached(podClique, status, update))
 	return status
 }
 
@@ -77,7 +75,7 @@ func podCliqueScheduled(
 	return condition
 }
 
-func podCliqueBreached(podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus) metav1.Condition {
+func podCliqueBreached(podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, update Update) metav1.Condition {
 	minimum := Minimum(podClique)
 	condition := metav1.Condition{
 		Type: grovev1alpha1.ConditionMinAvailableBreached, ObservedGeneration: podClique.Generation,
@@ -89,6 +87,8 @@ func podCliqueBreached(podClique *grovev1alpha1.PodClique, status grovev1alpha1.
 		condition.Reason = grovev1alpha1.ReasonSufficientReadyPods
 	case !status.ReachedMinAvailable:
 		condition.Reason = grovev1alpha1.ReasonNeverAvailable
+	case update.Turn:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress
 	case status.ScheduledReplicas < minimum:
 		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonScheduledReplicasBelowMinAvailable
 	default:

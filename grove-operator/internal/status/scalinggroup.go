@@ -23,7 +23,7 @@ func GroupMinimum(group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 
 // OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques.
 func OfScalingGroup(
-	group *grovev1alpha1.PodCliqueScalingGroup, existing []*grovev1alpha1.PodClique,
+	group *grovev1alpha1.PodCliqueScalingGroup, existing []*grovev1alpha1.PodClique, update Update,
 ) grovev1alpha1.PodCliqueScalingGroupStatus {
 	status := *group.Status.DeepCopy()
 	status.ObservedGeneration = group.Generation
@@ -31,7 +31,8 @@ func OfScalingGroup(
 	status.Selector = &selector
 	status.Replicas, status.ScheduledReplicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0, 0
 	generationHash := group.Annotations[grovev1alpha1.AnnotationGenerationHash]
-	for copyIndex, podCliques := range byCopy(existing) {
+	copies := byCopy(existing)
+	for copyIndex, podCliques := range copies {
 		if copyIndex >= group.Spec.Replicas || len(podCliques) < len(group.Spec.CliqueNames) {
 			continue
 		}
@@ -45,10 +46,14 @@ func OfScalingGroup(
 	if minimum := GroupMinimum(group); minimum > 0 && status.AvailableReplicas >= minimum {
 		status.ReachedMinAvailable = true
 	}
+	// What copies were counted by, if they were all updated: with fewer, the set cannot take this group for updated.
 	if status.UpdatedReplicas == group.Spec.Replicas {
 		status.CurrentPodCliqueSetGenerationHash = &generationHash
+	} else if current := status.CurrentPodCliqueSetGenerationHash; current != nil && *current == generationHash && anyOutdated(copies) {
+		status.CurrentPodCliqueSetGenerationHash = nil
 	}
-	meta.SetStatusCondition(&status.Conditions, groupBreached(group, status))
+	status.UpdateProgress = groupProgress(group, status, copies, update)
+	meta.SetStatusCondition(&status.Conditions, groupBreached(group, status, update))
 	return status
 }
 
@@ -82,14 +87,19 @@ func Available(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.ReadyReplicas >= Minimum(podClique)
 }
 
-// Updated tells whether a PodClique was made from the set's template with that hash and so were all of its pods.
+// Updated tells whether a PodClique was made from the set's template with that hash and so were all of its pods. The hash
+// in the status says which template the counts beside it are about.
 func Updated(podClique *grovev1alpha1.PodClique, generationHash string) bool {
+	counted := podClique.Status.CurrentPodCliqueSetGenerationHash
 	return podClique.Status.ObservedGeneration == podClique.Generation &&
 		podClique.Annotations[grovev1alpha1.AnnotationGenerationHash] == generationHash &&
+		counted != nil && *counted == generationHash &&
 		podClique.Status.UpdatedReplicas == podClique.Spec.Replicas && podClique.Status.Replicas == podClique.Spec.Replicas
 }
 
-func groupBreached(group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus) metav1.Condition {
+func groupBreached(
+	group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus, update Update,
+) metav1.Condition {
 	minimum := GroupMinimum(group)
 	condition := metav1.Condition{
 		Type: grovev1alpha1.ConditionMinAvailableBreached, ObservedGeneration: group.Generation,
@@ -101,6 +111,8 @@ func groupBreached(group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alp
 		condition.Reason = grovev1alpha1.ReasonSufficientAvailablePodCliqueScalingGroupReplicas
 	case !status.ReachedMinAvailable:
 		condition.Reason = grovev1alpha1.ReasonNeverAvailable
+	case update.Turn:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress
 	case status.ScheduledReplicas < minimum:
 		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonScheduledReplicasBelowMinAvailable
 	default:

@@ -27,6 +27,10 @@ type Observed struct {
 	Gangs []*schedulerv1alpha1.PodGang
 	// Topology is what the set's constraints refer to.
 	Topology topology.Resolution
+	// Update is how far the update of the template got, without its counts; nil if there never was one.
+	Update *grovev1alpha1.PodCliqueSetUpdateProgress
+	// UpdateWaits says in words what the update is at; empty if there is none.
+	UpdateWaits string
 }
 
 // OfSet is the status of a set. Outcome is the error of the pass that has just been made.
@@ -40,9 +44,12 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	status.ClusterTopologyName = observed.Topology.Name
 	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0
 	var missing, behind []string
+	status.UpdateProgress = observed.Update.DeepCopy()
+	resetCounts(status.UpdateProgress)
 	for replica := range layout.Replicas(set) {
 		judged := judge(set, replica, observed, hash)
 		missing, behind = append(missing, judged.missing...), append(behind, judged.behind...)
+		judged.addTo(status.UpdateProgress)
 		addIf(&status.Replicas, len(judged.missing) == 0)
 		addIf(&status.AvailableReplicas, judged.available)
 		addIf(&status.UpdatedReplicas, judged.updated)
@@ -53,6 +60,8 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	ready := setReady(set, status, append(missing, behind...), failures)
 	if set.DeletionTimestamp != nil && len(failures) == 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted, whatRemains(observed)
+	} else if observed.UpdateWaits != "" && outcome == nil {
+		ready.Message += "; " + observed.UpdateWaits
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
 	return status
@@ -79,20 +88,24 @@ type replicaJudgement struct {
 	// missing are children that do not exist, behind those that have not got as far as their own spec.
 	missing, behind    []string
 	available, updated bool
+	// podCliques and groups are how many the replica has, and how many of them run the current template.
+	podCliques, updatedPodCliques, groups, updatedGroups int32
 }
 
 func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, hash string) replicaJudgement {
-	judged := replicaJudgement{available: true, updated: true}
+	judged := replicaJudgement{available: true}
 	for _, member := range layout.Standalone(set, replica) {
+		judged.podCliques++
 		podClique := observed.PodCliques[member.Name]
 		if podClique == nil || podClique.DeletionTimestamp != nil {
 			judged.missing = append(judged.missing, "PodClique "+member.Name)
 			continue
 		}
 		judged.available = judged.available && Available(podClique)
-		judged.updated = judged.updated && Updated(podClique, hash)
+		addIf(&judged.updatedPodCliques, Updated(podClique, hash))
 	}
 	for i := range set.Spec.Template.PodCliqueScalingGroups {
+		judged.groups++
 		name := names.ScalingGroup(set.Name, replica, set.Spec.Template.PodCliqueScalingGroups[i].Name)
 		group := observed.ScalingGroups[name]
 		if group == nil || group.DeletionTimestamp != nil {
@@ -103,10 +116,10 @@ func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, ha
 			judged.behind = append(judged.behind, "copies of PodCliqueScalingGroup "+name)
 		}
 		judged.available = judged.available && groupAvailable(group)
-		judged.updated = judged.updated && groupUpdated(group, hash)
+		addIf(&judged.updatedGroups, groupUpdated(group, hash))
 	}
 	judged.available = judged.available && len(judged.missing) == 0
-	judged.updated = judged.updated && len(judged.missing) == 0
+	judged.updated = judged.updatedPodCliques == judged.podCliques && judged.updatedGroups == judged.groups
 	return judged
 }
 
@@ -120,6 +133,7 @@ func groupAvailable(group *grovev1alpha1.PodCliqueScalingGroup) bool {
 func groupUpdated(group *grovev1alpha1.PodCliqueScalingGroup, hash string) bool {
 	return group.Status.ObservedGeneration == group.Generation &&
 		group.Annotations[grovev1alpha1.AnnotationGenerationHash] == hash &&
+		group.Status.CurrentPodCliqueSetGenerationHash != nil && *group.Status.CurrentPodCliqueSetGenerationHash == hash &&
 		group.Status.UpdatedReplicas == group.Spec.Replicas && group.Status.Replicas == group.Spec.Replicas
 }
 

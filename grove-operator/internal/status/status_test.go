@@ -109,7 +109,7 @@ func TestOfPodClique(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := status.OfPodClique(c.podClique, existing(c.pods), "")
+			got := status.OfPodClique(c.podClique, existing(c.pods), "", status.Update{})
 			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.ReadyReplicas, got.UpdatedReplicas, got.ScheduleGatedReplicas)
 			want := []any{c.counts, c.conditions, c.reached, c.current}
 			if diff := cmp.Diff(want, []any{counts, conditions(got.Conditions), got.ReachedMinAvailable, got.CurrentPodTemplateHash != nil}); diff != "" {
@@ -131,7 +131,11 @@ spec:
     podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]
 `)
 	alone := children.PodClique(set, layout.Standalone(set, 0)[0], nil)
-	alone.Status = grovev1alpha1.PodCliqueStatus{Replicas: 1, ReadyReplicas: 1, ScheduledReplicas: 1, UpdatedReplicas: 1}
+	template, generation := alone.Labels[grovev1alpha1.LabelPodTemplateHash], alone.Annotations[grovev1alpha1.AnnotationGenerationHash]
+	alone.Status = grovev1alpha1.PodCliqueStatus{
+		Replicas: 1, ReadyReplicas: 1, ScheduledReplicas: 1, UpdatedReplicas: 1,
+		CurrentPodTemplateHash: &template, CurrentPodCliqueSetGenerationHash: &generation,
+	}
 	config := &set.Spec.Template.PodCliqueScalingGroups[0]
 	group := children.ScalingGroup(set, 0, config)
 	var members []*grovev1alpha1.PodClique
@@ -140,7 +144,7 @@ spec:
 		member.Status = *alone.Status.DeepCopy()
 		members = append(members, member)
 	}
-	group.Status = status.OfScalingGroup(group, members)
+	group.Status = status.OfScalingGroup(group, members, status.Update{})
 	gangOf := func(name string, phase schedulerv1alpha1.PodGangPhase) *schedulerv1alpha1.PodGang {
 		return &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: schedulerv1alpha1.PodGangStatus{Phase: phase}}
 	}
@@ -196,7 +200,7 @@ func TestOfScalingGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, observed, members := world(t)
 			group := observed.ScalingGroups["s-0-g"]
-			got := status.OfScalingGroup(group, c.change(group, members))
+			got := status.OfScalingGroup(group, c.change(group, members), status.Update{})
 			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.AvailableReplicas, got.UpdatedReplicas)
 			if diff := cmp.Diff([]string{c.counts, c.breach}, []string{counts, conditions(got.Conditions)}); diff != "" {
 				t.Errorf("counts (all, scheduled, available, updated), condition (-want +got):\n%s", diff)

@@ -23,22 +23,69 @@ type template struct {
 	PodSpec           *corev1.PodSpec   `json:"podSpec"`
 }
 
+// ways are the ways in which operators have summed a template up, the newest first. Objects carry hashes that an older
+// operator stored; none of its ways may go away as long as a cluster can have them.
+var ways = []func(*corev1.PodSpec) *corev1.PodSpec{
+	withoutDefaults,
+	func(spec *corev1.PodSpec) *corev1.PodSpec { return spec }, // With the defaults that somebody had written down.
+}
+
 // OfClique is the hash of the pods of a clique.
 func OfClique(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) string {
-	return sum(template{
-		Labels:            clique.Labels,
-		Annotations:       clique.Annotations,
-		PriorityClassName: set.Spec.Template.PriorityClassName,
-		PodSpec:           &clique.Spec.PodSpec,
-	})
+	return ofClique(set, clique, ways[0])
 }
 
 // OfSet is the hash of all pods of a set. It does not depend on the order of the cliques.
 func OfSet(set *grovev1alpha1.PodCliqueSet) string {
+	return ofSet(set, ways[0])
+}
+
+// Known are the hashes that the template of a clique has or had, the newest first: a pod or a PodClique with any of them
+// is made from that template.
+func Known(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) []string {
+	var known []string
+	for _, way := range ways {
+		known = append(known, ofClique(set, clique, way))
+	}
+	return known
+}
+
+// Kept is the hash of the pods of a clique that has a hash already: as long as the template is what it was, the stored
+// hash stays, even if an older operator summed it up in another way. Otherwise its upgrade would replace every pod.
+func Kept(stored string, set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) string {
+	known := Known(set, clique)
+	if slices.Contains(known, stored) {
+		return stored
+	}
+	return known[0]
+}
+
+// SetUnchanged tells whether a stored hash of a set is one of the template that it has now.
+func SetUnchanged(stored string, set *grovev1alpha1.PodCliqueSet) bool {
+	for _, way := range ways {
+		if ofSet(set, way) == stored {
+			return true
+		}
+	}
+	return false
+}
+
+func ofClique(
+	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, way func(*corev1.PodSpec) *corev1.PodSpec,
+) string {
+	return sum(template{
+		Labels:            clique.Labels,
+		Annotations:       clique.Annotations,
+		PriorityClassName: set.Spec.Template.PriorityClassName,
+		PodSpec:           way(&clique.Spec.PodSpec),
+	})
+}
+
+func ofSet(set *grovev1alpha1.PodCliqueSet, way func(*corev1.PodSpec) *corev1.PodSpec) string {
 	hashes := map[string]string{}
 	for i := range set.Spec.Template.Cliques {
 		clique := &set.Spec.Template.Cliques[i]
-		hashes[clique.Name] = OfClique(set, clique)
+		hashes[clique.Name] = ofClique(set, clique, way)
 	}
 	var ordered []string
 	for _, name := range slices.Sorted(maps.Keys(hashes)) {

@@ -25,6 +25,7 @@ import (
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 )
 
@@ -124,7 +125,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
-	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating)
+	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating, rollout.UpdateOf(scope.set, scope.member.Replica, r.Clock.Now()))
 	judged.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
 	if apiequality.Semantic.DeepEqual(scope.podClique.Status, judged) {
 		return nil

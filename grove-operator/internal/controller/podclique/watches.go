@@ -19,9 +19,11 @@ import (
 
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/turns"
 )
 
-// SetupWithManager watches PodCliques, their pods, their gangs, and the base gangs that those follow.
+// SetupWithManager watches PodCliques, their pods, their gangs, the base gangs that those follow, and whose turn it is to
+// be updated.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodClique{}, builder.WithPredicates(predicate.Or(
@@ -31,6 +33,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Watches(&corev1.Pod{}, coalesce.Events(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
 		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&grovev1alpha1.PodCliqueSet{}, turns.Handler(r.inReplica), builder.WithPredicates(turns.Changed())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
 		Complete(r)
 }
@@ -60,11 +63,24 @@ func (r *Reconciler) followers(ctx context.Context, namespace, gang string) []re
 	if err := r.Client.List(ctx, &list, fieldindex.FollowingGang(namespace, gang)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
-	requests := make([]reconcile.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	return requestsFor(list.Items)
+}
+
+func requestsFor(podCliques []grovev1alpha1.PodClique) []reconcile.Request {
+	requests := make([]reconcile.Request, 0, len(podCliques))
+	for i := range podCliques {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&podCliques[i])})
 	}
 	return requests
+}
+
+// inReplica are the PodCliques of a replica, whose turn to be updated begins or ends.
+func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica int32) []reconcile.Request {
+	var list grovev1alpha1.PodCliqueList
+	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
+		return nil // The cache answers; it fails only for an index that does not exist.
+	}
+	return requestsFor(list.Items)
 }
 
 // ofGang are the PodCliques that a gang's groups are named after, and those that follow the gang.

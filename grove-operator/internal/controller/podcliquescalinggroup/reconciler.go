@@ -29,7 +29,9 @@ import (
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/turns"
 )
 
 // Reconciler keeps the PodCliques of each PodCliqueScalingGroup.
@@ -52,7 +54,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(handler.EnqueueRequestForOwner(
 			mgr.GetScheme(), mgr.GetRESTMapper(), &grovev1alpha1.PodCliqueScalingGroup{}, handler.OnlyControllerOwner()))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turns.Changed()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
 		Complete(r)
 }
@@ -160,6 +162,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	}
 	errs := []error{batches.Each(len(members), func(i int) error {
 		desired := children.PodClique(scope.set, members[i], scope.group)
+		children.KeepHash(desired, scope.podCliques[desired.Name], scope.set, members[i])
 		err := r.Writer.ApplyPodClique(ctx, desired, scope.podCliques[desired.Name])
 		if err = apply.IgnoreTransient(err); err != nil {
 			return fmt.Errorf("applying PodClique %s: %w", desired.Name, err)
@@ -198,7 +201,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	for _, podClique := range scope.podCliques {
 		podCliques = append(podCliques, podClique)
 	}
-	judged := status.OfScalingGroup(scope.group, podCliques)
+	judged := status.OfScalingGroup(scope.group, podCliques, rollout.UpdateOf(scope.set, scope.replica, r.Clock.Now()))
 	judged.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
 	if apiequality.Semantic.DeepEqual(scope.group.Status, judged) {
 		return nil

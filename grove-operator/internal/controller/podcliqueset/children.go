@@ -99,6 +99,7 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 	}
 	for _, member := range layout.Standalone(scope.set, replica) {
 		podClique := children.PodClique(scope.set, member, nil)
+		children.KeepHash(podClique, scope.podCliques[podClique.Name], scope.set, member)
 		wanted.podCliques = append(wanted.podCliques, podClique.Name)
 		writes = append(writes, func() error {
 			return describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, scope.podCliques[podClique.Name]))

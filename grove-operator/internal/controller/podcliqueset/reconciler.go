@@ -50,7 +50,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, r.finalize(ctx, scope)
 	}
 	err = r.write(ctx, scope)
-	return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, scope, err))
+	decision, undecided := r.decideUpdate(ctx, scope)
+	return r.writeStatusAndReplace(ctx, scope, decision, errors.Join(err, undecided))
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
@@ -58,7 +59,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	judged := status.OfSet(set, scope.observed(), outcome)
 	judged.LastErrors = status.LastErrors(set.Status.LastErrors, outcome, r.Clock.Now())
 	if !apiequality.Semantic.DeepEqual(set.Status, judged) {
-		if err := r.Writer.ApplyStatus(ctx, set, &judged); err != nil {
+		write := r.Writer.ApplyStatus
+		if decided(&set.Status, &judged) {
+			write = r.Writer.ApplyStatusUnchanged
+		}
+		if err := write(ctx, set, &judged); err != nil {
 			return err
 		}
 	}

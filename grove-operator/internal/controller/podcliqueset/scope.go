@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -33,14 +35,21 @@ type scope struct {
 	autoscalers   map[string]*autoscalingv2.HorizontalPodAutoscaler
 	scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	podCliques    map[string]*grovev1alpha1.PodClique
+	// allPodCliques are those of the scaling groups as well.
+	allPodCliques map[string]*grovev1alpha1.PodClique
 	gangs         map[string]*schedulerv1alpha1.PodGang
 	topology      topology.Resolution
+	// update is what was decided about the update of the template.
+	update rollout.Decision
 	// happened is what the pass has done.
 	happened happenings
 }
 
 func (s *scope) observed() status.Observed {
-	observed := status.Observed{PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology}
+	observed := status.Observed{
+		PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology,
+		Update: s.update.Progress, UpdateWaits: updateWords(s.update),
+	}
 	for _, gang := range s.gangs {
 		observed.Gangs = append(observed.Gangs, gang)
 	}
@@ -54,7 +63,9 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 		autoscalers:   map[string]*autoscalingv2.HorizontalPodAutoscaler{},
 		scalingGroups: map[string]*grovev1alpha1.PodCliqueScalingGroup{},
 		podCliques:    map[string]*grovev1alpha1.PodClique{},
+		allPodCliques: map[string]*grovev1alpha1.PodClique{},
 		gangs:         map[string]*schedulerv1alpha1.PodGang{},
+		update:        rollout.Decision{Progress: set.Status.UpdateProgress},
 	}
 	err := errors.Join(r.observeAccess(ctx, scope), r.observeLists(ctx, scope))
 	if err != nil {
@@ -103,18 +114,22 @@ func (r *Reconciler) observeLists(ctx context.Context, scope *scope) error {
 	keep(scope.autoscalers, autoscalers.Items, scope.set)
 	keep(scope.scalingGroups, scalingGroups.Items, scope.set)
 	keep(scope.podCliques, podCliques.Items, scope.set)
+	maps.Copy(scope.allPodCliques, scope.podCliques)
+	for _, group := range scope.scalingGroups {
+		keep(scope.allPodCliques, podCliques.Items, group)
+	}
 	keep(scope.gangs, gangs.Items, scope.set)
 	return nil
 }
 
-// keep puts those of a list into a map by name that belong to the set itself.
+// keep puts those of a list into a map by name that an owner controls.
 func keep[T any, P interface {
 	*T
 	client.Object
-}](into map[string]P, items []T, set *grovev1alpha1.PodCliqueSet) {
+}](into map[string]P, items []T, owner metav1.Object) {
 	for i := range items {
 		item := P(&items[i])
-		if metav1.IsControlledBy(item, set) {
+		if metav1.IsControlledBy(item, owner) {
 			into[item.GetName()] = item
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/turns"
 )
 
 // SetupWithManager watches sets, their children, and the topologies that they use.
@@ -32,7 +33,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		mgr.GetScheme(), mgr.GetRESTMapper(), &grovev1alpha1.PodCliqueSet{}, handler.OnlyControllerOwner()))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, finalizersChanged()))).
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, finalizersChanged(), turns.Changed()))).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
@@ -40,6 +41,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Owns(&autoscalingv2.HorizontalPodAutoscaler{}, specOnly).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofOwner).
 		Watches(&grovev1alpha1.PodClique{}, ofOwner).
+		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(handler.EnqueueRequestsFromMapFunc(r.updatingSetOf))).
 		Watches(&schedulerv1alpha1.PodGang{}, ofOwner).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).

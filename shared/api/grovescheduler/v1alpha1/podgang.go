@@ -59,9 +59,7 @@ type PodGroup struct {
 	// +required
 	Name string `json:"name"`
 	// PodReferences are the pods of the group, as they have been created so far.
-	// +listType=map
-	// +listMapKey=namespace
-	// +listMapKey=name
+	// +listType=atomic
 	// +required
 	PodReferences []NamespacedName `json:"podReferences"`
 	// MinReplicas is how many of the pods must be scheduled together with the rest of the gang.

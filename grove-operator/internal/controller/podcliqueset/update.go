@@ -1,0 +1,161 @@
+package podcliqueset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/batches"
+	"packtree.dev/grove-operator/internal/events"
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/rollout"
+	"packtree.dev/grove-operator/internal/templatehash"
+)
+
+// staleRetry is when a pass that decided on an old view of the set is made again. Its own write is on its way to the cache.
+const staleRetry = 100 * time.Millisecond
+
+// decideUpdate decides how a changed template goes on reaching the pods.
+func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.Decision, error) {
+	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
+	var errs []error
+	decision := rollout.Decide(rollout.Situation{
+		Strategy: rollout.StrategyOf(scope.set),
+		Before:   scope.set.Status.UpdateProgress,
+		Changed:  templateChanged(scope),
+		States:   objects.States,
+		Surplus:  objects.Surplus,
+		Observe: func(replica int32) rollout.Replica {
+			var list corev1.PodList
+			if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
+				errs = append(errs, fmt.Errorf("listing pods of replica %d: %w", replica, err))
+			}
+			pods := make([]*corev1.Pod, 0, len(list.Items))
+			for i := range list.Items {
+				pods = append(pods, &list.Items[i])
+			}
+			return objects.Replica(replica, pods)
+		},
+		Now: r.Clock.Now(),
+	})
+	if err := errors.Join(errs...); err != nil {
+		return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, err
+	}
+	return decision, nil
+}
+
+// templateChanged tells whether the template is another one than the status knows of. As long as the status knows of none,
+// the children tell: the operator may have ended between their creation and the first status.
+func templateChanged(scope *scope) bool {
+	if known := scope.set.Status.CurrentGenerationHash; known != nil {
+		return !templatehash.SetUnchanged(*known, scope.set)
+	}
+	for _, podClique := range scope.allPodCliques {
+		madeFrom, ok := podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
+		if ok && !templatehash.SetUnchanged(madeFrom, scope.set) || podClique.Status.UpdatedReplicas < podClique.Status.Replicas {
+			return true
+		}
+	}
+	return false
+}
+
+// replace deletes the pods that get the new template next. Their PodCliques create them anew.
+func (r *Reconciler) replace(ctx context.Context, decision rollout.Decision) error {
+	if len(decision.Delete) > 0 {
+		log.FromContext(ctx).Info("replacing pods", "replica", decision.Replica, "pods", podNames(decision.Delete))
+	}
+	return batches.Each(len(decision.Delete), func(i int) error {
+		pod := decision.Delete[i]
+		uid := pod.UID
+		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
+		if err = apply.IgnoreTransient(err); err != nil {
+			return fmt.Errorf("replacing pod %s: %w", pod.Name, err)
+		}
+		return nil
+	})
+}
+
+func podNames(pods []*corev1.Pod) []string {
+	names := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return names
+}
+
+// writeStatusAndReplace records the decision and then acts on it. Who decided on an old view of the set does neither, and
+// decides again: a turn that was given to one replica is not given to another.
+func (r *Reconciler) writeStatusAndReplace(
+	ctx context.Context, scope *scope, decision rollout.Decision, outcome error,
+) (reconcile.Result, error) {
+	scope.update = decision
+	err := r.writeStatus(ctx, scope, outcome)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: staleRetry}, outcome
+	}
+	if err != nil {
+		return reconcile.Result{}, errors.Join(outcome, err)
+	}
+	r.reportUpdate(scope)
+	return reconcile.Result{}, errors.Join(outcome, r.replace(ctx, decision))
+}
+
+// reportUpdate tells that an update has begun or ended.
+func (r *Reconciler) reportUpdate(scope *scope) {
+	before, after := scope.set.Status.UpdateProgress, scope.update.Progress
+	switch {
+	case after == nil:
+	case before == nil || !before.UpdateStartedAt.Equal(&after.UpdateStartedAt):
+		r.Events.Normal(scope.set, events.UpdateStarted, "the template has changed; strategy %s", rollout.StrategyOf(scope.set))
+	case before.UpdateEndedAt == nil && after.UpdateEndedAt != nil:
+		r.Events.Normal(scope.set, events.UpdateFinished, "all pods of %d replicas have the template", scope.set.Spec.Replicas)
+	}
+}
+
+// decided tells whether a status records another decision about the update than before; then it must not be written over
+// a newer one.
+func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
+	was, is := before.UpdateProgress, after.UpdateProgress
+	if was == nil || is == nil {
+		return was != is
+	}
+	return !was.UpdateStartedAt.Equal(&is.UpdateStartedAt) || !was.UpdateEndedAt.Equal(is.UpdateEndedAt) ||
+		!apiequality.Semantic.DeepEqual(was.CurrentlyUpdating, is.CurrentlyUpdating)
+}
+
+// updateWords say what the update is at, as a part of the condition Ready.
+func updateWords(decision rollout.Decision) string {
+	if decision.Waiting == "" {
+		return ""
+	}
+	return fmt.Sprintf("updating replica %d: %s", decision.Replica, decision.Waiting)
+}
+
+// updatingSetOf is the set of a PodClique in a scaling group while its replica is being updated: what its pods do matters
+// to the next step at once. Standalone PodCliques belong to the set anyway.
+func (r *Reconciler) updatingSetOf(ctx context.Context, podClique client.Object) []reconcile.Request {
+	labels := podClique.GetLabels()
+	if labels[grovev1alpha1.LabelPodCliqueScalingGroup] == "" {
+		return nil
+	}
+	key := client.ObjectKey{Namespace: podClique.GetNamespace(), Name: labels[grovev1alpha1.LabelPartOf]}
+	set := &grovev1alpha1.PodCliqueSet{}
+	if err := r.Client.Get(ctx, key, set); err != nil {
+		return nil // It is gone, and with it what was to be updated.
+	}
+	if progress := set.Status.UpdateProgress; progress == nil || progress.UpdateEndedAt != nil {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
+}

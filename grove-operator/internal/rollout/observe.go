@@ -1,0 +1,184 @@
+package rollout
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/templatehash"
+)
+
+// Objects are what exists of a set, by name.
+type Objects struct {
+	Set *grovev1alpha1.PodCliqueSet
+	// PodCliques are the standalone ones and those of the scaling groups.
+	PodCliques    map[string]*grovev1alpha1.PodClique
+	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
+	// hashes are those that the pods of a clique may have, by the clique's name.
+	hashes map[string][]string
+}
+
+// Of returns what exists of a set.
+func Of(
+	set *grovev1alpha1.PodCliqueSet, podCliques map[string]*grovev1alpha1.PodClique, scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup,
+) Objects {
+	hashes := map[string][]string{}
+	for i := range set.Spec.Template.Cliques {
+		clique := &set.Spec.Template.Cliques[i]
+		hashes[clique.Name] = templatehash.Known(set, clique)
+	}
+	return Objects{Set: set, PodCliques: podCliques, ScalingGroups: scalingGroups, hashes: hashes}
+}
+
+// States returns how the replicas of the set are doing.
+func (o Objects) States() []State {
+	var states []State
+	for replica := range layout.Replicas(o.Set) {
+		state := State{Replica: replica, Scheduled: true, Available: true}
+		for _, member := range layout.Standalone(o.Set, replica) {
+			podClique := o.podClique(member.Name)
+			state.Outdated = state.Outdated || o.outdated(podClique, member)
+			state.Scheduled = state.Scheduled && podClique != nil && status.Scheduled(podClique)
+			state.Available = state.Available && podClique != nil && status.Available(podClique)
+		}
+		for i := range o.Set.Spec.Template.PodCliqueScalingGroups {
+			o.addGroup(&state, &o.Set.Spec.Template.PodCliqueScalingGroups[i])
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+func (o Objects) addGroup(state *State, config *grovev1alpha1.PodCliqueScalingGroupConfig) {
+	group := o.scalingGroup(state.Replica, config)
+	if group == nil {
+		state.Outdated, state.Scheduled, state.Available = true, false, false
+		return
+	}
+	minimum := status.GroupMinimum(group)
+	state.Scheduled = state.Scheduled && group.Status.ScheduledReplicas >= minimum
+	state.Available = state.Available && group.Status.AvailableReplicas >= minimum
+	for copyIndex := range layout.Bounded(group.Spec.Replicas) {
+		for _, member := range layout.Copy(o.Set, state.Replica, config, copyIndex) {
+			state.Outdated = state.Outdated || o.outdated(o.podClique(member.Name), member)
+		}
+	}
+}
+
+// Surplus tells whether there are PodCliques that were scaled in and that nobody has deleted yet.
+func (o Objects) Surplus() bool {
+	for _, podClique := range o.PodCliques {
+		if podClique.DeletionTimestamp == nil && !o.wanted(podClique) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o Objects) wanted(podClique *grovev1alpha1.PodClique) bool {
+	member, ok := layout.Find(o.Set, podClique)
+	if !ok || member.Replica >= layout.Replicas(o.Set) {
+		return false
+	}
+	if member.Group == nil {
+		return true
+	}
+	group := o.scalingGroup(member.Replica, member.Group)
+	return group != nil && member.Copy < layout.Bounded(group.Spec.Replicas)
+}
+
+// outdated tells whether a PodClique may have pods of another template than the set has now.
+func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
+	if podClique == nil {
+		return true
+	}
+	current := podClique.Status.CurrentPodTemplateHash
+	return !o.prepared(podClique, member) || current == nil || *current != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
+}
+
+// prepared tells whether a PodClique or a pod has the template that the set has now.
+func (o Objects) prepared(object metav1.Object, member layout.Member) bool {
+	return slices.Contains(o.hashes[member.Clique.Name], object.GetLabels()[grovev1alpha1.LabelPodTemplateHash])
+}
+
+// podClique returns a PodClique that is to stay; nil if there is none.
+func (o Objects) podClique(name string) *grovev1alpha1.PodClique {
+	if podClique := o.PodCliques[name]; podClique != nil && podClique.DeletionTimestamp == nil {
+		return podClique
+	}
+	return nil
+}
+
+func (o Objects) scalingGroup(replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig) *grovev1alpha1.PodCliqueScalingGroup {
+	group := o.ScalingGroups[names.ScalingGroup(o.Set.Name, replica, config.Name)]
+	if group == nil || group.DeletionTimestamp != nil {
+		return nil
+	}
+	return group
+}
+
+// Replica puts together what there is of a replica, with the pods that carry its labels.
+func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
+	byClique := map[string][]*corev1.Pod{}
+	for _, pod := range existing {
+		if pods.Active(pod) {
+			name := pod.Labels[grovev1alpha1.LabelPodClique]
+			byClique[name] = append(byClique[name], pod)
+		}
+	}
+	var observed Replica
+	observed.Cliques, observed.Missing = o.cliques(layout.Standalone(o.Set, replica), byClique)
+	for i := range o.Set.Spec.Template.PodCliqueScalingGroups {
+		config := &o.Set.Spec.Template.PodCliqueScalingGroups[i]
+		made := Group{Name: names.ScalingGroup(o.Set.Name, replica, config.Name)}
+		if group := o.scalingGroup(replica, config); group != nil {
+			made.Exists, made.Minimum = true, status.GroupMinimum(group)
+			for copyIndex := range layout.Bounded(group.Spec.Replicas) {
+				member := Copy{Index: copyIndex}
+				member.Cliques, member.Missing = o.cliques(layout.Copy(o.Set, replica, config, copyIndex), byClique)
+				made.Copies = append(made.Copies, member)
+			}
+		}
+		observed.Groups = append(observed.Groups, made)
+	}
+	return observed
+}
+
+func (o Objects) cliques(members []layout.Member, byClique map[string][]*corev1.Pod) (cliques []Clique, missing []string) {
+	for _, member := range members {
+		podClique := o.podClique(member.Name)
+		if podClique == nil {
+			missing = append(missing, member.Name)
+			continue
+		}
+		clique := Clique{
+			Name:     member.Name,
+			Prepared: o.prepared(podClique, member),
+			Replicas: podClique.Spec.Replicas,
+			Minimum:  status.Minimum(podClique),
+			Reached:  podClique.Status.ReachedMinAvailable,
+		}
+		for _, pod := range byClique[member.Name] {
+			if !metav1.IsControlledBy(pod, podClique) {
+				continue
+			}
+			index, _ := layout.PodIndexOf(pod)
+			clique.Pods = append(clique.Pods, Pod{
+				Index:   index,
+				Current: o.prepared(pod, member),
+				Ready:   pods.Ready(pod), Scheduled: pods.Scheduled(pod),
+				Object: pod,
+			})
+		}
+		slices.SortFunc(clique.Pods, byIndex)
+		cliques = append(cliques, clique)
+	}
+	return cliques, missing
+}

@@ -1,0 +1,170 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/status"
+)
+
+// State is how one replica of a set is doing, as the statuses of its PodCliques tell.
+type State struct {
+	// Replica is its index.
+	Replica int32
+	// Outdated is false if all its pods were seen to have the template that the set has now.
+	Outdated bool
+	// Scheduled tells whether the minima of its base gang stand on nodes, Available whether they are ready.
+	Scheduled, Available bool
+}
+
+// Situation is what is known about a set whose template may have to reach its pods.
+type Situation struct {
+	// Strategy of the set.
+	Strategy grovev1alpha1.UpdateStrategyType
+	// Before is the progress that the set's status records.
+	Before *grovev1alpha1.PodCliqueSetUpdateProgress
+	// Changed tells whether the template is another one than the status knows of.
+	Changed bool
+	// States returns how the replicas are doing, in any order.
+	States func() []State
+	// Surplus tells whether there are PodCliques that were scaled in and that nobody has deleted yet. Scaled out again, they
+	// and their pods would stay.
+	Surplus func() bool
+	// Observe looks at the pods of a replica. It is asked about few.
+	Observe func(replica int32) Replica
+	// Now dates what begins and ends.
+	Now time.Time
+}
+
+// Decision is what is to be recorded and done.
+type Decision struct {
+	// Progress is what the status is to record. Its counts are left as they were.
+	Progress *grovev1alpha1.PodCliqueSetUpdateProgress
+	// Delete are the pods to replace. They are in the replica whose turn the status has recorded already.
+	Delete []*corev1.Pod
+	// Waiting says what the update waits for; empty if there is none.
+	Waiting string
+	// Replica is the replica that Waiting is about.
+	Replica int32
+}
+
+// Decide returns how an update goes on. The turn of a replica is recorded before any of its pods is touched: whatever
+// happens to the operator or to the other replicas, that one is finished first.
+func Decide(situation Situation) Decision {
+	progress := situation.Before.DeepCopy()
+	if situation.Changed {
+		progress = &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: metav1.NewTime(situation.Now)}
+		if situation.Before != nil {
+			progress.CurrentlyUpdating = situation.Before.CurrentlyUpdating
+		}
+	}
+	if progress == nil || progress.UpdateEndedAt != nil {
+		return Decision{Progress: progress}
+	}
+	if situation.Strategy == grovev1alpha1.OnDelete {
+		return onDelete(situation, progress)
+	}
+	for _, replica := range queue(situation.States(), progress) {
+		step := Next(situation.Observe(replica))
+		if step.Done {
+			continue
+		}
+		decision := Decision{Waiting: step.Waiting, Replica: replica}
+		decision.Progress, decision.Delete = progress, nil
+		if began, recorded := turnOf(progress, replica); recorded {
+			decision.Delete = step.Delete
+			progress.CurrentlyUpdating = []grovev1alpha1.PodCliqueSetReplicaUpdate{{ReplicaIndex: replica, UpdateStartedAt: began}}
+		} else {
+			progress.CurrentlyUpdating = []grovev1alpha1.PodCliqueSetReplicaUpdate{
+				{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(situation.Now)},
+			}
+		}
+		return decision
+	}
+	return ended(situation, progress)
+}
+
+// onDelete touches nothing, and is over when the user has deleted every old pod, and others have come.
+func onDelete(situation Situation, progress *grovev1alpha1.PodCliqueSetUpdateProgress) Decision {
+	progress.CurrentlyUpdating = nil
+	if behind := queue(situation.States(), progress); len(behind) > 0 {
+		return Decision{Progress: progress, Replica: behind[0], Waiting: "pods of the old template stay until somebody deletes them"}
+	}
+	return ended(situation, progress)
+}
+
+func ended(situation Situation, progress *grovev1alpha1.PodCliqueSetUpdateProgress) Decision {
+	if situation.Surplus() {
+		progress.CurrentlyUpdating = nil
+		return Decision{Progress: progress}
+	}
+	now := metav1.NewTime(situation.Now)
+	progress.UpdateEndedAt, progress.CurrentlyUpdating = &now, nil
+	return Decision{Progress: progress}
+}
+
+// queue returns the replicas that may have pods to replace: first the one whose turn it is, then those of which a minimum
+// stands nowhere, then those of which one is not ready, then the others, each by index.
+func queue(states []State, progress *grovev1alpha1.PodCliqueSetUpdateProgress) []int32 {
+	rank := func(state State) int {
+		_, turn := turnOf(progress, state.Replica)
+		switch {
+		case turn:
+			return 0
+		case !state.Scheduled:
+			return 1
+		case !state.Available:
+			return 2
+		}
+		return 3
+	}
+	candidates := slices.DeleteFunc(slices.Clone(states), func(state State) bool { return !state.Outdated && rank(state) > 0 })
+	slices.SortFunc(candidates, func(a, b State) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Replica, b.Replica))
+	})
+	replicas := make([]int32, 0, len(candidates))
+	for _, candidate := range candidates {
+		replicas = append(replicas, candidate.Replica)
+	}
+	return replicas
+}
+
+func turnOf(progress *grovev1alpha1.PodCliqueSetUpdateProgress, replica int32) (since metav1.Time, is bool) {
+	if progress == nil {
+		return metav1.Time{}, false
+	}
+	for _, turn := range progress.CurrentlyUpdating {
+		if turn.ReplicaIndex == replica && turn.UpdateEndedAt == nil {
+			return turn.UpdateStartedAt, true
+		}
+	}
+	return metav1.Time{}, false
+}
+
+// Updating tells whether a replica of a set is being updated: its pods may be missing because the operator replaces them.
+func Updating(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
+	_, is := turnOf(set.Status.UpdateProgress, replica)
+	return is
+}
+
+// UpdateOf tells the status of a replica's children about the update. Set is nil when it is gone.
+func UpdateOf(set *grovev1alpha1.PodCliqueSet, replica int32, now time.Time) status.Update {
+	if set == nil {
+		return status.Update{Now: now}
+	}
+	return status.Update{Turn: Updating(set, replica), OnDelete: StrategyOf(set) == grovev1alpha1.OnDelete, Now: now}
+}
+
+// StrategyOf is how a changed template reaches the pods of a set.
+func StrategyOf(set *grovev1alpha1.PodCliqueSet) grovev1alpha1.UpdateStrategyType {
+	if set.Spec.UpdateStrategy == nil || set.Spec.UpdateStrategy.Type == "" {
+		return grovev1alpha1.RollingRecreate
+	}
+	return set.Spec.UpdateStrategy.Type
+}

@@ -1,0 +1,183 @@
+package status
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/pods"
+)
+
+// Update tells how far an update of the set is the business of one of its replicas.
+type Update struct {
+	// Turn is set while the operator replaces pods of this replica.
+	Turn bool
+	// OnDelete is set where it is the user who replaces pods.
+	OnDelete bool
+	// Now dates what begins and ends.
+	Now time.Time
+}
+
+// recordTemplate records which template all pods have. While they are of several, it is none: a template that was given
+// up half-way and came back would look as if all pods had it.
+func recordTemplate(status *grovev1alpha1.PodCliqueStatus, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod) {
+	if status.UpdatedReplicas == podClique.Spec.Replicas && status.Replicas == podClique.Spec.Replicas {
+		template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash], podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
+		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &template, &generation
+		return
+	}
+	if recorded := status.CurrentPodTemplateHash; recorded != nil && slices.ContainsFunc(existing, func(pod *corev1.Pod) bool {
+		return pods.Active(pod) && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != *recorded
+	}) {
+		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = nil, nil
+	}
+}
+
+// podCliqueProgress begins when the turn of a clique with old pods has come, and ends when all its pods are new and ready.
+func podCliqueProgress(
+	podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, existing []*corev1.Pod, update Update,
+) *grovev1alpha1.PodCliqueUpdateProgress {
+	progress, now := status.UpdateProgress.DeepCopy(), metav1.NewTime(update.Now)
+	template := podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
+	isNew := status.UpdatedReplicas == status.Replicas
+	settled := isNew && status.Replicas == podClique.Spec.Replicas && (status.ReadyReplicas == status.Replicas || !update.Turn)
+	if !isNew && (update.Turn || update.OnDelete) && (progress == nil || progress.PodTemplateHash != template) {
+		progress = &grovev1alpha1.PodCliqueUpdateProgress{
+			UpdateStartedAt:            now,
+			PodCliqueSetGenerationHash: podClique.Annotations[grovev1alpha1.AnnotationGenerationHash],
+			PodTemplateHash:            template,
+		}
+	}
+	if progress == nil || progress.UpdateEndedAt != nil {
+		return progress
+	}
+	progress.ReadyPodsSelectedToUpdate = selectedPods(progress.ReadyPodsSelectedToUpdate, existing, template, settled)
+	if settled {
+		progress.UpdateEndedAt = &now
+	}
+	return progress
+}
+
+// selectedPods follows ready pods of the old template on their way out. A pod stays the current one until all pods are
+// ready again.
+func selectedPods(
+	before *grovev1alpha1.PodsSelectedToUpdate, existing []*corev1.Pod, template string, settled bool,
+) *grovev1alpha1.PodsSelectedToUpdate {
+	selected := before.DeepCopy()
+	if selected == nil {
+		selected = &grovev1alpha1.PodsSelectedToUpdate{}
+	}
+	leaving := leavingPods(existing, template)
+	if selected.Current != "" && !slices.Contains(leaving, selected.Current) && (settled || len(leaving) > 0) {
+		selected.Completed = append(selected.Completed, selected.Current)
+		selected.Current = ""
+	}
+	if selected.Current == "" && len(leaving) > 0 {
+		selected.Current = leaving[0]
+	}
+	if selected.Current == "" && len(selected.Completed) == 0 {
+		return nil
+	}
+	return selected
+}
+
+func leavingPods(existing []*corev1.Pod, template string) []string {
+	var leaving []string
+	for _, pod := range existing {
+		if pod.DeletionTimestamp != nil && pods.Ready(pod) && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != template {
+			leaving = append(leaving, pod.Name)
+		}
+	}
+	slices.Sort(leaving)
+	return leaving
+}
+
+type copies = map[int32][]*grovev1alpha1.PodClique
+
+// behind tells whether a PodClique is not known to have nothing but pods of its template.
+func behind(podClique *grovev1alpha1.PodClique) bool {
+	current := podClique.Status.CurrentPodTemplateHash
+	return current == nil || *current != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
+}
+
+func anyOutdated(all copies) bool {
+	for _, podCliques := range all {
+		if slices.ContainsFunc(podCliques, behind) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupProgress begins when the turn of a group with old pods has come, and ends when all copies are new and available.
+func groupProgress(
+	group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus, all copies, update Update,
+) *grovev1alpha1.PodCliqueScalingGroupUpdateProgress {
+	progress, now := status.UpdateProgress.DeepCopy(), metav1.NewTime(update.Now)
+	hash := group.Annotations[grovev1alpha1.AnnotationGenerationHash]
+	if (update.Turn || update.OnDelete) && (progress == nil || progress.PodCliqueSetGenerationHash != hash) && anyOutdated(all) {
+		progress = &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{UpdateStartedAt: now, PodCliqueSetGenerationHash: hash}
+	}
+	if progress == nil || progress.UpdateEndedAt != nil {
+		return progress
+	}
+	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = nil, nil
+	selected := &grovev1alpha1.ReplicasSelectedToUpdate{}
+	for _, copyIndex := range slices.Sorted(maps.Keys(all)) {
+		updated := updatedNames(all[copyIndex], hash)
+		progress.UpdatedPodCliques = append(progress.UpdatedPodCliques, updated...)
+		switch {
+		case len(updated) == len(all[copyIndex]) && every(all[copyIndex], Available):
+			selected.Completed = append(selected.Completed, copyIndex)
+		case selected.Current == nil && slices.ContainsFunc(all[copyIndex], begun):
+			selected.Current = &copyIndex
+		}
+	}
+	slices.Sort(progress.UpdatedPodCliques)
+	if selected.Current != nil || len(selected.Completed) > 0 {
+		progress.ReadyReplicaIndicesSelectedToUpdate = selected
+	}
+	if status.UpdatedReplicas == group.Spec.Replicas && (status.AvailableReplicas == group.Spec.Replicas || !update.Turn) {
+		progress.UpdateEndedAt = &now
+	}
+	return progress
+}
+
+func updatedNames(podCliques []*grovev1alpha1.PodClique, hash string) []string {
+	var names []string
+	for _, podClique := range podCliques {
+		if Updated(podClique, hash) {
+			names = append(names, podClique.Name)
+		}
+	}
+	return names
+}
+
+// begun tells whether pods of a PodClique are being replaced.
+func begun(podClique *grovev1alpha1.PodClique) bool {
+	status := podClique.Status
+	return status.UpdateProgress != nil && status.UpdateProgress.UpdateEndedAt == nil &&
+		(status.Replicas < podClique.Spec.Replicas || status.ReadyReplicas < status.Replicas)
+}
+
+func resetCounts(progress *grovev1alpha1.PodCliqueSetUpdateProgress) {
+	if progress != nil {
+		progress.TotalPodCliquesCount, progress.UpdatedPodCliquesCount = 0, 0
+		progress.TotalPodCliqueScalingGroupsCount, progress.UpdatedPodCliqueScalingGroupsCount = 0, 0
+	}
+}
+
+// addTo counts what a replica has.
+func (j replicaJudgement) addTo(progress *grovev1alpha1.PodCliqueSetUpdateProgress) {
+	if progress != nil {
+		progress.TotalPodCliquesCount += j.podCliques
+		progress.UpdatedPodCliquesCount += j.updatedPodCliques
+		progress.TotalPodCliqueScalingGroupsCount += j.groups
+		progress.UpdatedPodCliqueScalingGroupsCount += j.updatedGroups
+	}
+}
