@@ -85,9 +85,8 @@ spec:
 		Eventually(told(in)).Should(Equal(born))
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 1)
 		Eventually(told(in)).Should(ContainElement("s-0-g ScaledIn deleted 1 PodCliques; 1 copies are wanted"))
-		set = get(in, set.Name, set)
-		set.Labels = map[string]string{"touched": "true"}
-		Expect(c.Update(ctx, set)).To(Succeed())
+		touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"touched":"true"}}}`))
+		Expect(c.Patch(ctx, set, touch)).To(Succeed())
 		Consistently(told(in)).Should(HaveLen(len(born) + 1))
 	})
 
