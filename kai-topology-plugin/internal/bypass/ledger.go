@@ -177,6 +177,13 @@ func (l *Ledger) MayKeepFrom(key gang.Key) bool {
 	return l.turnedAway[key]
 }
 
+// Waiting returns the gangs that wait.
+func (l *Ledger) Waiting() []gang.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.waiting))
+}
+
 // Above returns the gangs that wait and have a higher priority.
 func (l *Ledger) Above(priority int32) (above []gang.Key) {
 	l.mu.Lock()

@@ -8,8 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/plans"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -155,5 +157,69 @@ func TestTheStatusOfAGangIsWrittenForOneProfile(t *testing.T) {
 				t.Errorf("profile %s tells of the gang: %v", name, speaks)
 			}
 		}
+	}
+}
+
+// No pod of the plan stands yet, so that no pod leaves a node when the plan is given up.
+func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
+	other := gang.Key{Namespace: "default", Name: "other"}
+	for name, test := range map[string]struct{ take, giveBack func(*bench, *corev1.Pod) }{
+		"that a plan had reserved": {
+			func(b *bench, pod *corev1.Pod) {
+				b.plugin.book.Open(other, 1, []plans.Placement{{Pod: pod, Node: "n0"}})
+			},
+			func(b *bench, _ *corev1.Pod) { b.plugin.breakPlan(other, metrics.GangChanged, "test") },
+		},
+		"by a gang that was refused by a node and has no place then": {
+			func(b *bench, pod *corev1.Pod) {
+				b.plugin.book.Open(other, 1, []plans.Placement{{Pod: pod, Node: "n0"}})
+			},
+			func(b *bench, pod *corev1.Pod) {
+				b.plugin.refused(t.Context(), planned{gang: other, generation: 1, node: "n0"}, pod, framework.NewDefaultNodeToStatus())
+				if b.activator.called("a") {
+					t.Error("others are called before the gang has planned anew")
+				}
+				if b.ask(t, pod) {
+					t.Fatal("the gang fits")
+				}
+			},
+		},
+		"that was being made for another": {
+			func(b *bench, pod *corev1.Pod) {
+				b.plugin.clearings.Open(other, &plans.Clearing{Placements: []plans.Placement{{Pod: pod, Node: "n0"}}})
+			},
+			func(b *bench, _ *corev1.Pod) { b.plugin.giveUp(t.Context(), other) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b, c := newPod("gang", "a"), newPod("gang", "b"), newPod("other", "c")
+			more := []*corev1.Pod{a, b, c, newPod("other", "d"), newPod("other", "e")}
+			bench := newBench(t, nodes(2), more, podGroup("gang", 2), podGroup("other", 3))
+			test.take(bench, c)
+			if bench.ask(t, a) {
+				t.Fatal("the gang is given room that another has")
+			}
+			bench.activator.reset()
+			test.giveBack(bench, c)
+			if !bench.activator.called("a") {
+				t.Fatal("the pod that asks for the gang is not called")
+			}
+			if !bench.ask(t, a) {
+				t.Error("the gang is told the old answer")
+			}
+		})
+	}
+}
+
+func TestAPodThatGoesWhileItIsPutOnItsNodeIsNotCounted(t *testing.T) {
+	a, gone := newPod("gang", "a"), newPod("gang", "gone")
+	bench := newBench(t, nodes(2), []*corev1.Pod{a}, podGroup("gang", 2))
+	bench.plugin.book.Open(waitingGang, 1, []plans.Placement{{Pod: gone, Node: "n0"}})
+	if status := bench.plugin.Reserve(t.Context(), framework.NewCycleState(), gone, "n0"); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	bench.plugin.Unreserve(t.Context(), framework.NewCycleState(), gone, "n0")
+	if reason, err := bench.plugin.reasonToHold(waitingGang, a); err != nil || reason == "" {
+		t.Errorf("a gang of two of which one pod exists is not held: %q, %v", reason, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -43,6 +44,12 @@ func (p *Plugin) latest(pod *corev1.Pod) *corev1.Pod {
 		return pod
 	}
 	return current
+}
+
+// isGone reports whether the API server shows a pod no more.
+func (p *Plugin) isGone(pod *corev1.Pod) bool {
+	current, err := p.pods.Pods(pod.Namespace).Get(pod.Name)
+	return apierrors.IsNotFound(err) || err == nil && current.UID != pod.UID
 }
 
 func (p *Plugin) inGang(pod *corev1.Pod) bool {

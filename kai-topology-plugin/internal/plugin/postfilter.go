@@ -51,6 +51,10 @@ func (p *Plugin) breakPlan(key gang.Key, cause metrics.Invalidation, reason stri
 	metrics.PlanInvalidated(cause)
 	p.tellPlanBroken(key, reason)
 	p.sendBack(waiting, reason)
-	p.planClosed(key)
+	if cause == metrics.NodeRefused {
+		p.planClosed(key) // It plans anew in a moment: others hear of the room if it has no place then.
+	} else {
+		p.givenBack(key)
+	}
 	p.companionMoved(key)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
@@ -195,11 +194,6 @@ func (p *Plugin) missed(choice *choice) {
 	}
 }
 
-func (p *Plugin) isGone(pod *corev1.Pod) bool {
-	current, err := p.pods.Pods(pod.Namespace).Get(pod.Name)
-	return apierrors.IsNotFound(err) || err == nil && current.UID != pod.UID
-}
-
 // nominate lets kube-scheduler know at once, before the API server does, where a pod will go.
 func (p *Plugin) nominate(ctx context.Context, placement plans.Placement) {
 	info, err := framework.NewPodInfo(placement.Pod)
@@ -229,7 +223,7 @@ func (p *Plugin) giveUp(ctx context.Context, key gang.Key) {
 	for _, placement := range clearing.Placements {
 		p.handle.DeleteNominatedPodIfExists(placement.Pod)
 	}
-	p.planClosed(key)
+	p.givenBack(key)
 	go p.unnominate(context.WithoutCancel(ctx), clearing.Placements)
 }
 

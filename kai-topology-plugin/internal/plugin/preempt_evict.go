@@ -27,7 +27,7 @@ func (p *Plugin) evict(ctx context.Context, assembled *gang.Gang, choice *choice
 	if err := p.evictAll(ctx, assembled, choice); err != nil {
 		klog.FromContext(ctx).Error(err, "Making room for a gang", "podGroup", key)
 		p.clearings.Close(key)
-		p.planClosed(key)
+		p.givenBack(key)
 		p.verdicts.Forget(key)
 		p.wake(key)
 	}

@@ -118,6 +118,9 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	p.verdicts.Remember(key, podGroup.Generation, pod.UID, answer)
 	if answer.Verdict != scheduling.ReasonPlaced {
 		defer dropIfChanged()
+		if last != nil && last.Verdict == scheduling.ReasonWaiting && answer.Verdict != scheduling.ReasonWaiting {
+			p.givenBack(key) // It had a plan, or others left for it.
+		}
 		if last != nil && last.Message != answer.Message {
 			p.call(assembled.Pending, pod) // They have been told something else, and do not ask by themselves.
 		}

@@ -32,6 +32,9 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")
 	}
 	p.roster.Assume(key, p.latest(pod))
+	if p.isGone(pod) {
+		p.roster.Drop(key, pod.UID) // It went before it was counted, so that nobody else counts it out.
+	}
 	if due := p.book.Due(key); due != nil {
 		p.activate([]*corev1.Pod{due})
 	}
@@ -64,6 +67,15 @@ func (p *Plugin) sendBack(waiting []types.UID, reason string) {
 		if pod := p.handle.GetWaitingPod(uid); pod != nil {
 			pod.Reject(Name, reason)
 		}
+	}
+}
+
+// givenBack is for room that was kept for a gang and will not be used by it. No pod leaves a node then of which others would
+// hear.
+func (p *Plugin) givenBack(key gang.Key) {
+	p.planClosed(key)
+	for _, waiting := range p.bypass.Waiting() {
+		p.wakeAsker(waiting)
 	}
 }
 

@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
@@ -23,6 +25,20 @@ func (p *Plugin) wake(key gang.Key) {
 		}
 	}
 	p.activate(pending)
+}
+
+// wakeAsker lets the pod try again that asks for a gang which has no place.
+func (p *Plugin) wakeAsker(key gang.Key) {
+	asker, waits := p.verdicts.Asker(key)
+	if !waits {
+		return
+	}
+	pods, err := p.shownPodsOf(key)
+	if err != nil {
+		klog.Background().Error(err, "Waking a gang", "podGroup", key)
+		return
+	}
+	p.activate(slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.UID != asker }))
 }
 
 // wakeIfReady lets the pods that PreEnqueue holds try again, if it would not hold them any more.
