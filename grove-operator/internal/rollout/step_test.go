@@ -1,0 +1,151 @@
+package rollout_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/grove-operator/internal/rollout"
+)
+
+// clique makes a PodClique that once had its minimum, with a pod of each letter: o old and ready, x old and not ready, p
+// old and on no node; O, X and P the same of the new template.
+func clique(name string, replicas, minimum int32, letters string) rollout.Clique {
+	made := rollout.Clique{Name: name, Prepared: true, Replicas: replicas, Minimum: minimum, Reached: true}
+	for i, letter := range letters {
+		pod := &corev1.Pod{}
+		pod.Name = fmt.Sprintf("%s%d", name, i)
+		made.Pods = append(made.Pods, rollout.Pod{
+			Index: int32(i), Object: pod,
+			Current:   strings.ContainsRune("OXP", letter),
+			Ready:     strings.ContainsRune("oO", letter),
+			Scheduled: !strings.ContainsRune("pP", letter),
+		})
+	}
+	return made
+}
+
+func unprepared(made rollout.Clique) rollout.Clique {
+	made.Prepared = false
+	return made
+}
+
+func neverReached(made rollout.Clique) rollout.Clique {
+	made.Reached = false
+	return made
+}
+
+// group makes a scaling group with copies of one clique each.
+func group(cliques ...rollout.Clique) rollout.Group {
+	made := rollout.Group{Name: "g", Exists: true, Minimum: 1}
+	for i, clique := range cliques {
+		made.Copies = append(made.Copies, rollout.Copy{Index: int32(i), Cliques: []rollout.Clique{clique}})
+	}
+	return made
+}
+
+func TestNext(t *testing.T) {
+	for name, c := range map[string]struct {
+		replica rollout.Replica
+		deletes string
+		waiting string
+		done    bool
+	}{
+		"one ready pod goes at a time, the lowest index first": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 2, "Ooo")}},
+			deletes: "a1", waiting: "pod 1 of PodClique a is being replaced",
+		},
+		"old pods that are not ready go at once, of all cliques, and no ready one with them": {
+			replica: rollout.Replica{
+				Cliques: []rollout.Clique{clique("a", 3, 2, "oxp"), clique("b", 2, 1, "xo")},
+				Groups:  []rollout.Group{group(clique("c", 2, 2, "oo"))},
+			},
+			deletes: "a1 a2 b0", waiting: "pods of the old template that are not ready are being replaced",
+		},
+		"a pod of the new template that does not become ready holds": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "OXo")}},
+			waiting: "PodClique a has 2 of 3 ready pods",
+		},
+		"a replacement without room holds": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "Poo")}},
+			waiting: "PodClique a has 2 of 3 ready pods; some of them stand on no node yet",
+		},
+		"a pod that is not there yet holds": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "oo")}},
+			waiting: "PodClique a has 2 of 3 pods",
+		},
+		"a clique holds another one of the same replica": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, "X"), clique("b", 2, 1, "oo")}},
+			waiting: "PodClique a has 0 of 1 ready pods",
+		},
+		"a clique without anything to spare gives one pod": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 2, 2, "oo")}},
+			deletes: "a0", waiting: "pod 0 of PodClique a is being replaced",
+		},
+		"nothing goes before its PodClique has the new template": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{unprepared(clique("a", 2, 1, "xo"))}},
+			waiting: "PodClique a has not got the new template yet",
+		},
+		"nothing goes while a PodClique is missing": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, "o")}, Missing: []string{"b"}},
+			waiting: "PodClique b does not exist yet",
+		},
+		"nothing goes while a scaling group is missing": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, "o")}, Groups: []rollout.Group{{Name: "g"}}},
+			waiting: "PodCliqueScalingGroup g does not exist yet",
+		},
+		"a copy goes as a whole": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 2, "OO"), clique("d", 2, 2, "oo"), clique("e", 2, 2, "oo"))}},
+			deletes: "d0 d1", waiting: "copy 1 of PodCliqueScalingGroup g is being replaced",
+		},
+		"copies below a minimum of theirs go at once, with their ready pods": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 2, "ox"), clique("d", 2, 2, "po"), clique("e", 2, 2, "oo"))}},
+			deletes: "c0 c1 d0 d1", waiting: "pods of the old template that are not ready are being replaced",
+		},
+		"of a copy above its minimum, only the pods that are not ready go at once": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 3, 2, "oxo"))}},
+			deletes: "c1", waiting: "pods of the old template that are not ready are being replaced",
+		},
+		"a copy of which some pods are new loses the old ones only": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 3, 1, "oOo"))}},
+			deletes: "c0 c2", waiting: "copy 0 of PodCliqueScalingGroup g is being replaced",
+		},
+		"a copy that never had room holds nobody": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), neverReached(clique("d", 1, 1, "P")))}},
+			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being replaced",
+		},
+		"a copy that had room and lost it holds": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), clique("d", 1, 1, "P"))}},
+			waiting: "PodClique d has 0 of 1 ready pods; some of them stand on no node yet",
+		},
+		"a clique that starts for the first time holds": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{neverReached(clique("a", 1, 1, "X")), clique("b", 1, 1, "o")}},
+			waiting: "PodClique a has 0 of 1 ready pods",
+		},
+		"a clique that was scaled to zero is done": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 0, 0, "")}}, done: true,
+		},
+		"what is new, ready and complete is done": {
+			replica: rollout.Replica{
+				Cliques: []rollout.Clique{clique("a", 2, 1, "OO")},
+				Groups:  []rollout.Group{group(clique("c", 2, 2, "OO"), neverReached(clique("d", 1, 1, "P")))},
+			},
+			done: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := rollout.Next(c.replica)
+			var deletes []string
+			for _, pod := range step.Delete {
+				deletes = append(deletes, pod.Name)
+			}
+			got := []any{strings.Join(deletes, " "), step.Waiting, step.Done}
+			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.done}, got); diff != "" {
+				t.Errorf("deletes, waits for, done (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package rollout_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/rollout"
+)
+
+var start = metav1.Unix(1_800_000_000, 0)
+
+// recorded is the progress of an update in which it is the turn of these replicas.
+func recorded(turns ...int32) *grovev1alpha1.PodCliqueSetUpdateProgress {
+	progress := &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: start}
+	for _, replica := range turns {
+		progress.CurrentlyUpdating = append(progress.CurrentlyUpdating,
+			grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: start})
+	}
+	return progress
+}
+
+func ended() *grovev1alpha1.PodCliqueSetUpdateProgress {
+	progress := recorded()
+	progress.UpdateEndedAt = &start
+	return progress
+}
+
+// states reads a letter a replica: n new, o old, b old and below a minimum, u old and on no node.
+func states(letters string) []rollout.State {
+	var all []rollout.State
+	for i, letter := range letters {
+		all = append([]rollout.State{{ // The order does not matter.
+			Replica: int32(i), Outdated: letter != 'n', Scheduled: letter != 'u', Available: !strings.ContainsRune("ub", letter),
+		}}, all...)
+	}
+	return all
+}
+
+func TestDecide(t *testing.T) {
+	for name, c := range map[string]struct {
+		strategy grovev1alpha1.UpdateStrategyType
+		before   *grovev1alpha1.PodCliqueSetUpdateProgress
+		changed  bool
+		states   string
+		surplus  bool
+		// pods are those of every replica that is not new, as in TestNext.
+		pods string
+		want string
+	}{
+		"a set that was never updated is left alone":         {states: "oo", pods: "o", want: "no update"},
+		"an update that has ended is over":                   {before: ended(), states: "oo", pods: "o", want: "started at 0, ended at 0"},
+		"a change begins with the turn of the first replica": {changed: true, states: "oo", pods: "o", want: "started at 60, turn of 0 since 60, waits"},
+		"a change after an update begins anew":               {changed: true, before: ended(), states: "oo", pods: "o", want: "started at 60, turn of 0 since 60, waits"},
+		"a turn that is recorded is used":                    {before: recorded(0), states: "oo", pods: "o", want: "started at 0, turn of 0 since 0, waits, deletes a0"},
+		"a second change stays with the replica that has begun": {
+			changed: true, before: recorded(1), states: "uoo", pods: "o", want: "started at 60, turn of 1 since 0, waits, deletes a0",
+		},
+		"a replica that has begun is finished first":         {before: recorded(2), states: "uoo", pods: "o", want: "started at 0, turn of 2 since 0, waits, deletes a0"},
+		"what stands nowhere goes before what is not ready":  {before: recorded(), states: "obuo", pods: "o", want: "started at 0, turn of 2 since 60, waits"},
+		"what is not ready goes before what is":              {before: recorded(), states: "obob", pods: "o", want: "started at 0, turn of 1 since 60, waits"},
+		"a replica that is done passes its turn on":          {before: recorded(0), states: "noo", pods: "o", want: "started at 0, turn of 1 since 60, waits"},
+		"statuses that lag prove nothing":                    {before: recorded(0), states: "oo", pods: "O", want: "started at 0, ended at 60"},
+		"the turn of a replica that was scaled away is lost": {before: recorded(5), states: "no", pods: "o", want: "started at 0, turn of 1 since 60, waits"},
+		"the last replica ends it":                           {before: recorded(1), states: "nn", pods: "O", want: "started at 0, ended at 60"},
+		"what was scaled in and is still there may come back": {
+			before: recorded(1), states: "nn", pods: "O", surplus: true, want: "started at 0",
+		},
+		"OnDelete deletes nothing":              {strategy: grovev1alpha1.OnDelete, before: recorded(0), states: "ob", pods: "x", want: "started at 0, waits"},
+		"OnDelete ends when all pods are new":   {strategy: grovev1alpha1.OnDelete, before: recorded(), states: "nn", want: "started at 0, ended at 60"},
+		"OnDelete takes note of what it begins": {strategy: grovev1alpha1.OnDelete, changed: true, states: "oo", pods: "o", want: "started at 60, waits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := states(c.states)
+			decision := rollout.Decide(rollout.Situation{
+				Strategy: c.strategy, Before: c.before, Changed: c.changed, Now: start.Add(time.Minute),
+				States:  func() []rollout.State { return all },
+				Surplus: func() bool { return c.surplus },
+				Observe: func(replica int32) rollout.Replica {
+					letters := c.pods
+					if c.states[replica] == 'n' {
+						letters = "O"
+					}
+					return rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, letters)}}
+				},
+			})
+			if got := describe(decision); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func describe(decision rollout.Decision) string {
+	progress := decision.Progress
+	if progress == nil {
+		return "no update"
+	}
+	since := func(moment metav1.Time) int { return int(moment.Sub(start.Time).Seconds()) }
+	words := []string{fmt.Sprintf("started at %d", since(progress.UpdateStartedAt))}
+	if progress.UpdateEndedAt != nil {
+		words = append(words, fmt.Sprintf("ended at %d", since(*progress.UpdateEndedAt)))
+	}
+	for _, turn := range progress.CurrentlyUpdating {
+		words = append(words, fmt.Sprintf("turn of %d since %d", turn.ReplicaIndex, since(turn.UpdateStartedAt)))
+	}
+	if decision.Waiting != "" {
+		words = append(words, "waits")
+	}
+	for _, pod := range decision.Delete {
+		words = append(words, "deletes "+pod.Name)
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestUpdating(t *testing.T) {
+	set := &grovev1alpha1.PodCliqueSet{}
+	if rollout.Updating(set, 0) {
+		t.Error("a set that was never updated has a replica that is being updated")
+	}
+	set.Status.UpdateProgress = recorded(1)
+	if rollout.Updating(set, 0) || !rollout.Updating(set, 1) {
+		t.Error("replica 1, and no other, is being updated")
+	}
+}
