@@ -45,11 +45,6 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 	if delay := set.Spec.Template.TerminationDelay; delay != nil && delay.Duration < 0 {
 		errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(), "must not be negative; 0s switches it off"))
 	}
-	// The schema fills in the default, so that it cannot be told from the same delay in a manifest.
-	if delay := set.Spec.Template.TerminationDelay; delay != nil && delay.Duration > 0 && delay.Duration != DefaultTerminationDelay {
-		warnings = append(warnings, fmt.Sprintf("%s: this version recreates nothing; a gang below its minimum is only reported",
-			templatePath.Child("terminationDelay")))
-	}
 	warnings = append(warnings, warnOfStartOrder(set)...)
 	errs = append(errs, validateCliques(set)...)
 	errs = append(errs, validateGroups(set)...)

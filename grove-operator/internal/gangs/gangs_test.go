@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -214,7 +215,7 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := map[string]gangs.GroupCounts{"a": c.a, "b": c.b}
-			status := gangs.Status(two, func(name string) gangs.GroupCounts { return counts[name] })
+			status := gangs.Status(two, func(name string) gangs.GroupCounts { return counts[name] }, "")
 			var conditions []string
 			for _, condition := range status.Conditions {
 				conditions = append(conditions, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))
@@ -223,5 +224,14 @@ func TestStatus(t *testing.T) {
 				t.Errorf("phase, conditions (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAGangThatIsRecreatedSaysSo(t *testing.T) {
+	status := gangs.Status(&schedulerv1alpha1.PodGang{}, nil, "replica 0 is recreated: because")
+	condition := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionDisruptionTarget)
+	want := "True GangTermination replica 0 is recreated: because"
+	if got := fmt.Sprint(condition.Status, " ", condition.Reason, " ", condition.Message); got != want {
+		t.Errorf("DisruptionTarget is %q, want %q", got, want)
 	}
 }

@@ -19,8 +19,11 @@ type GroupCounts struct {
 	WasReady bool
 }
 
-// Status is the part of a PodGang's status that the operator writes. Scheduled is the pod grouper's condition.
-func Status(gang *schedulerv1alpha1.PodGang, counts func(podGroup string) GroupCounts) schedulerv1alpha1.PodGangStatus {
+// Status is the part of a PodGang's status that the operator writes. Scheduled is the pod grouper's condition. Recreated says
+// what of the gang is being recreated, and why; empty if nothing is.
+func Status(
+	gang *schedulerv1alpha1.PodGang, counts func(podGroup string) GroupCounts, recreated string,
+) schedulerv1alpha1.PodGangStatus {
 	missing, unscheduled, unready, breached := survey(gang, counts)
 	phase := schedulerv1alpha1.PodGangPhaseRunning
 	switch {
@@ -35,11 +38,7 @@ func Status(gang *schedulerv1alpha1.PodGang, counts func(podGroup string) GroupC
 			initialized(gang.Generation, missing),
 			ready(gang.Generation, unready),
 			unhealthy(gang.Generation, breached),
-			{
-				Type: schedulerv1alpha1.ConditionDisruptionTarget, Status: metav1.ConditionFalse,
-				Reason: schedulerv1alpha1.ReasonNotDisrupted, ObservedGeneration: gang.Generation,
-				Message: "the gang is left alone",
-			},
+			disruptionTarget(gang.Generation, recreated),
 		},
 	}
 }
@@ -101,6 +100,19 @@ func unhealthy(generation int64, breached []string) metav1.Condition {
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = schedulerv1alpha1.ReasonMinAvailableBreached
 		condition.Message = strings.Join(breached, "; ")
+	}
+	return condition
+}
+
+func disruptionTarget(generation int64, recreated string) metav1.Condition {
+	condition := metav1.Condition{
+		Type: schedulerv1alpha1.ConditionDisruptionTarget, Status: metav1.ConditionFalse, ObservedGeneration: generation,
+		Reason: schedulerv1alpha1.ReasonNotDisrupted, Message: "the gang is left alone",
+	}
+	if recreated != "" {
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = schedulerv1alpha1.ReasonGangTermination
+		condition.Message = recreated
 	}
 	return condition
 }

@@ -33,6 +33,9 @@ type Addition struct {
 type Plan struct {
 	Create []Addition
 	Delete []*corev1.Pod
+	// Surplus tells that pods are deleted because there are too many. A view that lacks some deletions of before would
+	// have others deleted in addition.
+	Surplus bool
 	// Recheck is when a pod that is being deleted becomes overdue and gives its index up; zero if none holds up an
 	// addition.
 	Recheck time.Time
@@ -47,7 +50,7 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 		index, indexed := layout.PodIndexOf(pod)
 		switch {
 		case pod.DeletionTimestamp != nil:
-			if overdue := pod.DeletionTimestamp.Add(OverdueAfter); indexed && now.Before(overdue) {
+			if overdue := overdueAt(pod); indexed && now.Before(overdue) {
 				held[index] = overdue
 			}
 		case !indexed || Ended(pod):
@@ -61,11 +64,34 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 	}
 	wanted := int(layout.Bounded(podClique.Spec.Replicas))
 	if len(active) > wanted {
+		plan.Surplus = true
 		plan.Delete = append(plan.Delete, surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
 		return plan
 	}
 	plan.add(podClique.UID, podClique.Name, existing, holes(active, wanted-len(active)), held)
 	return plan
+}
+
+func overdueAt(pod *corev1.Pod) time.Time {
+	return pod.DeletionTimestamp.Add(OverdueAfter)
+}
+
+// AwaitEnd tells whether a PodClique that is being deleted waits for its pods, and until when at most; zero is until they
+// have all been deleted. Pods that are overdue are waited for no longer: they go when their node is back, when it is
+// removed, or when somebody deletes them by force.
+func AwaitEnd(existing []*corev1.Pod, now time.Time) (waits bool, until time.Time) {
+	for _, pod := range existing {
+		if pod.DeletionTimestamp == nil {
+			return true, time.Time{}
+		}
+		if overdue := overdueAt(pod); now.Before(overdue) {
+			waits = true
+			if overdue.After(until) {
+				until = overdue
+			}
+		}
+	}
+	return waits, until
 }
 
 // add plans a pod for every hole whose index nobody holds.

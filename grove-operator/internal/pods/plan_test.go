@@ -242,3 +242,45 @@ func TestNoMorePodsArePlannedThanAPodCliqueMayHave(t *testing.T) {
 		t.Errorf("%d pods are planned, want %d", len(plan.Create), layout.MaxReplicas)
 	}
 }
+
+func TestAwaitEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		existing []*corev1.Pod
+		waits    bool
+		left     time.Duration
+	}{
+		"nothing is waited for without pods":          {},
+		"a pod that nobody deleted yet is waited for": {existing: []*corev1.Pod{pod(0), pod(1, terminating(time.Hour))}, waits: true},
+		"a pod that ends is waited for until it is late": {
+			existing: []*corev1.Pod{pod(0, terminating(10*time.Second))}, waits: true, left: pods.OverdueAfter - 10*time.Second,
+		},
+		"the last of several counts": {
+			existing: []*corev1.Pod{pod(0, terminating(50*time.Second)), pod(1, terminating(0))}, waits: true, left: pods.OverdueAfter,
+		},
+		"pods on dead nodes are waited for no longer": {
+			existing: []*corev1.Pod{pod(0, terminating(pods.OverdueAfter)), pod(1, terminating(time.Hour))},
+		},
+		"one on a dead node does not shorten the others' time": {
+			existing: []*corev1.Pod{pod(0, terminating(time.Hour)), pod(1, terminating(0))}, waits: true, left: pods.OverdueAfter,
+		},
+	} {
+		waits, until := pods.AwaitEnd(c.existing, now)
+		var left time.Duration
+		if !until.IsZero() {
+			left = until.Sub(now)
+		}
+		if waits != c.waits || left != c.left {
+			t.Errorf("%s: waits %v for %s, want %v for %s", name, waits, left, c.waits, c.left)
+		}
+	}
+}
+
+func TestAReplacementNeedsNoNameOfAPodOnADeadNode(t *testing.T) {
+	first := pods.Decide(podClique(1), nil, now).Create[0]
+	stuck := pod(0, terminating(time.Hour))
+	stuck.Name = first.Name
+	again := pods.Decide(podClique(1), []*corev1.Pod{stuck}, now).Create
+	if len(again) != 1 || again[0].Index != 0 || again[0].Name == first.Name {
+		t.Errorf("a pod stuck as %s is replaced by %v, want index 0 under another name", first.Name, again)
+	}
+}

@@ -26,9 +26,8 @@ func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gat
 	selector := grovev1alpha1.LabelPodClique + "=" + podClique.Name
 	status.HPAPodSelector = &selector
 	count(&status, existing, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
-	if minimum := Minimum(podClique); minimum > 0 && status.ReadyReplicas >= minimum {
-		status.ReachedMinAvailable = true
-	}
+	status.ReachedMinAvailable = reached(podClique.Status.ReachedMinAvailable, podClique.Status.Conditions,
+		podClique.Status.ReadyReplicas, status.ReadyReplicas, Minimum(podClique))
 	recordTemplate(&status, podClique, existing)
 	status.UpdateProgress = podCliqueProgress(podClique, status, existing, update)
 	meta.SetStatusCondition(&status.Conditions, podCliqueScheduled(podClique, status, gating))

@@ -43,9 +43,8 @@ func OfScalingGroup(
 			return Updated(podClique, generationHash)
 		}))
 	}
-	if minimum := GroupMinimum(group); minimum > 0 && status.AvailableReplicas >= minimum {
-		status.ReachedMinAvailable = true
-	}
+	status.ReachedMinAvailable = reached(group.Status.ReachedMinAvailable, group.Status.Conditions,
+		group.Status.AvailableReplicas, status.AvailableReplicas, GroupMinimum(group))
 	// What copies were counted by, if they were all updated: with fewer, the set cannot take this group for updated.
 	if status.UpdatedReplicas == group.Spec.Replicas {
 		status.CurrentPodCliqueSetGenerationHash = &generationHash

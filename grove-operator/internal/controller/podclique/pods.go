@@ -22,6 +22,23 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
+// plan decides on pods. Where some are too many it looks a second time, past the cache: which of them go depends on all the
+// others, and the cache may not show yet what the last pass deleted, but show that another pod is not ready any more.
+func (r *Reconciler) plan(ctx context.Context, scope *scope) (pods.Plan, error) {
+	plan := pods.Decide(scope.podClique, scope.pods, r.Clock.Now())
+	if !plan.Surplus {
+		return plan, nil
+	}
+	var list corev1.PodList
+	err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.podClique.Namespace),
+		client.MatchingLabels{grovev1alpha1.LabelPodClique: scope.podClique.Name})
+	if err != nil {
+		return pods.Plan{}, fmt.Errorf("listing pods before some are deleted: %w", err)
+	}
+	scope.keep(list.Items)
+	return pods.Decide(scope.podClique, scope.pods, r.Clock.Now()), nil
+}
+
 // scale creates and deletes pods as planned.
 func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) error {
 	if len(plan.Create)+len(plan.Delete) > 0 {

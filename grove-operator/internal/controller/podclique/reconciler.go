@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +23,7 @@ import (
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
@@ -70,23 +70,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("observing PodClique %s: %w", request, err)
 	}
 	if podClique.DeletionTimestamp != nil {
-		return reconcile.Result{}, r.finalize(ctx, scope)
+		return r.finalize(ctx, scope)
 	}
 	plan := pods.Plan{}
 	if scope.set != nil {
-		plan = pods.Decide(podClique, scope.pods, r.Clock.Now())
-		err = errors.Join(r.scale(ctx, scope, plan), r.openGates(ctx, scope))
+		if plan, err = r.plan(ctx, scope); err == nil {
+			err = errors.Join(r.scale(ctx, scope, plan), r.openGates(ctx, scope))
+		}
 	}
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
 	r.report(scope)
-	return r.recheck(plan), err
+	return r.recheck(plan.Recheck), err
 }
 
-func (r *Reconciler) recheck(plan pods.Plan) reconcile.Result {
-	if plan.Recheck.IsZero() {
+// recheck brings the PodClique back at a moment; not at all if that is zero.
+func (r *Reconciler) recheck(moment time.Time) reconcile.Result {
+	if moment.IsZero() {
 		return reconcile.Result{}
 	}
-	return reconcile.Result{RequeueAfter: max(plan.Recheck.Sub(r.Clock.Now()), time.Millisecond)}
+	return reconcile.Result{RequeueAfter: max(moment.Sub(r.Clock.Now()), time.Millisecond)}
 }
 
 func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodClique) (*scope, error) {
@@ -95,11 +97,7 @@ func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodCl
 	if err := r.Client.List(ctx, &list, fieldindex.OfPodClique(podClique)...); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
-	for i := range list.Items {
-		if metav1.IsControlledBy(&list.Items[i], podClique) {
-			observed.pods = append(observed.pods, &list.Items[i])
-		}
-	}
+	observed.keep(list.Items)
 	set := &grovev1alpha1.PodCliqueSet{}
 	key := types.NamespacedName{Namespace: podClique.Namespace, Name: podClique.Labels[grovev1alpha1.LabelPartOf]}
 	if err := r.Client.Get(ctx, key, set); err != nil {
@@ -111,17 +109,28 @@ func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodCl
 	return observed, nil
 }
 
-// finalize deletes the pods and lets the PodClique go when they are gone.
-func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
+// keep takes those of the pods that are the PodClique's.
+func (s *scope) keep(items []corev1.Pod) {
+	s.pods = nil
+	for i := range items {
+		if ownership.Belongs(&items[i], s.podClique) {
+			s.pods = append(s.pods, &items[i])
+		}
+	}
+}
+
+// finalize deletes the pods and lets the PodClique go when they are gone, or will not go by themselves.
+func (r *Reconciler) finalize(ctx context.Context, scope *scope) (reconcile.Result, error) {
 	podClique := scope.podClique
 	if !controllerutil.ContainsFinalizer(podClique, grovev1alpha1.FinalizerPodClique) {
-		return nil
+		return reconcile.Result{}, nil
 	}
-	if len(scope.pods) > 0 {
-		err := r.delete(ctx, scope.pods)
-		return errors.Join(err, r.writeStatus(ctx, scope, err))
+	waits, until := pods.AwaitEnd(scope.pods, r.Clock.Now())
+	if !waits {
+		return reconcile.Result{}, r.Writer.Release(ctx, podClique, grovev1alpha1.FinalizerPodClique)
 	}
-	return r.Writer.Release(ctx, podClique, grovev1alpha1.FinalizerPodClique)
+	err := r.delete(ctx, scope.pods)
+	return r.recheck(until), errors.Join(err, r.writeStatus(ctx, scope, err))
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {

@@ -19,6 +19,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/turns"
 )
 
@@ -28,8 +29,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodClique{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&corev1.Pod{}, coalesce.Events(handler.EnqueueRequestForOwner(
-			mgr.GetScheme(), mgr.GetRESTMapper(), &grovev1alpha1.PodClique{}, handler.OnlyControllerOwner()))).
+		Watches(&corev1.Pod{}, coalesce.Events(ownership.Events("PodClique", grovev1alpha1.LabelPodClique))).
 		Watches(&corev1.Pod{}, coalesce.Events(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
 		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).

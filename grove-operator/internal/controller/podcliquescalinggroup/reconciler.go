@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -29,10 +30,15 @@ import (
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/termination"
 	"packtree.dev/grove-operator/internal/turns"
 )
+
+// staleRetry is when a pass that decided on an old view of the group is made again. Its own write is on its way to the cache.
+const staleRetry = 100 * time.Millisecond
 
 // Reconciler keeps the PodCliques of each PodCliqueScalingGroup.
 type Reconciler struct {
@@ -50,11 +56,11 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(handler.EnqueueRequestForOwner(
-			mgr.GetScheme(), mgr.GetRESTMapper(), &grovev1alpha1.PodCliqueScalingGroup{}, handler.OnlyControllerOwner()))).
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, termination.Changed()))).
+		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(
+			ownership.Events("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turns.Changed()))).
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turns.Changed(), termination.Changed()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
 		Complete(r)
 }
@@ -81,6 +87,8 @@ type scope struct {
 	config  *grovev1alpha1.PodCliqueScalingGroupConfig
 	// created and deleted count the PodCliques that the pass made and removed.
 	created, deleted int
+	// termination is what this pass decided about a copy that stays below its minimum.
+	termination termination.Plan
 }
 
 // Reconcile reads the group, its set and its PodCliques, and writes what differs.
@@ -97,13 +105,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, r.finalize(ctx, scope)
 	}
 	if scope.config != nil {
-		err = r.write(ctx, scope)
+		err = r.terminate(ctx, scope)
+		err = errors.Join(err, r.write(ctx, scope))
 	}
-	err = errors.Join(err, r.writeStatus(ctx, scope, err))
-	if err == nil {
-		r.report(scope)
+	recorded := r.writeStatus(ctx, scope, err)
+	if apierrors.IsConflict(recorded) {
+		return reconcile.Result{RequeueAfter: staleRetry}, err
 	}
-	return reconcile.Result{}, err
+	if err = errors.Join(err, recorded); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.report(scope)
+	r.announce(ctx, scope)
+	return r.requeue(scope), nil
 }
 
 // report tells what this pass has done, after the status that shows it.
@@ -124,7 +138,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	for i := range list.Items {
-		if metav1.IsControlledBy(&list.Items[i], group) {
+		if ownership.Belongs(&list.Items[i], group) {
 			observed.podCliques[list.Items[i].Name] = &list.Items[i]
 		}
 	}
@@ -154,6 +168,9 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	for copyIndex := range layout.Bounded(scope.group.Spec.Replicas) {
 		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copyIndex) {
 			wanted[member.Name] = true
+			if scope.held(copyIndex) {
+				continue
+			}
 			members = append(members, member)
 			if scope.podCliques[member.Name] == nil {
 				scope.created++
@@ -162,6 +179,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	}
 	errs := []error{batches.Each(len(members), func(i int) error {
 		desired := children.PodClique(scope.set, members[i], scope.group)
+		scope.keepReplicas(desired)
 		children.KeepHash(desired, scope.podCliques[desired.Name], scope.set, members[i])
 		err := r.Writer.ApplyPodClique(ctx, desired, scope.podCliques[desired.Name])
 		if err = apply.IgnoreTransient(err); err != nil {
@@ -202,9 +220,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 		podCliques = append(podCliques, podClique)
 	}
 	judged := status.OfScalingGroup(scope.group, podCliques, rollout.UpdateOf(scope.set, scope.replica, r.Clock.Now()))
+	judged.GangTermination = scope.termination.Record
 	judged.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
 	if apiequality.Semantic.DeepEqual(scope.group.Status, judged) {
 		return nil
+	}
+	if !apiequality.Semantic.DeepEqual(scope.group.Status.GangTermination, judged.GangTermination) {
+		return r.Writer.ApplyStatusUnchanged(ctx, scope.group, &judged) // What is being recreated is decided on no old view.
 	}
 	return r.Writer.ApplyStatus(ctx, scope.group, &judged)
 }

@@ -16,6 +16,8 @@ import (
 	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/termination"
 )
 
 // write applies every direct child of the set, and deletes those that it no longer has.
@@ -92,6 +94,7 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 	groups := scope.set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		group := children.ScalingGroup(scope.set, replica, &groups[i])
+		scope.keepReplicas(termination.KindScalingGroup, group, &group.Spec.Replicas)
 		wanted.scalingGroups = append(wanted.scalingGroups, group.Name)
 		writes = append(writes, func() error {
 			return describe(group, r.Writer.ApplyScalingGroup(ctx, group, scope.scalingGroups[group.Name]))
@@ -99,11 +102,15 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 	}
 	for _, member := range layout.Standalone(scope.set, replica) {
 		podClique := children.PodClique(scope.set, member, nil)
+		scope.keepReplicas(termination.KindPodClique, podClique, &podClique.Spec.Replicas)
 		children.KeepHash(podClique, scope.podCliques[podClique.Name], scope.set, member)
 		wanted.podCliques = append(wanted.podCliques, podClique.Name)
 		writes = append(writes, func() error {
 			return describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, scope.podCliques[podClique.Name]))
 		})
+	}
+	if scope.held(replica) {
+		return nil
 	}
 	return writes
 }
@@ -143,7 +150,21 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	if len(scope.podCliques)+len(scope.scalingGroups) > 0 {
 		return r.writeStatus(ctx, scope, nil)
 	}
+	if err := r.deleteAccess(ctx, scope); err != nil {
+		return errors.Join(err, r.writeStatus(ctx, scope, err))
+	}
 	return r.Writer.Release(ctx, scope.set, grovev1alpha1.FinalizerPodCliqueSet)
+}
+
+// deleteAccess deletes what the pods looked at each other with, now that they are gone.
+func (r *Reconciler) deleteAccess(ctx context.Context, scope *scope) error {
+	var errs []error
+	for _, child := range []client.Object{orNil(scope.binding), orNil(scope.role), orNil(scope.account)} {
+		if child != nil && ownership.Belongs(child, scope.set) {
+			errs = append(errs, r.Writer.Delete(ctx, child))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // gone is the scope as if the set had no replica any more.

@@ -49,7 +49,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if set.DeletionTimestamp != nil {
 		return reconcile.Result{}, r.finalize(ctx, scope)
 	}
-	err = r.write(ctx, scope)
+	err = r.terminate(ctx, scope)
+	err = errors.Join(err, r.write(ctx, scope))
 	decision, undecided := r.decideUpdate(ctx, scope)
 	return r.writeStatusAndReplace(ctx, scope, decision, errors.Join(err, undecided))
 }
@@ -57,6 +58,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
 	set := scope.set
 	judged := status.OfSet(set, scope.observed(), outcome)
+	judged.GangTermination = scope.termination.Record
 	judged.LastErrors = status.LastErrors(set.Status.LastErrors, outcome, r.Clock.Now())
 	if !apiequality.Semantic.DeepEqual(set.Status, judged) {
 		write := r.Writer.ApplyStatus

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,8 +19,10 @@ import (
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/termination"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -43,6 +44,8 @@ type scope struct {
 	update rollout.Decision
 	// happened is what the pass has done.
 	happened happenings
+	// termination is what this pass decided about a replica that stays below its minimum.
+	termination termination.Plan
 }
 
 func (s *scope) observed() status.Observed {
@@ -126,10 +129,10 @@ func (r *Reconciler) observeLists(ctx context.Context, scope *scope) error {
 func keep[T any, P interface {
 	*T
 	client.Object
-}](into map[string]P, items []T, owner metav1.Object) {
+}](into map[string]P, items []T, owner client.Object) {
 	for i := range items {
 		item := P(&items[i])
-		if metav1.IsControlledBy(item, owner) {
+		if ownership.Belongs(item, owner) {
 			into[item.GetName()] = item
 		}
 	}

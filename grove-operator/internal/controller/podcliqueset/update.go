@@ -108,7 +108,8 @@ func (r *Reconciler) writeStatusAndReplace(
 		return reconcile.Result{}, errors.Join(outcome, err)
 	}
 	r.reportUpdate(scope)
-	return reconcile.Result{}, errors.Join(outcome, r.replace(ctx, decision))
+	r.announce(ctx, scope)
+	return r.requeue(scope), errors.Join(outcome, r.replace(ctx, decision))
 }
 
 // reportUpdate tells that an update has begun or ended.
@@ -123,9 +124,12 @@ func (r *Reconciler) reportUpdate(scope *scope) {
 	}
 }
 
-// decided tells whether a status records another decision about the update than before; then it must not be written over
-// a newer one.
+// decided tells whether a status records another decision than before, about the update or about a replica to recreate;
+// then it must not be written over a newer one.
 func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
+	if !apiequality.Semantic.DeepEqual(before.GangTermination, after.GangTermination) {
+		return true
+	}
 	was, is := before.UpdateProgress, after.UpdateProgress
 	if was == nil || is == nil {
 		return was != is

@@ -21,6 +21,8 @@ import (
 
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/termination"
 	"packtree.dev/grove-operator/internal/turns"
 )
 
@@ -29,11 +31,11 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 	// The status of an autoscaler says nothing about the set.
 	specOnly := builder.WithPredicates(predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
-	ofOwner := coalesce.Events(handler.EnqueueRequestForOwner(
-		mgr.GetScheme(), mgr.GetRESTMapper(), &grovev1alpha1.PodCliqueSet{}, handler.OnlyControllerOwner()))
+	ofOwner := coalesce.Events(ownership.Events("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, finalizersChanged(), turns.Changed()))).
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, finalizersChanged(),
+			turns.Changed(), termination.Changed()))).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).

@@ -54,6 +54,8 @@ type scope struct {
 	topology   topology.Resolution
 	podCliques map[string]*grovev1alpha1.PodClique
 	copies     map[string]int32
+	// terminations are the copies that are being recreated, by the name of their PodCliqueScalingGroup.
+	terminations map[string]*grovev1alpha1.GangTermination
 	// pods are those that count, by PodClique and in the order of their indexes.
 	pods  map[string][]*corev1.Pod
 	gangs map[string]*schedulerv1alpha1.PodGang
@@ -78,10 +80,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.
 func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet, replica int32) (*scope, error) {
 	scope := &scope{
 		set: set, replica: replica,
-		podCliques: map[string]*grovev1alpha1.PodClique{},
-		copies:     map[string]int32{},
-		pods:       map[string][]*corev1.Pod{},
-		gangs:      map[string]*schedulerv1alpha1.PodGang{},
+		podCliques:   map[string]*grovev1alpha1.PodClique{},
+		copies:       map[string]int32{},
+		terminations: map[string]*grovev1alpha1.GangTermination{},
+		pods:         map[string][]*corev1.Pod{},
+		gangs:        map[string]*schedulerv1alpha1.PodGang{},
 	}
 	var err error
 	if scope.topology, err = lookup.Resolve(ctx, r.Client, r.Writer.Live, set); err != nil {
@@ -133,6 +136,7 @@ func (r *Reconciler) observeGroups(ctx context.Context, scope *scope) error {
 		err := r.Client.Get(ctx, types.NamespacedName{Namespace: scope.set.Namespace, Name: name}, group)
 		if err == nil {
 			scope.copies[name] = layout.Bounded(group.Spec.Replicas)
+			scope.terminations[name] = group.Status.GangTermination
 		} else if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("reading PodCliqueScalingGroup %s: %w", name, err)
 		}

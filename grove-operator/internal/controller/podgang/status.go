@@ -2,6 +2,7 @@ package podgang
 
 import (
 	"context"
+	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,7 +24,7 @@ func scalingGroupName(scope *scope, i int) string {
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, live *schedulerv1alpha1.PodGang) error {
 	judged := live.DeepCopy()
 	judged.Spec = desired.Spec
-	status := gangs.Status(judged, scope.counts)
+	status := gangs.Status(judged, scope.counts, scope.recreated(live.Name))
 	changed := live.DeepCopy()
 	changed.Status.Phase = status.Phase
 	for i, condition := range status.Conditions {
@@ -35,6 +36,26 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, liv
 		return nil
 	}
 	return r.Writer.ApplyStatus(ctx, live, &status)
+}
+
+// recreated tells what of a gang is being recreated because it stayed below its minimum; empty if nothing is.
+func (s *scope) recreated(gang string) string {
+	if record := s.set.Status.GangTermination; record != nil && record.Index == s.replica {
+		return fmt.Sprintf("replica %d is recreated: %s", s.replica, record.Message)
+	}
+	groups := s.set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		record := s.terminations[scalingGroupName(s, i)]
+		if record == nil {
+			continue
+		}
+		for _, member := range layout.Copy(s.set, s.replica, &groups[i], record.Index) {
+			if member.Gang == gang {
+				return fmt.Sprintf("copy %d of scaling group %s is recreated: %s", record.Index, groups[i].Name, record.Message)
+			}
+		}
+	}
+	return ""
 }
 
 // counts tells how far the pods of a group have got.

@@ -18,6 +18,7 @@ import (
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/termination"
 )
 
 // SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies; and
@@ -27,8 +28,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 	return builder.TypedControllerManagedBy[Request](mgr).
 		Named("podgang").
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.TypedEnqueueRequestsFromMapFunc(replicasOf),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
-		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofChild, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, termination.Changed()))).
+		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofChild, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, termination.Changed()))).
 		Watches(&grovev1alpha1.PodClique{}, ofChild).
 		Watches(&corev1.Pod{}, ofChild).
 		Watches(&schedulerv1alpha1.PodGang{}, ofChild).

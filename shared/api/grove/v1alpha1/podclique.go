@@ -90,8 +90,9 @@ type PodCliqueStatus struct {
 	// HPAPodSelector selects the clique's pods, in the form that the scale subresource needs.
 	// +optional
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
-	// ReachedMinAvailable is true once minAvailable pods have been ready at one time, and stays true. A clique that never
-	// got there is not in breach of its minimum.
+	// ReachedMinAvailable is true once as many pods have been ready at one time as the clique needs, and stays true until
+	// it needs more because it is scaled out from below minAvailable. A clique that never got there is not in breach of its
+	// minimum.
 	// +optional
 	ReachedMinAvailable bool `json:"reachedMinAvailable,omitempty"`
 	// Conditions are the latest observations: PodCliqueScheduled and MinAvailableBreached.

@@ -75,8 +75,9 @@ type PodCliqueScalingGroupStatus struct {
 	// +listType=atomic
 	// +optional
 	LastErrors []LastError `json:"lastErrors,omitempty"`
-	// ReachedMinAvailable is true once minAvailable copies have been available at one time, and stays true. A group that
-	// never got there is not in breach of its minimum.
+	// ReachedMinAvailable is true once as many copies have been available at one time as the group needs, and stays true
+	// until it needs more because it is scaled out from below minAvailable. A group that never got there is not in breach
+	// of its minimum.
 	// +optional
 	ReachedMinAvailable bool `json:"reachedMinAvailable,omitempty"`
 	// Conditions are the latest observations: MinAvailableBreached.
@@ -90,6 +91,10 @@ type PodCliqueScalingGroupStatus struct {
 	// UpdateProgress tells how far the last update got. Unset: there has been none.
 	// +optional
 	UpdateProgress *PodCliqueScalingGroupUpdateProgress `json:"updateProgress,omitempty"`
+	// GangTermination tells which copy is being recreated because it stayed below a minimum for longer than
+	// terminationDelay. Unset: none.
+	// +optional
+	GangTermination *GangTermination `json:"gangTermination,omitempty"`
 }
 
 // PodCliqueScalingGroupUpdateProgress tells how far an update of a PodCliqueScalingGroup got.

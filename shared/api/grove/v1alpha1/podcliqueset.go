@@ -107,8 +107,8 @@ type PodCliqueSetTemplateSpec struct {
 	// +kubebuilder:default={publishNotReadyAddresses: true}
 	// +optional
 	HeadlessServiceConfig *HeadlessServiceConfig `json:"headlessServiceConfig,omitempty"`
-	// TerminationDelay is how long a gang may stay below its minimum before it is recreated as a whole. Unset: 4h.
-	// 0s: never.
+	// TerminationDelay is how long what once had its minimum may stay below it before it is recreated as a whole: a copy
+	// of a scaling group while its group keeps its minimum, else the replica of the set. Unset: 4h. 0s: never.
 	// +kubebuilder:default="4h"
 	// +optional
 	TerminationDelay *metav1.Duration `json:"terminationDelay,omitempty"`

@@ -47,6 +47,10 @@ type PodCliqueSetStatus struct {
 	// UpdateProgress tells how far the last update of the template got. Unset: there has been none.
 	// +optional
 	UpdateProgress *PodCliqueSetUpdateProgress `json:"updateProgress,omitempty"`
+	// GangTermination tells which replica is being recreated because it stayed below a minimum for longer than
+	// terminationDelay. Unset: none.
+	// +optional
+	GangTermination *GangTermination `json:"gangTermination,omitempty"`
 }
 
 // PodGangPhase sums up how a gang is doing.

@@ -1,0 +1,99 @@
+package podcliquescalinggroup
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/events"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/termination"
+)
+
+// terminate decides whether a copy is recreated by itself, and deletes what the status has recorded for it. What is decided
+// now is deleted when the cache shows the record: the operator may end at any moment.
+func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
+	counted := func(podClique *grovev1alpha1.PodClique) int32 { return podClique.Status.ReadyReplicas }
+	var errs []error
+	scope.termination = termination.Decide(termination.Situation{
+		Record:   scope.group.Status.GangTermination,
+		Delay:    termination.Delay(scope.set),
+		Updating: termination.Updating(scope.set),
+		Units:    termination.Copies(scope.group, scope.members(), counted),
+		Now:      r.Clock.Now(),
+		Confirm: func(copyIndex int32) []termination.Breach {
+			breaches, err := r.confirm(ctx, scope, copyIndex)
+			errs = append(errs, err)
+			return breaches
+		},
+	})
+	for _, object := range scope.termination.Delete {
+		errs = append(errs, r.Writer.Delete(ctx, scope.podCliques[object.Name]))
+	}
+	return errors.Join(errs...)
+}
+
+// confirm looks at the pods of a copy whose time has come, as the conditions tell, and of those that keep the group's
+// minimum without it.
+func (r *Reconciler) confirm(ctx context.Context, scope *scope, copyIndex int32) ([]termination.Breach, error) {
+	ready, err := lookup.ReadyPods(ctx, r.Client, scope.set, scope.replica)
+	if err != nil {
+		return nil, err
+	}
+	unit := termination.Copies(scope.group, scope.members(), ready)[copyIndex]
+	return unit.Without(func(_, name string) bool { return termination.HasMinimum(scope.podCliques[name], ready) }), nil
+}
+
+// members are the PodCliques of the group.
+func (s *scope) members() []*grovev1alpha1.PodClique {
+	var names []string
+	for name := range s.podCliques {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	members := make([]*grovev1alpha1.PodClique, 0, len(names))
+	for _, name := range names {
+		members = append(members, s.podCliques[name])
+	}
+	return members
+}
+
+// held tells whether nothing of a copy is created in this pass, because what it has is only being deleted.
+func (s *scope) held(copyIndex int32) bool {
+	return len(s.termination.Delete) > 0 && s.termination.Record.Index == copyIndex
+}
+
+// keepReplicas gives back to what is recreated the scale that it had.
+func (s *scope) keepReplicas(desired *grovev1alpha1.PodClique) {
+	record := s.group.Status.GangTermination
+	if index, ok := layout.CopyOf(desired); record == nil || !ok || index != record.Index {
+		return
+	}
+	desired.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, desired.Name,
+		desired.Spec.Replicas, desired.Annotations[grovev1alpha1.AnnotationTemplateReplicas])
+}
+
+// announce tells of a copy that is going to be recreated, when that has been recorded.
+func (r *Reconciler) announce(ctx context.Context, scope *scope) {
+	if !scope.termination.Begun {
+		return
+	}
+	record := scope.termination.Record
+	log.FromContext(ctx).Info("recreating a copy", "copy", record.Index, "reason", record.Message)
+	r.Events.Warning(scope.group, events.GangTerminated, "copy %d is recreated: %s", record.Index, record.Message)
+}
+
+// requeue brings the group back when the next copy may have to be recreated.
+func (r *Reconciler) requeue(scope *scope) reconcile.Result {
+	if scope.termination.Recheck.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(scope.termination.Recheck.Sub(r.Clock.Now()), time.Millisecond)}
+}

@@ -1,0 +1,107 @@
+package podcliqueset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/events"
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/termination"
+)
+
+// terminate decides whether a replica is recreated as a whole, and deletes what the status has recorded for it. What is
+// decided now is deleted when the cache shows the record: the operator may end at any moment.
+func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
+	situation := termination.Situation{
+		Record:   scope.set.Status.GangTermination,
+		Delay:    termination.Delay(scope.set),
+		Updating: termination.Updating(scope.set),
+		Now:      r.Clock.Now(),
+	}
+	for replica := range layout.Replicas(scope.set) {
+		situation.Units = append(situation.Units, termination.Replica(scope.set, replica, scope.podCliques, scope.scalingGroups))
+	}
+	var errs []error
+	situation.Confirm = func(replica int32) []termination.Breach {
+		breaches, err := r.confirm(ctx, scope, situation.Units[replica])
+		errs = append(errs, err)
+		return breaches
+	}
+	scope.termination = termination.Decide(situation)
+	for _, object := range scope.termination.Delete {
+		errs = append(errs, r.Writer.Delete(ctx, scope.object(object)))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *scope) object(object termination.Object) client.Object {
+	if object.Kind == termination.KindScalingGroup {
+		return s.scalingGroups[object.Name]
+	}
+	return s.podCliques[object.Name]
+}
+
+// confirm looks at the pods of a replica whose time has come, as the conditions tell.
+func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination.Unit) ([]termination.Breach, error) {
+	ready, err := lookup.ReadyPods(ctx, r.Client, scope.set, unit.Index)
+	if err != nil {
+		return nil, err
+	}
+	var list grovev1alpha1.PodCliqueList
+	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, unit.Index)...); err != nil {
+		return nil, fmt.Errorf("listing PodCliques: %w", err)
+	}
+	members := map[string][]*grovev1alpha1.PodClique{}
+	for i := range list.Items {
+		group := list.Items[i].Labels[grovev1alpha1.LabelPodCliqueScalingGroup]
+		members[group] = append(members[group], &list.Items[i])
+	}
+	return unit.Without(func(kind, name string) bool {
+		if kind == termination.KindScalingGroup {
+			return termination.KeepsMinimum(scope.scalingGroups[name], members[name], ready)
+		}
+		return termination.HasMinimum(scope.podCliques[name], ready)
+	}), nil
+}
+
+// held tells whether nothing of a replica is created in this pass, because what it has is only being deleted.
+func (s *scope) held(replica int32) bool {
+	return len(s.termination.Delete) > 0 && s.termination.Record.Index == replica
+}
+
+// announce tells of a replica that is going to be recreated, when that has been recorded.
+func (r *Reconciler) announce(ctx context.Context, scope *scope) {
+	if !scope.termination.Begun {
+		return
+	}
+	record := scope.termination.Record
+	log.FromContext(ctx).Info("recreating a replica", "replica", record.Index, "reason", record.Message)
+	r.Events.Warning(scope.set, events.GangTerminated, "replica %d is recreated: %s", record.Index, record.Message)
+}
+
+// requeue brings the set back when the next replica may have to be recreated.
+func (r *Reconciler) requeue(scope *scope) reconcile.Result {
+	if scope.termination.Recheck.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(scope.termination.Recheck.Sub(r.Clock.Now()), time.Millisecond)}
+}
+
+// keepReplicas gives back to what is recreated the scale that it had.
+func (s *scope) keepReplicas(kind string, desired client.Object, replicas *int32) {
+	record := s.set.Status.GangTermination
+	if index, ok := layout.ReplicaOf(desired); record == nil || !ok || index != record.Index {
+		return
+	}
+	*replicas = termination.Replicas(record, kind, desired.GetName(), *replicas, desired.GetAnnotations()[grovev1alpha1.AnnotationTemplateReplicas])
+}

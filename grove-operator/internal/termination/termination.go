@@ -1,0 +1,189 @@
+// Package termination decides when what belongs together is recreated as a whole because it stayed below a minimum for too
+// long: one copy of a scaling group while its group keeps its minimum, else the whole replica of the set.
+package termination
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/wording"
+)
+
+// Breach is a minimum that was reached once and is missed.
+type Breach struct {
+	// What names the object, Since is from when on it is in breach.
+	What  string
+	Since time.Time
+}
+
+// Object is a PodClique or PodCliqueScalingGroup of a unit.
+type Object struct {
+	Kind, Name string
+	UID        types.UID
+	// Going tells whether it is being deleted.
+	Going bool
+	// Replicas is how many it has, and TemplateReplicas how many the template asked for when it was last written.
+	Replicas         int32
+	TemplateReplicas string
+}
+
+// Unit is what is recreated as a whole: a replica of a set, or a copy of a scaling group.
+type Unit struct {
+	Index    int32
+	Breaches []Breach
+	// Objects are those that exist of it.
+	Objects []Object
+}
+
+// Situation is what is known about the units of a set, or of a scaling group.
+type Situation struct {
+	// Record is what the status says about the unit that is being recreated; nil if none is.
+	Record *grovev1alpha1.GangTermination
+	// Delay is how long a unit may stay in breach; 0 is for ever.
+	Delay time.Duration
+	// Updating tells whether an update replaces pods, during which nothing is begun.
+	Updating bool
+	// Units are all that there are to be.
+	Units []Unit
+	// Confirm returns the breaches of a unit as its pods show them. Conditions may be out of date: while no operator runs,
+	// pods recover and nobody writes it down.
+	Confirm func(index int32) []Breach
+	// Now is what deadlines are compared with.
+	Now time.Time
+}
+
+// Plan is what is to be recorded and done.
+type Plan struct {
+	// Record is what the status is to say. Begun tells that it is new.
+	Record *grovev1alpha1.GangTermination
+	Begun  bool
+	// Delete are objects of the unit that the status names already.
+	Delete []Object
+	// Recheck is when the next unit is due; zero if none will be.
+	Recheck time.Time
+}
+
+// Decide returns what to do next. One unit is recreated at a time, and a unit that was begun is finished whatever happens
+// to it in between.
+func Decide(situation Situation) Plan {
+	if record := situation.Record; record != nil {
+		if doomed, unfinished := remaining(record, situation.Units); unfinished {
+			return Plan{Record: record, Delete: doomed}
+		}
+		return Plan{}
+	}
+	if situation.Delay <= 0 || situation.Updating {
+		return Plan{}
+	}
+	due, recheck := situation.due()
+	for _, unit := range due {
+		unit.Breaches = situation.Confirm(unit.Index)
+		if since, breached := unit.since(); breached && !situation.Now.Before(since.Add(situation.Delay)) {
+			return Plan{Record: situation.record(unit), Begun: true}
+		}
+	}
+	return Plan{Recheck: recheck}
+}
+
+// due are the units whose time has come, the one that was breached first in front, and when the time of the next comes.
+func (s *Situation) due() (due []Unit, next time.Time) {
+	for _, unit := range s.Units {
+		since, breached := unit.since()
+		if !breached {
+			continue
+		}
+		switch deadline := since.Add(s.Delay); {
+		case !s.Now.Before(deadline):
+			due = append(due, unit)
+		case next.IsZero() || deadline.Before(next):
+			next = deadline
+		}
+	}
+	slices.SortStableFunc(due, func(a, b Unit) int {
+		sinceA, _ := a.since()
+		sinceB, _ := b.since()
+		return cmp.Or(sinceA.Compare(sinceB), cmp.Compare(a.Index, b.Index))
+	})
+	return due, next
+}
+
+// since is from when on a unit is in breach.
+func (u *Unit) since() (since time.Time, breached bool) {
+	for _, breach := range u.Breaches {
+		if !breached || breach.Since.Before(since) {
+			since, breached = breach.Since, true
+		}
+	}
+	return since, breached
+}
+
+func (s *Situation) record(unit Unit) *grovev1alpha1.GangTermination {
+	var missed []string
+	for _, breach := range unit.Breaches {
+		missed = append(missed, breach.What)
+	}
+	record := &grovev1alpha1.GangTermination{
+		Index: unit.Index, StartedAt: metav1.NewTime(s.Now),
+		Message: fmt.Sprintf("below the minimum for %s: %s", s.Delay, wording.Few(missed)),
+		Objects: []grovev1alpha1.TerminatedObject{},
+	}
+	for _, object := range unit.Objects {
+		record.Objects = append(record.Objects, grovev1alpha1.TerminatedObject{
+			Kind: object.Kind, Name: object.Name, UID: object.UID,
+			Replicas: object.Replicas, TemplateReplicas: object.TemplateReplicas,
+		})
+	}
+	return record
+}
+
+// remaining are the recorded objects that nobody has deleted yet. The record is finished when each has been replaced by
+// another of its name, or when there is to be no such unit any more.
+func remaining(record *grovev1alpha1.GangTermination, units []Unit) (doomed []Object, unfinished bool) {
+	position := slices.IndexFunc(units, func(unit Unit) bool { return unit.Index == record.Index })
+	if position < 0 {
+		return nil, false
+	}
+	for _, recorded := range record.Objects {
+		object := units[position].find(recorded.Kind, recorded.Name)
+		switch {
+		case object == nil:
+			unfinished = true
+		case object.UID == recorded.UID:
+			unfinished = true
+			if !object.Going {
+				doomed = append(doomed, *object)
+			}
+		}
+	}
+	return doomed, unfinished
+}
+
+func (u *Unit) find(kind, name string) *Object {
+	for i := range u.Objects {
+		if u.Objects[i].Kind == kind && u.Objects[i].Name == name {
+			return &u.Objects[i]
+		}
+	}
+	return nil
+}
+
+// Replicas is how many replicas an object gets that does not exist: as many as the one had that was deleted to be
+// recreated, unless the template asks for another number by now.
+func Replicas(record *grovev1alpha1.GangTermination, kind, name string, template int32, templateReplicas string) int32 {
+	if record == nil {
+		return template
+	}
+	for _, object := range record.Objects {
+		if object.Kind == kind && object.Name == name && object.TemplateReplicas == templateReplicas {
+			return object.Replicas
+		}
+	}
+	return template
+}
