@@ -152,18 +152,24 @@ spec: {replicas: 1, template: {cliqueStartupType: CliqueStartupTypeInOrder, cliq
 		Eventually(waiting).Should(gexec.Exit(exitMet))
 	})
 
-	It("needs little memory for many pods", func() {
+	DescribeTable("needs little memory for many large pods", func(streams string) {
+		GinkgoT().Setenv("KUBE_FEATURE_WatchListClient", streams)
 		in := namespace()
 		allow(in)
-		for index := range 100 {
-			readyPod(in, "s-0-a", index)
+		for index := range 250 {
+			largePod(in, "s-0-a", index)
 		}
-		waiting := launch(rcfg.Host, credentials(in, "s", rcfg.CAData), "s-0-a:101")
-		Eventually(waiting.Err).Should(gbytes.Say("ready=100"))
+		waiting := launch(rcfg.Host, credentials(in, "s", rcfg.CAData), "s-0-a:251")
+		Eventually(waiting.Err).Should(gbytes.Say("ready=250"))
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", waiting.Command.Process.Pid))
 		Expect(err).NotTo(HaveOccurred())
 		peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 		Expect(peak).NotTo(BeNil(), string(status))
 		Expect(strconv.Atoi(string(peak[1]))).To(BeNumerically("<", 48<<10), "KiB at most, of the 64Mi that the container may have")
-	})
+		readyPod(in, "s-0-a", 250)
+		Eventually(waiting).Should(gexec.Exit(exitMet))
+	},
+		Entry("that an API server streams", "true"),
+		Entry("that an older one sends in pages", "false"),
+	)
 })

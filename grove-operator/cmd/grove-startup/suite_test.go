@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,7 +88,22 @@ func launch(server, directory string, parents ...string) *gexec.Session {
 // createPod makes a pod of a PodClique as the operator does, not ready.
 func createPod(in, podClique string, index int) *corev1.Pod {
 	GinkgoHelper()
-	pod := &corev1.Pod{
+	pod := newPod(in, podClique, index)
+	Expect(c.Create(ctx, pod)).To(Succeed())
+	return pod
+}
+
+// largePod makes a ready pod with a command as long as launch scripts are.
+func largePod(in, podClique string, index int) {
+	GinkgoHelper()
+	pod := newPod(in, podClique, index)
+	pod.Spec.Containers[0].Command = []string{strings.Repeat("x", 8000)}
+	Expect(c.Create(ctx, pod)).To(Succeed())
+	setReady(pod, corev1.ConditionTrue)
+}
+
+func newPod(in, podClique string, index int) *corev1.Pod {
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: in, Name: fmt.Sprintf("%s-%d", podClique, index),
 			Labels: map[string]string{grovev1alpha1.LabelPodClique: podClique},
@@ -97,8 +113,6 @@ func createPod(in, podClique string, index int) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
 	}
-	Expect(c.Create(ctx, pod)).To(Succeed())
-	return pod
 }
 
 func setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {

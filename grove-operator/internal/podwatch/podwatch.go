@@ -72,6 +72,9 @@ func of(parents []startup.Parent) (labels.Selector, error) {
 	return labels.NewSelector().Add(*requirement), nil
 }
 
+// pageSize is how many pods are in memory with all that they have.
+const pageSize = 100
+
 // lister lists and watches the pods of a selector, and logs when it cannot.
 type lister struct {
 	client              *rest.RESTClient
@@ -84,11 +87,25 @@ func (l *lister) watcher() cache.ListerWatcher {
 	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
 }
 
+// list asks page by page, whatever the reflector would, and keeps of each page what matters: API servers that do not stream
+// lists send them whole, and the pods may be large and many.
 func (l *lister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	pods := &corev1.PodList{}
-	err := l.request(options).Do(ctx).Into(pods)
-	l.report(ctx, "listing", err)
-	return pods, err
+	all := &corev1.PodList{}
+	options.ResourceVersion, options.ResourceVersionMatch, options.Continue, options.Limit = "", "", "", pageSize
+	for {
+		page := &corev1.PodList{}
+		if err := l.request(options).Do(ctx).Into(page); err != nil {
+			l.report(ctx, "listing", err)
+			return nil, err
+		}
+		for i := range page.Items {
+			all.Items = append(all.Items, *bare(&page.Items[i]))
+		}
+		all.ListMeta = metav1.ListMeta{ResourceVersion: page.ResourceVersion}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
 }
 
 func (l *lister) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {

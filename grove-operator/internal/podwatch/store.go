@@ -61,21 +61,24 @@ func (s *store) Resync() error {
 	return nil
 }
 
-// Transformer leaves of a pod what the progress looks at: the reflector keeps a whole list for a moment, of pods that may
-// be large and many.
+// Transformer strips pods: the reflector keeps a whole list for a moment.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
-		pod, ok := object.(*corev1.Pod)
-		if !ok {
-			return object, nil
+		if pod, ok := object.(*corev1.Pod); ok {
+			return bare(pod), nil
 		}
-		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, OwnerReferences: pod.OwnerReferences,
-				ResourceVersion: pod.ResourceVersion, DeletionTimestamp: pod.DeletionTimestamp,
-			},
-			Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
-		}, nil
+		return object, nil
+	}
+}
+
+// bare is what the progress looks at of a pod, and what the reflector needs.
+func bare(pod *corev1.Pod) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, OwnerReferences: pod.OwnerReferences,
+			ResourceVersion: pod.ResourceVersion, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
 	}
 }
 
