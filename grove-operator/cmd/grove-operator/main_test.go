@@ -49,10 +49,10 @@ func TestFindingsOfTheConfigurationAreOneLineEach(t *testing.T) {
 			[]string{`logLevl: unknown field, did you mean "logLevel"?`, `topologyAwareScheduling.levels[0].domian: unknown field, did you mean "domain"?`},
 		},
 		"wrong values": {
-			"authorizer: {enabled: true}\nruntimeClientConnection: {qps: -1, burst: -1}",
+			"topologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}\nruntimeClientConnection: {qps: -1, burst: -1}",
 			[]string{
 				"runtimeClientConnection.qps: Invalid value: -1: must be greater than 0", "runtimeClientConnection.burst: Invalid value: -1: must be greater than 0",
-				"warning: authorizer.enabled: this version does not protect managed objects yet",
+				"warning: topologyAwareScheduling.levels[0].key: the kubelet labels hosts with kubernetes.io/hostname, not with example.com/host",
 			},
 		},
 		"no YAML": {"a: [", nil},

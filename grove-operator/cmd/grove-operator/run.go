@@ -52,7 +52,10 @@ func describe(config *groveconfigv1alpha1.OperatorConfiguration) managerstart.Pr
 			return controller.Add(ctx, mgr, config)
 		},
 		AddWebhooks: func(mgr manager.Manager) error {
-			return webhook.Add(mgr, config.TopologyAwareScheduling.Enabled)
+			if err := webhook.Add(mgr, config.TopologyAwareScheduling.Enabled); err != nil || !config.Authorizer.Enabled {
+				return err
+			}
+			return webhook.AddAuthorizer(context.Background(), mgr, config.Authorizer.ExemptServiceAccountUserNames)
 		},
 	}
 }

@@ -23,9 +23,9 @@ import (
 // FieldOwner is the operator's name in managed fields.
 const FieldOwner = client.FieldOwner("grove-operator")
 
-// annotationFields has a hash of the names of the fields that the operator applied last. A field that it no longer wants
+// AnnotationFields is the annotation that has a hash of the names of the fields that the operator applied last. A field that it no longer wants
 // shows there, and nowhere else.
-const annotationFields = "packtree.dev/applied-fields"
+const AnnotationFields = "packtree.dev/applied-fields"
 
 // Writer writes objects.
 type Writer struct {
@@ -79,7 +79,7 @@ func annotate(wanted *unstructured.Unstructured) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[annotationFields] = strconv.FormatUint(hash.Sum64(), 36)
+	annotations[AnnotationFields] = strconv.FormatUint(hash.Sum64(), 36)
 	wanted.SetAnnotations(annotations)
 }
 
@@ -163,7 +163,7 @@ func (e ForeignError) Error() string {
 // same tells whether live has every field that is wanted, with its value, and whether the wanted fields are the ones that
 // were applied last.
 func same(wanted *unstructured.Unstructured, live client.Object) bool {
-	if live.GetAnnotations()[annotationFields] != wanted.GetAnnotations()[annotationFields] {
+	if live.GetAnnotations()[AnnotationFields] != wanted.GetAnnotations()[AnnotationFields] {
 		return false
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)

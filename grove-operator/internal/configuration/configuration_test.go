@@ -96,11 +96,13 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		"everything at once": {
 			header + "logLevel: loud\nlogFormat: xml\nruntimeClientConnection: {qps: -1, burst: -1}\n" +
 				"leaderElection: {leaseDuration: 1s, renewDeadline: 2s, retryPeriod: 3s, resourceLock: endpoints}\n" +
-				"server: {webhooks: {port: 70000, certProvisionMode: magic}, metrics: {port: -1}, healthProbes: {port: -1}}\ncontrollers: {podClique: {concurrentSyncs: 0}}",
+				"server: {webhooks: {port: 70000, certProvisionMode: magic}, metrics: {port: -1}, healthProbes: {port: -1}}\ncontrollers: {podClique: {concurrentSyncs: 0}}\n" +
+				"authorizer: {exemptServiceAccountUserNames: ['system:serviceaccount:n:a', alice]}",
 			[]string{
 				"logLevel: Unsupported", "logFormat: Unsupported", "runtimeClientConnection.qps: Invalid", "runtimeClientConnection.burst: Invalid",
 				"leaderElection.leaseDuration: Invalid", "leaderElection.renewDeadline: Invalid", "leaderElection.resourceLock: Unsupported",
 				"server.webhooks.port: Invalid", "server.webhooks.certProvisionMode: Unsupported", "server.metrics.port: Invalid",
+				"authorizer.exemptServiceAccountUserNames[1]: Invalid",
 				"server.healthProbes.port: Invalid", "controllers.podClique.concurrentSyncs: Invalid",
 			},
 		},
@@ -121,9 +123,8 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	_, findings := configuration.Parse("f", []byte(header+
-		"authorizer: {enabled: true}\ntopologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}"))
-	if len(findings) != 2 || !findings[0].Warning || !findings[1].Warning ||
-		!strings.HasPrefix(findings[0].Reason, "authorizer.enabled: ") || !strings.HasPrefix(findings[1].Reason, "topologyAwareScheduling.levels[0].key: ") {
+		"topologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}"))
+	if len(findings) != 1 || !findings[0].Warning || !strings.HasPrefix(findings[0].Reason, "topologyAwareScheduling.levels[0].key: ") {
 		t.Errorf("findings:\n%s", lines(findings))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/didyoumean"
@@ -26,15 +27,24 @@ func Validate(configuration *groveconfigv1alpha1.OperatorConfiguration) (warning
 	errs = append(errs, oneOf(field.NewPath("logFormat"), configuration.LogFormat,
 		groveconfigv1alpha1.LogFormatJSON, groveconfigv1alpha1.LogFormatText)...)
 	errs = append(errs, validateStartupOrder(configuration.StartupOrder)...)
-	if configuration.Authorizer.Enabled {
-		warnings = append(warnings, "authorizer.enabled: this version does not protect managed objects yet")
-	}
+	errs = append(errs, validateAuthorizer(configuration.Authorizer)...)
 	if !configuration.TopologyAwareScheduling.Enabled {
 		return warnings, errs
 	}
 	path := field.NewPath("topologyAwareScheduling", "levels")
 	levelWarnings, levelErrs := validateLevels(path, configuration.TopologyAwareScheduling.Levels)
 	return append(warnings, levelWarnings...), append(errs, levelErrs...)
+}
+
+func validateAuthorizer(authorizer groveconfigv1alpha1.AuthorizerConfiguration) field.ErrorList {
+	var errs field.ErrorList
+	path := field.NewPath("authorizer", "exemptServiceAccountUserNames")
+	for i, name := range authorizer.ExemptServiceAccountUserNames {
+		if _, _, err := serviceaccount.SplitUsername(name); err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), name, "must be system:serviceaccount:<namespace>:<name>"))
+		}
+	}
+	return errs
 }
 
 func validateLevels(path *field.Path, levels []groveconfigv1alpha1.TopologyLevel) (warnings []string, errs field.ErrorList) {

@@ -6,8 +6,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -88,6 +90,21 @@ spec:
 		touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"touched":"true"}}}`))
 		Expect(c.Patch(ctx, set, touch)).To(Succeed())
 		Consistently(told(in)).Should(HaveLen(len(born) + 1))
+	})
+
+	It("tells of an error once, keeps it in lastErrors while it lasts, and drops it when it is cured", func() {
+		in := namespace()
+		taken := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "s-0"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		Expect(c.Create(ctx, taken)).To(Succeed())
+		set := createSet(in, manifest)
+		errorsOf := func() []grovev1alpha1.LastError { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors }
+		Eventually(errorsOf).Should(ConsistOf(HaveField("Code", "NameTaken")))
+		const told1 = "s ReconcileFailed applying Service s-0: Service s-0 exists and belongs to no controller, not to PodCliqueSet s; remove or rename it"
+		Eventually(told(in)).Should(ContainElement(told1))
+		Expect(c.Delete(ctx, taken)).To(Succeed())
+		scale(set, 2) // Whoever retries with growing pauses is told by this that it is time.
+		Eventually(errorsOf).Should(BeEmpty())
+		Expect(slices.DeleteFunc(told(in)(), func(line string) bool { return line != told1 })).To(HaveLen(1))
 	})
 
 	It("says that a level of the topology has gone, and that it is back", func() {

@@ -41,6 +41,22 @@ func TestRecorderSaysWhatHappenedOnce(t *testing.T) {
 	}
 }
 
+func TestAFailureThatLastsIsToldOnce(t *testing.T) {
+	heard := &sink{}
+	failures := func(descriptions ...string) []grovev1alpha1.LastError {
+		var all []grovev1alpha1.LastError
+		for _, description := range descriptions {
+			all = append(all, grovev1alpha1.LastError{Code: "Forbidden", Description: description})
+		}
+		return all
+	}
+	events.New(heard).Failures(&grovev1alpha1.PodClique{}, failures("quota"), failures("quota", "name taken"))
+	want := []said{{kind: "Warning", reason: "ReconcileFailed", action: "Reconcile", note: "name taken"}}
+	if diff := cmp.Diff(want, heard.all, cmp.AllowUnexported(said{})); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 func TestTheZeroRecorderSaysNothing(*testing.T) {
 	events.Recorder{}.Normal(&grovev1alpha1.PodClique{}, events.PodsCreated, "created")
 }

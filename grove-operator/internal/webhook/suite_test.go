@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -18,6 +19,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/apiservertest"
 
 	"packtree.dev/grove-operator/internal/controller"
@@ -35,7 +37,12 @@ func TestWebhooks(t *testing.T) {
 var (
 	ctx context.Context
 	c   client.Client
+	// as is a client of a user who may do everything that no webhook forbids.
+	as func(user string) client.Client
 )
+
+// exempt is the user whom the configuration lets through.
+const exempt = "system:serviceaccount:platform:fixer"
 
 var _ = BeforeSuite(func() {
 	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter)))
@@ -60,6 +67,15 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(fieldindex.Add(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect(webhook.Add(mgr, true)).To(Succeed())
+	Expect(webhook.AddAuthorizer(ctx, mgr, []string{exempt})).To(Succeed())
+	as = func(user string) client.Client {
+		GinkgoHelper()
+		config := rest.CopyConfig(cluster.Config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+		made, err := client.New(config, client.Options{Scheme: controller.Scheme()})
+		Expect(err).NotTo(HaveOccurred())
+		return made
+	}
 	go func() {
 		defer GinkgoRecover()
 		Expect(mgr.Start(ctx)).To(Succeed())
@@ -100,8 +116,31 @@ func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
 				Name: "validate.clustertopologies.grove.io", ClientConfig: at(webhook.ValidateClusterTopologyPath), Rules: rules("clustertopologies"),
 				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			},
+			{
+				Name: "authorize.grove.io", ClientConfig: at(webhook.AuthorizePath), Rules: managedObjects(),
+				ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue}},
+				SideEffects:    none(), AdmissionReviewVersions: []string{"v1"},
+			},
 		},
 	}
+}
+
+// managedObjects are the rules of the authorizer, as in the chart.
+func managedObjects() []admissionregistrationv1.RuleWithOperations {
+	var all []admissionregistrationv1.RuleWithOperations
+	for group, resources := range map[string][]string{
+		"grove.io":                  {"podcliques", "podcliquescalinggroups"},
+		"scheduler.grove.io":        {"podgangs"},
+		"":                          {"services", "serviceaccounts", "pods"},
+		"rbac.authorization.k8s.io": {"roles", "rolebindings"},
+		"autoscaling":               {"horizontalpodautoscalers"},
+	} {
+		all = append(all, admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
+		})
+	}
+	return all
 }
 
 // at is a path; envtest fills in the address.

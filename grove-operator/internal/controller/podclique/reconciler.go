@@ -139,5 +139,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	if apiequality.Semantic.DeepEqual(scope.podClique.Status, judged) {
 		return nil
 	}
-	return r.Writer.ApplyStatus(ctx, scope.podClique, &judged)
+	if err := r.Writer.ApplyStatus(ctx, scope.podClique, &judged); err != nil {
+		return err
+	}
+	r.Events.Failures(scope.podClique, scope.podClique.Status.LastErrors, judged.LastErrors)
+	return nil
 }

@@ -228,5 +228,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	if !apiequality.Semantic.DeepEqual(scope.group.Status.GangTermination, judged.GangTermination) {
 		return r.Writer.ApplyStatusUnchanged(ctx, scope.group, &judged) // What is being recreated is decided on no old view.
 	}
-	return r.Writer.ApplyStatus(ctx, scope.group, &judged)
+	if err := r.Writer.ApplyStatus(ctx, scope.group, &judged); err != nil {
+		return err
+	}
+	r.Events.Failures(scope.group, scope.group.Status.LastErrors, judged.LastErrors)
+	return nil
 }

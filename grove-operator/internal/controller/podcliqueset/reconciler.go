@@ -69,6 +69,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 			return err
 		}
 	}
+	r.Events.Failures(set, set.Status.LastErrors, judged.LastErrors)
 	r.report(scope, set.Status.Conditions, judged.Conditions, outcome)
 	return nil
 }

@@ -54,6 +54,10 @@ const (
 
 // Annotations.
 const (
+	// AnnotationDisableProtection is put on a PodCliqueSet by its user: while it is "true", everybody whose role allows it
+	// may change and delete what the operator made of the set, although the operator's authorizer is enabled. The operator
+	// still makes good what differs.
+	AnnotationDisableProtection = "grove.io/disable-managed-resource-protection"
 	// AnnotationTopologyName is on a PodGang with constraints and names the topology that they refer to.
 	AnnotationTopologyName = "grove.io/topology-name"
 	// AnnotationTemplateReplicas is on a PodClique or PodCliqueScalingGroup and has the replicas of the template that the

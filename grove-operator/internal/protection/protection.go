@@ -1,0 +1,81 @@
+// Package protection decides who may change and delete what the operator made of a PodCliqueSet.
+package protection
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// kubernetes are the users as whom Kubernetes itself removes what belongs to something that is gone. Without
+// credentials of their own, the controllers are the last.
+var kubernetes = []string{
+	"system:serviceaccount:kube-system:generic-garbage-collector",
+	"system:serviceaccount:kube-system:namespace-controller",
+	"system:kube-controller-manager",
+}
+
+// Users are those who may do everything, besides Kubernetes itself.
+type Users struct {
+	// Operator is the user name of the operator.
+	Operator string
+	// Exempt are the user names of the configuration.
+	Exempt []string
+}
+
+// Unbound tells whether a user may change and delete managed objects.
+func (u Users) Unbound(name string) bool {
+	return name == u.Operator || slices.Contains(u.Exempt, name) || slices.Contains(kubernetes, name)
+}
+
+// Protected tells whether an object was made of a PodCliqueSet: it says so, and something of ours controls it.
+func Protected(object metav1.Object) bool {
+	owner := metav1.GetControllerOf(object)
+	if owner == nil || object.GetLabels()[grovev1alpha1.LabelManagedBy] != grovev1alpha1.LabelManagedByValue {
+		return false
+	}
+	group, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && group.Group == grovev1alpha1.GroupName
+}
+
+// Off tells why a set's objects are free for all; empty while they are not. Nil stands for a set that does not exist:
+// nobody keeps what it left behind.
+func Off(set *grovev1alpha1.PodCliqueSet) string {
+	switch {
+	case set == nil:
+		return "its PodCliqueSet does not exist"
+	case set.DeletionTimestamp != nil:
+		return "its PodCliqueSet is being deleted"
+	case set.Annotations[grovev1alpha1.AnnotationDisableProtection] == "true":
+		return "its PodCliqueSet says " + grovev1alpha1.AnnotationDisableProtection
+	}
+	return ""
+}
+
+// Deletion says why somebody may not delete a protected object; empty if they may. Pods may go: under OnDelete that is how
+// a user asks for a new one, drains and preemption do it too, and the operator replaces them.
+func Deletion(object *unstructured.Unstructured) string {
+	if object.GetKind() == "Pod" {
+		return ""
+	}
+	return refusal(object, "it may not be deleted")
+}
+
+// Update says why somebody may not change a protected object in this way; empty if they may.
+func Update(before, after *unstructured.Unstructured) string {
+	path := firstDifference("", content(before), content(after))
+	if path == "" {
+		return ""
+	}
+	return refusal(before, path+" may not be changed")
+}
+
+func refusal(object *unstructured.Unstructured, what string) string {
+	return fmt.Sprintf("%s %s is kept by grove-operator as PodCliqueSet %s wants it: %s. Change the PodCliqueSet, or set its annotation %s to \"true\" meanwhile",
+		object.GetKind(), object.GetName(), object.GetLabels()[grovev1alpha1.LabelPartOf], what, grovev1alpha1.AnnotationDisableProtection)
+}

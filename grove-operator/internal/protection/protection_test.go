@@ -1,0 +1,120 @@
+package protection_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/protection"
+)
+
+// managed is an object of a kind, with these fields beside what every managed object has.
+func managed(t *testing.T, kind, fields string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal([]byte(fields), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	object.SetKind(kind)
+	object.SetName("s-0-a")
+	labels := map[string]string{"app.kubernetes.io/managed-by": "grove-operator", "app.kubernetes.io/part-of": "s"}
+	for key, value := range object.GetLabels() {
+		labels[key] = value
+	}
+	object.SetLabels(labels)
+	return object
+}
+
+func TestUpdate(t *testing.T) {
+	for name, c := range map[string]struct{ kind, before, after, refused string }{
+		"what others label":                   {"Pod", "{}", "metadata: {labels: {team: a}}", ""},
+		"what others annotate":                {"PodClique", "{}", "metadata: {annotations: {packtree.dev/requested-replicas: '3'}}", ""},
+		"finalizers of others":                {"PodGang", "{}", "metadata: {finalizers: [example.com/hold]}", ""},
+		"status":                              {"Pod", "{}", "status: {phase: Running}", ""},
+		"another version of the same":         {"PodClique", "apiVersion: grove.io/v1alpha1", "apiVersion: grove.io/v1beta1", ""},
+		"replicas, as kubectl scale":          {"PodCliqueScalingGroup", "spec: {replicas: 1}", "spec: {replicas: 2}", ""},
+		"gates of others come off":            {"Pod", "spec: {schedulingGates: [{name: x}]}", "spec: {}", ""},
+		"tokens and pull secrets":             {"ServiceAccount", "{}", "imagePullSecrets: [{name: x}]", ""},
+		"the operator's gate":                 {"Pod", "spec: {schedulingGates: [{name: grove.io/podgang-pending-creation}, {name: x}]}", "spec: {schedulingGates: [{name: x}]}", "spec.schedulingGates may not be changed"},
+		"the label by which pods are found":   {"Pod", "metadata: {labels: {grove.io/podclique: s-0-a}}", "{}", "metadata.labels[grove.io/podclique]"},
+		"no longer managed":                   {"Service", "{}", "metadata: {labels: {app.kubernetes.io/managed-by: me}}", "metadata.labels[app.kubernetes.io/managed-by]"},
+		"another owner":                       {"Pod", "metadata: {ownerReferences: [{uid: a}]}", "metadata: {ownerReferences: []}", "metadata.ownerReferences"},
+		"the operator's finalizer":            {"PodClique", "metadata: {finalizers: [grove.io/podclique.grove.io, x]}", "metadata: {finalizers: [x]}", "metadata.finalizers"},
+		"the operator's annotation":           {"PodClique", "metadata: {annotations: {packtree.dev/generation-hash: a}}", "metadata: {annotations: {packtree.dev/generation-hash: b}}", "metadata.annotations[packtree.dev/generation-hash]"},
+		"a spec, and the first field is told": {"PodClique", "spec: {podSpec: {b: 1, a: 1}}", "spec: {podSpec: {b: 2, a: 2}}", "spec.podSpec.a may not"},
+		"replicas of an autoscaler":           {"HorizontalPodAutoscaler", "spec: {maxReplicas: 1}", "spec: {maxReplicas: 2}", "spec.maxReplicas"},
+		"rules of a role":                     {"Role", "rules: [{verbs: [get]}]", "rules: [{verbs: ['*']}]", "rules may not"},
+		"another subject":                     {"RoleBinding", "subjects: [{name: a}]", "subjects: [{name: b}]", "subjects may not"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := protection.Update(managed(t, c.kind, c.before), managed(t, c.kind, c.after))
+			if (got == "") != (c.refused == "") || !strings.Contains(got, c.refused) {
+				t.Errorf("Update = %q, want %q in it", got, c.refused)
+			}
+		})
+	}
+}
+
+func TestDeletion(t *testing.T) {
+	if got := protection.Deletion(managed(t, "Pod", "{}")); got != "" {
+		t.Errorf("a pod may not be deleted: %s", got)
+	}
+	const want = `PodClique s-0-a is kept by grove-operator as PodCliqueSet s wants it: it may not be deleted. ` +
+		`Change the PodCliqueSet, or set its annotation grove.io/disable-managed-resource-protection to "true" meanwhile`
+	if got := protection.Deletion(managed(t, "PodClique", "{}")); got != want {
+		t.Errorf("Deletion = %q, want %q", got, want)
+	}
+}
+
+func TestProtected(t *testing.T) {
+	controller := true
+	owned := func(apiVersion string) *unstructured.Unstructured {
+		object := managed(t, "Pod", "{}")
+		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apiVersion, Kind: "K", Name: "n", Controller: &controller}})
+		return object
+	}
+	unlabelled := owned("grove.io/v1alpha1")
+	unlabelled.SetLabels(nil)
+	for name, c := range map[string]struct {
+		object *unstructured.Unstructured
+		want   bool
+	}{
+		"made by the operator":                 {owned("grove.io/v1alpha1"), true},
+		"labelled, and somebody else's":        {owned("apps/v1"), false},
+		"labelled, and nobody's":               {managed(t, "Pod", "{}"), false},
+		"owned, and without the label":         {unlabelled, false},
+		"an owner that cannot be made out":     {owned("a/b/c"), false},
+		"a group whose name ends the same way": {owned("not-grove.io/v1alpha1"), false},
+	} {
+		if got := protection.Protected(c.object); got != c.want {
+			t.Errorf("%s: Protected = %t", name, got)
+		}
+	}
+}
+
+func TestOff(t *testing.T) {
+	now := metav1.Now()
+	set := func(annotation string) *grovev1alpha1.PodCliqueSet {
+		made := &grovev1alpha1.PodCliqueSet{}
+		made.Annotations = map[string]string{grovev1alpha1.AnnotationDisableProtection: annotation}
+		return made
+	}
+	going := set("")
+	going.DeletionTimestamp = &now
+	for name, c := range map[string]struct {
+		set *grovev1alpha1.PodCliqueSet
+		off bool
+	}{
+		"no set": {nil, true}, "a set that goes": {going, true}, "switched off": {set("true"), true},
+		"switched on": {set("false"), false}, "not said": {set(""), false},
+	} {
+		if got := protection.Off(c.set); (got != "") != c.off {
+			t.Errorf("%s: Off = %q", name, got)
+		}
+	}
+}
