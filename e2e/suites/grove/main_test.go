@@ -26,6 +26,8 @@ var (
 	machine *devcluster.Cluster
 	server  *rest.Config
 	cluster *live.Cluster
+
+	components = []string{"grove-operator", "podgrouper", "kai-topology-plugin"}
 )
 
 func TestMain(m *testing.M) {
@@ -42,7 +44,7 @@ func up(ctx context.Context, config *envconf.Config) (context.Context, error) {
 	}
 	machine, err = devcluster.Up(ctx, devcluster.Options{
 		Dir: filepath.Join(directory, "cluster"), Progress: os.Stderr, NodesFile: filepath.Join("testdata", "nodes.yaml"),
-		Components: []string{"grove-operator", "podgrouper", "kai-topology-plugin"},
+		Components: components,
 	})
 	if err != nil {
 		return ctx, err

@@ -34,7 +34,8 @@ func TestStartupInOrder(t *testing.T) {
 		Assess("the base gang waits for the routers", s.waits("llm-0-g-0-leader", "podclique=llm-0-router ready=0 minimum=2")).
 		Assess("and its workers for its leader", s.waits("llm-0-g-0-worker", "podclique=llm-0-g-0-leader ready=0 minimum=1")).
 		Assess("none of them has started", s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0})).
-		Assess("when the routers start, all do", s.routersStart).
+		Assess("they sit out an API server that is away", s.serverRestarts).
+		Assess("and when the routers start all do, though the operator is dead", s.routersStart).
 		Assess("and the set is ready", s.ready(map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2})).
 		Teardown(s.end).Feature())
 }
@@ -105,6 +106,29 @@ func (s *startup) waits(podClique, says string) types.StepFunc {
 	}
 }
 
+// serverRestarts kills the operator and the API server, and starts the latter when the init containers have noticed.
+func (s *startup) serverRestarts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	for _, name := range []string{"grove-operator", "kube-apiserver"} {
+		if err := machine.Kill(name); err != nil {
+			t.Fatal(err)
+		}
+		<-machine.Ended(name)
+	}
+	noticed := func(context.Context) (bool, string, error) {
+		log := s.kubelet.logOf("llm-0-g-0-worker")
+		return strings.Contains(log, "failed, will be tried again"), log, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := live.Wait(waiting, "init containers notice that the API server is away", noticed); err != nil {
+		t.Fatal(err)
+	}
+	if err := machine.Start(ctx, "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	return s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0, "llm-0-g-1-worker": 2})(ctx, t, config)
+}
+
 func (s *startup) routersStart(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
 	s.kubelet.letStart("llm-0-router")
 	return ctx
@@ -113,6 +137,14 @@ func (s *startup) routersStart(ctx context.Context, _ *testing.T, _ *envconf.Con
 func (s *startup) end(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	s.stop()
 	s.kubelet.ended.Wait()
+	// A program that could not renew its lease while the API server was away has ended.
+	for _, name := range components {
+		if machine.PID(name) == 0 {
+			if err := machine.Start(ctx, name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 	if err := cluster.Remove(ctx, append(s.objects(t), namespaceObject(s.namespace))...); err != nil {
 		t.Error(err)
 	}

@@ -27,10 +27,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	if made < scope.set.Spec.Replicas {
 		outcome = fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas, layout.MaxPods)
 	}
-	if err := all(r.writeAccess(ctx, scope)); err != nil {
-		// First: pods that wait for others run under the account, and are turned down while it does not exist.
-		return err
-	}
+	// First: pods that wait for others run under the account, and are turned down while it does not exist.
+	outcome = errors.Join(outcome, all(r.writeAccess(ctx, scope)))
 	wanted, writes := &childNames{}, []write{}
 	for replica := range made {
 		writes = append(writes, r.writeReplica(ctx, scope, replica, wanted)...)
