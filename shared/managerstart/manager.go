@@ -96,6 +96,7 @@ func managerOptions(program Program, settings Settings) (ctrl.Options, error) {
 		Cache:                         program.Cache,
 		Metrics:                       metricsserver.Options{BindAddress: settings.MetricsBindAddress},
 		HealthProbeBindAddress:        settings.HealthProbeBindAddress,
+		PprofBindAddress:              settings.PprofBindAddress,
 		LeaderElection:                settings.LeaderElection,
 		LeaderElectionID:              settings.LeaderElectionID,
 		LeaderElectionNamespace:       settings.LeaderElectionNamespace,

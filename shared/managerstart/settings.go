@@ -31,6 +31,8 @@ type Settings struct {
 	MetricsBindAddress     string
 	HealthProbeBindAddress string
 	WebhookBindAddress     string
+	// PprofBindAddress serves profiles of the running program to whoever reaches it; empty or "0" for nobody.
+	PprofBindAddress string
 
 	// WebhookCertDir holds tls.crt and tls.key. WebhookSecretName is the Secret of mode auto.
 	WebhookCertDir    string

@@ -1,14 +1,12 @@
-// Command load measures Packtree's scheduler against the unmodified kube-scheduler.
+// Command load measures Packtree's scheduler against the unmodified kube-scheduler and, as load sets, grove-operator.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -61,6 +59,7 @@ func newCommand() *cobra.Command {
 			return measure(cmd, options, format)
 		},
 	}
+	command.AddCommand(setsCommand())
 	flags := command.Flags()
 	flags.StringVar(&options.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
 	flags.Func("parts", "what to measure (default "+strings.Join(names(), ",")+")", func(value string) (err error) {
@@ -109,22 +108,18 @@ func partsOf(given []string) ([]load.Part, error) {
 }
 
 func measure(cmd *cobra.Command, options load.Options, format string) error {
-	if options.Dir == "" {
-		directory, err := os.MkdirTemp("", "packtree-load-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(directory)
-		options.Dir = filepath.Join(directory, "cluster")
+	dir, remove, err := stateDir(options.Dir)
+	if err != nil {
+		return err
 	}
+	defer remove()
+	options.Dir = dir
 	report, err := load.Measure(cmd.Context(), options)
 	if err != nil {
 		return err
 	}
 	if format == "json" {
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
+		return printJSON(cmd.OutOrStdout(), report)
 	}
 	return report.Print(cmd.OutOrStdout())
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var configFile, kubeconfig string
+	var configFile, kubeconfig, pprof string
 	command := &cobra.Command{
 		Use:   program,
 		Short: "Run PodCliqueSets: create their gangs, pods and Services, and keep them",
@@ -30,11 +30,14 @@ func runCommand() *cobra.Command {
 			if err := render.Reject(command, findings); err != nil {
 				return err
 			}
-			return managerstart.Run(signals.SetupSignalHandler(), describe(config), settings(config, kubeconfig))
+			chosen := settings(config, kubeconfig)
+			chosen.PprofBindAddress = pprof
+			return managerstart.Run(signals.SetupSignalHandler(), describe(config), chosen)
 		},
 	}
 	command.Flags().StringVar(&configFile, "config", "/etc/grove-operator/config.yaml", "file with the OperatorConfiguration")
 	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file; without it the pod's service account, or $KUBECONFIG")
+	command.Flags().StringVar(&pprof, "pprof-bind-address", managerstart.Off, "host:port that serves CPU and memory profiles, to whoever reaches it; 0 switches it off")
 	return command
 }
 

@@ -38,7 +38,7 @@ type Writer struct {
 
 // Apply makes the cluster's object what desired says. Live is the object as the cache has it, nil if it is not there. What
 // belongs to somebody else is an error; what is being deleted is left alone. If desired carries a resourceVersion, an
-// object that has changed since is a conflict.
+// object that has changed since is a conflict. Afterwards desired has the generation that the cluster's object has.
 func (w Writer) Apply(ctx context.Context, desired, live client.Object) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
 	if err != nil {
@@ -54,6 +54,7 @@ func (w Writer) Apply(ctx context.Context, desired, live client.Object) error {
 	} else if err := checkOwner(wanted, live); err != nil {
 		return err
 	} else if live.GetDeletionTimestamp() != nil || same(wanted, live) {
+		desired.SetGeneration(live.GetGeneration())
 		return nil
 	}
 	options := []client.ApplyOption{FieldOwner, client.ForceOwnership}
@@ -61,7 +62,11 @@ func (w Writer) Apply(ctx context.Context, desired, live client.Object) error {
 		// Another's object that the cache does not have yet is a conflict and not taken over.
 		options = []client.ApplyOption{FieldOwner}
 	}
-	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
+	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...); err != nil {
+		return err
+	}
+	desired.SetGeneration(wanted.GetGeneration())
+	return nil
 }
 
 // whollyCached tells whether the cache has all objects of a kind, whoever made them.
@@ -217,12 +222,10 @@ func containsAll(live, wanted []any) bool {
 	return true
 }
 
-// IgnoreTransient drops errors that a new look at the cluster heals by itself.
-func IgnoreTransient(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+// IgnoreGone drops the error about an object that is gone: the event of its deletion brings another look. A conflict is
+// kept, for where a cache lags there may be no event to come; see package conflicts.
+func IgnoreGone(err error) error {
+	return client.IgnoreNotFound(err)
 }
 
 // Delete removes an object, unless it is being deleted or has been replaced by another of its name.
@@ -232,7 +235,7 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 	}
 	uid := object.GetUID()
 	err := w.Client.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if err = IgnoreTransient(err); err != nil {
+	if err = IgnoreGone(err); err != nil {
 		return fmt.Errorf("deleting %T %s: %w", object, object.GetName(), err)
 	}
 	return nil
@@ -241,7 +244,7 @@ func (w Writer) Delete(ctx context.Context, object client.Object) error {
 // ApplyStatus writes an object's status, of which the operator owns what it sets: a pointer to the kind's status type. An
 // object that is gone, or another of its name, is left alone.
 func (w Writer) ApplyStatus(ctx context.Context, object client.Object, status any) error {
-	return IgnoreTransient(w.applyStatus(ctx, object, "", status))
+	return IgnoreGone(w.applyStatus(ctx, object, "", status))
 }
 
 // ApplyStatusUnchanged writes an object's status unless the object has changed since it was read, which is a conflict.

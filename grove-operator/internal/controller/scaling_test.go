@@ -3,6 +3,7 @@ package controller_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,7 +61,7 @@ var _ = Describe("Scaling", func() {
 		desired.Labels["example.com/new"] = "label"
 		scale(stale.DeepCopy(), 4)
 		writer := apply.Writer{Client: c, Live: c}
-		Expect(apply.IgnoreTransient(writer.ApplyPodClique(ctx, desired, stale))).To(Succeed())
+		Expect(writer.ApplyPodClique(ctx, desired, stale)).To(MatchError(apierrors.IsConflict, "a conflict"))
 		Expect(replicasOf(in, "inf-0-router")()).To(BeEquivalentTo(4))
 	})
 

@@ -44,18 +44,19 @@ func Status(
 }
 
 // survey returns one phrase per group that lacks pods, minima on nodes, or ready minima, and per group that once had its
-// minimum ready and no longer has.
+// minimum ready and no longer has. The phrases do not count the pods that are there: a status would be written for each
+// pod of a gang that starts, and read by all who watch gangs.
 func survey(gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts) (missing, unscheduled, unready, breached []string) {
 	for _, group := range gang.Spec.PodGroups {
 		have := counts(group.Name)
 		if listed := int32(len(group.PodReferences)); listed < have.Wanted {
-			missing = append(missing, fmt.Sprintf("%s has %d of %d pods", group.Name, listed, have.Wanted))
+			missing = append(missing, fmt.Sprintf("%s has fewer than its %d pods", group.Name, have.Wanted))
 		}
 		if have.Scheduled < group.MinReplicas {
 			unscheduled = append(unscheduled, group.Name)
 		}
 		if have.Ready < group.MinReplicas {
-			phrase := fmt.Sprintf("%s has %d of %d ready pods", group.Name, have.Ready, group.MinReplicas)
+			phrase := fmt.Sprintf("%s has fewer than %d ready pods", group.Name, group.MinReplicas)
 			unready = append(unready, phrase)
 			if have.WasReady {
 				breached = append(breached, phrase)

@@ -113,7 +113,7 @@ func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.Cluste
 }
 
 func describe(err error) error {
-	if err = apply.IgnoreTransient(err); err != nil {
+	if err = apply.IgnoreGone(err); err != nil {
 		return fmt.Errorf("applying ClusterTopology %s: %w", grovev1alpha1.DefaultClusterTopologyName, err)
 	}
 	return nil

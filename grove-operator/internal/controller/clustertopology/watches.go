@@ -15,6 +15,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -31,7 +32,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(r.Startup)); err != nil {
 		return err
 	}
-	return controller.Complete(r)
+	return controller.Complete(conflicts.LookAgain[reconcile.Request](r))
 }
 
 // usedTopologies are the topology that a set uses and, when it turned to another, the one that it used before.

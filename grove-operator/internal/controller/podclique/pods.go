@@ -58,7 +58,7 @@ func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 		}
 		uid := pod.UID
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-		if err = apply.IgnoreTransient(err); err != nil {
+		if err = apply.IgnoreGone(err); err != nil {
 			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 		}
 		now := metav1.NewTime(r.Clock.Now())
@@ -141,7 +141,7 @@ func (r *Reconciler) open(ctx context.Context, gated []*corev1.Pod, gang *schedu
 		}
 		opened := gated[i].DeepCopy()
 		err := r.Client.Patch(ctx, opened, ungate, apply.FieldOwner)
-		if apply.IgnoreTransient(err) != nil {
+		if apply.IgnoreGone(err) != nil {
 			return fmt.Errorf("opening the gate of pod %s: %w", gated[i].Name, err)
 		}
 		if err == nil {

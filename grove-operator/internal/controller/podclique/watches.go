@@ -18,6 +18,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/coalesce"
+	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/turns"
@@ -35,7 +36,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodCliqueSet{}, turns.Handler(r.inReplica), builder.WithPredicates(turns.Changed())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
-		Complete(r)
+		Complete(conflicts.LookAgain[reconcile.Request](r))
 }
 
 // scheduledNow lets the moment through in which a pod got its node, which is what scaled gangs wait for.

@@ -26,6 +26,7 @@ import (
 	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/coalesce"
+	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
@@ -62,7 +63,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turns.Changed(), termination.Changed()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
-		Complete(r)
+		Complete(conflicts.LookAgain[reconcile.Request](r))
 }
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
@@ -182,7 +183,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		scope.keepReplicas(desired)
 		children.KeepHash(desired, scope.podCliques[desired.Name], scope.set, members[i])
 		err := r.Writer.ApplyPodClique(ctx, desired, scope.podCliques[desired.Name])
-		if err = apply.IgnoreTransient(err); err != nil {
+		if err = apply.IgnoreGone(err); err != nil {
 			return fmt.Errorf("applying PodClique %s: %w", desired.Name, err)
 		}
 		return nil

@@ -74,7 +74,7 @@ func (r *Reconciler) apply(ctx context.Context, desired, live client.Object) wri
 }
 
 func describe(object client.Object, err error) error {
-	if err = apply.IgnoreTransient(err); err != nil {
+	if err = apply.IgnoreGone(err); err != nil {
 		return fmt.Errorf("applying %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 	}
 	return nil

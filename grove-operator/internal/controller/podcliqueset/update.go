@@ -79,7 +79,7 @@ func (r *Reconciler) replace(ctx context.Context, decision rollout.Decision) err
 		pod := decision.Delete[i]
 		uid := pod.UID
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-		if err = apply.IgnoreTransient(err); err != nil {
+		if err = apply.IgnoreGone(err); err != nil {
 			return fmt.Errorf("replacing pod %s: %w", pod.Name, err)
 		}
 		return nil

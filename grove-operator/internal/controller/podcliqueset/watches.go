@@ -20,6 +20,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/coalesce"
+	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/termination"
@@ -48,7 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
-		Complete(r)
+		Complete(conflicts.LookAgain[reconcile.Request](r))
 }
 
 // finalizersChanged lets the moment through in which a set gets its finalizer, so that the work begins.

@@ -168,7 +168,11 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 			errs = append(errs, r.apply(ctx, desired, nil))
 			continue
 		}
-		errs = append(errs, r.apply(ctx, desired, live), r.writeStatus(ctx, scope, desired, live))
+		if err := r.apply(ctx, desired, live); err != nil {
+			errs = append(errs, err) // Its status would tell of pods that it does not list.
+			continue
+		}
+		errs = append(errs, r.writeStatus(ctx, scope, desired, live))
 	}
 	for _, name := range slices.Sorted(maps.Keys(scope.gangs)) {
 		if !wanted[name] {
@@ -179,7 +183,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 }
 
 func (r *Reconciler) apply(ctx context.Context, desired *schedulerv1alpha1.PodGang, live client.Object) error {
-	if err := apply.IgnoreTransient(r.Writer.Apply(ctx, desired, live)); err != nil {
+	if err := apply.IgnoreGone(r.Writer.Apply(ctx, desired, live)); err != nil {
 		return fmt.Errorf("applying PodGang %s: %w", desired.Name, err)
 	}
 	return nil

@@ -23,7 +23,8 @@ func scalingGroupName(scope *scope, i int) string {
 // but server-side apply will do.
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, live *schedulerv1alpha1.PodGang) error {
 	judged := live.DeepCopy()
-	judged.Spec = desired.Spec
+	// What this pass has just written: the status needs no second look when the cache has it.
+	judged.Spec, judged.Generation = desired.Spec, desired.Generation
 	status := gangs.Status(judged, scope.counts, scope.recreated(live.Name))
 	changed := live.DeepCopy()
 	changed.Status.Phase = status.Phase

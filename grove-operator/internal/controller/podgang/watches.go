@@ -16,6 +16,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/coalesce"
+	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/termination"
@@ -37,7 +38,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.TypedOptions[Request]{MaxConcurrentReconciles: concurrentSyncs}).
-		Complete(r)
+		Complete(conflicts.LookAgain[Request](r))
 }
 
 // replicaOf is the replica of the set that a child belongs to.

@@ -35,9 +35,12 @@ type PodCliqueSetStatus struct {
 	// set has no constraint.
 	// +optional
 	ClusterTopologyName string `json:"clusterTopologyName,omitempty"`
+
+	// The operator writes the list as a whole: owned field by field, the record of who owns what would be larger, in a set of
+	// a thousand gangs, than an object may be.
+
 	// PodGangStatuses tells how each gang of the set is doing.
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +optional
 	PodGangStatuses []PodGangStatus `json:"podGangStatuses,omitempty"`
 	// CurrentGenerationHash is a hash of the parts of the template that a pod is made from. It changes when pods have to

@@ -1,0 +1,121 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"packtree.dev/e2e/devcluster"
+)
+
+// SetsPart is one of the measurements of grove-operator.
+type SetsPart string
+
+const (
+	// Scale is a large set created, scaled to zero and back.
+	Scale SetsPart = "scale"
+	// Steady is a large set that nothing happens to.
+	Steady SetsPart = "steady"
+	// Restart is a start of the operator beside many pods.
+	Restart SetsPart = "restart"
+	// Many is how long reconciles take while many small sets are created.
+	Many SetsPart = "many"
+)
+
+// SetsParts are all parts in their order.
+var SetsParts = []SetsPart{Scale, Steady, Restart, Many}
+
+// SetsOptions choose what is measured of grove-operator.
+type SetsOptions struct {
+	// Dir is the state directory of the dev cluster that is brought up, and taken down in the end.
+	Dir string
+	// Parts are what to measure.
+	Parts []SetsPart
+	// Replicas is how many replicas, of two pods each, the large set has.
+	Replicas int
+	// Quiet is how long the part steady looks.
+	Quiet time.Duration
+	// Pods is how many pods of sets, and Foreign how many of nobody's, there are at the restart.
+	Pods, Foreign int
+	// Sets is how many small sets there are, of six pods each.
+	Sets int
+	// QPS and Burst are the operator's runtimeClientConnection; 0 leaves both at their defaults.
+	QPS, Burst int
+	// Program is the operator's binary; bin/grove-operator if empty.
+	Program string
+	// Profile, unless empty, is a directory that receives a CPU profile of the operator for each step.
+	Profile string
+	// Patience bounds each wait.
+	Patience time.Duration
+	// Progress is told what happens.
+	Progress io.Writer
+}
+
+const operator = "grove-operator"
+
+// MeasureSets brings a dev cluster up that has grove-operator and no scheduler, measures, and takes it down again.
+func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err error) {
+	var ports [2]int
+	for i := range ports {
+		if ports[i], err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	cluster, err := devcluster.Up(ctx, o.cluster(ports[0], ports[1]))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		_, left := devcluster.Down(context.WithoutCancel(ctx), cluster.Dir)
+		err = errors.Join(err, left)
+	}()
+	b, err := connect(cluster, Options{Patience: o.Patience, Progress: o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	sets := &setsBench{bench: b, options: o, pprof: local(ports[0]), metrics: local(ports[1]) + "/metrics"}
+	if err := sets.prepare(ctx); err != nil {
+		return nil, err
+	}
+	report = &SetsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
+	return report, sets.measure(ctx, report)
+}
+
+func local(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
+
+func (o SetsOptions) cluster(pprof, metrics int) devcluster.Options {
+	values := map[string]any{
+		"extraArgs": []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)},
+		"metrics":   map[string]any{"bindAddress": "127.0.0.1", "port": metrics},
+	}
+	if o.QPS > 0 {
+		values["config"] = map[string]any{"runtimeClientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst}}
+	}
+	options := devcluster.Options{
+		Dir: o.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Components: []string{operator}, Progress: o.Progress,
+		Values: map[string]map[string]any{operator: values},
+	}
+	if o.Program != "" {
+		options.Programs = map[string]string{operator: o.Program}
+	}
+	return options
+}
+
+func (b *setsBench) measure(ctx context.Context, report *SetsReport) error {
+	for _, part := range []struct {
+		name SetsPart
+		run  func(context.Context, *SetsReport) error
+	}{{Scale, b.scale}, {Steady, b.steady}, {Restart, b.restart}, {Many, b.many}} {
+		if !slices.Contains(b.options.Parts, part.name) {
+			continue
+		}
+		if err := part.run(ctx, report); err != nil {
+			return fmt.Errorf("part %s: %w", part.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func read(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("reading %s: %s: %s", url, response.Status, content)
+	}
+	return content, err
+}
+
+// reading is what everybody had counted at a moment.
+type reading struct {
+	at                   time.Time
+	operator, apiServer  metrics
+	operatorCPU, restCPU time.Duration
+}
+
+func (b *setsBench) read(ctx context.Context) (reading, error) {
+	content, err := read(ctx, b.metrics)
+	if err != nil {
+		return reading{}, fmt.Errorf("reading the metrics of the operator: %w", err)
+	}
+	r := reading{at: time.Now(), operator: parseMetrics(string(content))}
+	if r.apiServer, err = b.apiServerMetrics(ctx); err != nil {
+		return reading{}, err
+	}
+	if r.operatorCPU, err = cpuOf(b.cluster.PID(operator)); err != nil {
+		return reading{}, err
+	}
+	r.restCPU, err = cpuOf(b.cluster.PID("kube-apiserver"))
+	return r, err
+}
+
+// idle tells whether no controller works and none has something to do at once.
+func (r reading) idle() bool {
+	return r.operator.sum("workqueue_depth") == 0 && r.operator.sum("controller_runtime_active_workers") == 0
+}
+
+// work is how many reconciles there were, and how many requests the operator made.
+func (r reading) work() float64 {
+	return r.operator.sum("controller_runtime_reconcile_total") + r.operator.sum("rest_client_requests_total")
+}
+
+// writes counts what was written between two readings, by verb and resource. Leases are how the programs of the control plane tell that they live,
+// and reviews are questions.
+func writes(before, after reading) map[string]int {
+	counts := requests(before.apiServer, after.apiServer, 0)
+	maps.DeleteFunc(counts, func(name string, _ int) bool {
+		verb, resource, _ := strings.Cut(name, " ")
+		reads := slices.Contains([]string{"GET", "LIST", "WATCH", "CONNECT"}, verb)
+		return reads || strings.HasPrefix(resource, "leases") || strings.HasSuffix(resource, "reviews") || resource == "" ||
+			strings.HasPrefix(resource, "nodes") || strings.HasPrefix(resource, "serviceaccounts/token")
+	})
+	return counts
+}
+
+var bucketLabels = regexp.MustCompile(`^controller_runtime_reconcile_time_seconds_bucket\{controller="([^"]*)",le="([^"]*)"\}$`)
+
+// Reconciles says how long those of one controller took.
+type Reconciles struct {
+	Controller string `json:"controller"`
+	Count      int    `json:"count"`
+	// Median and P99 are bounds of the histogram's bucket that has them, in milliseconds.
+	Median float64 `json:"medianMilliseconds"`
+	P99    float64 `json:"p99Milliseconds"`
+}
+
+// reconciles reads controller-runtime's histogram between two readings.
+func reconciles(before, after reading) []Reconciles {
+	type bucket struct{ bound, count float64 }
+	byController := map[string][]bucket{}
+	for sample, count := range after.operator {
+		labels := bucketLabels.FindStringSubmatch(sample)
+		if labels == nil {
+			continue
+		}
+		bound, err := strconv.ParseFloat(labels[2], 64)
+		if err != nil {
+			continue
+		}
+		byController[labels[1]] = append(byController[labels[1]], bucket{bound, count - before.operator[sample]})
+	}
+	var found []Reconciles
+	for _, controller := range slices.Sorted(maps.Keys(byController)) {
+		buckets := byController[controller]
+		slices.SortFunc(buckets, func(a, b bucket) int { return int(math.Copysign(1, a.bound-b.bound)) })
+		all := buckets[len(buckets)-1].count
+		quantile := func(q float64) float64 {
+			i := slices.IndexFunc(buckets, func(b bucket) bool { return b.count >= q*all })
+			return 1000 * buckets[i].bound
+		}
+		if all > 0 {
+			found = append(found, Reconciles{Controller: controller, Count: int(all), Median: quantile(0.5), P99: quantile(0.99)})
+		}
+	}
+	return found
+}
+
+// settle waits until the operator has had nothing to do for two seconds, and returns the moment in which it began to rest.
+func (b *setsBench) settle(ctx context.Context) (time.Time, error) {
+	var since time.Time
+	var work float64
+	err := b.until(ctx, "the operator has come to rest", func(ctx context.Context) (bool, string, error) {
+		content, err := read(ctx, b.metrics)
+		if err != nil {
+			return false, "", err
+		}
+		now := reading{operator: parseMetrics(string(content))}
+		// Its lease is renewed every two seconds.
+		const renewals = 3
+		if done := now.work(); !now.idle() || done-work > renewals {
+			since, work = time.Now(), done
+		}
+		return time.Since(since) > 2*time.Second, fmt.Sprintf("%.0f requests wait", now.operator.sum("workqueue_depth")), nil
+	})
+	return since, err
+}

@@ -1,0 +1,55 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+)
+
+// SetsReport is what was measured of grove-operator.
+type SetsReport struct {
+	Machine  string      `json:"machine"`
+	Date     string      `json:"date"`
+	Steps    []Step      `json:"steps,omitempty"`
+	Rest     *Rest       `json:"rest,omitempty"`
+	Restarts []Restarted `json:"restarts,omitempty"`
+}
+
+// Print writes the report as tables.
+func (r *SetsReport) Print(out io.Writer) error {
+	fmt.Fprintf(out, "%s, %s\n", r.Machine, r.Date)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nSTEP\tPODS\tS\tPODS/S\tAT REST S\tCPU S\tAPI SERVER CPU S")
+	for _, s := range r.Steps {
+		fmt.Fprintf(table, "%s\t%d\t%.1f\t%.0f\t%.1f\t%.1f\t%.1f\n", s.Name, s.Pods, s.Seconds, float64(s.Pods)/s.Seconds, s.Settled, s.CPUSeconds, s.APIServerCPUSeconds)
+	}
+	fmt.Fprintln(table, "\nSTEP\tCONTROLLER\tRECONCILES\tMEDIAN MS\tP99 MS")
+	for _, s := range r.Steps {
+		for _, c := range s.Reconciles {
+			fmt.Fprintf(table, "%s\t%s\t%d\t≤ %.0f\t≤ %.0f\n", s.Name, c.Controller, c.Count, c.Median, c.P99)
+		}
+	}
+	fmt.Fprintln(table, "\nSTEP\tWRITTEN\tTIMES")
+	for _, s := range r.Steps {
+		printWrites(table, s.Name, s.Writes)
+	}
+	if r.Rest != nil {
+		fmt.Fprintf(table, "\nat rest for %.0f s\t%.2f %% of a core\n", r.Rest.Seconds, r.Rest.CPUPercent)
+		printWrites(table, "at rest", r.Rest.Writes)
+	}
+	if len(r.Restarts) > 0 {
+		fmt.Fprintln(table, "\nRESTART: PODS\tFOREIGN PODS\tAT REST S\tCPU S\tMIB\tMOST MIB\tWRITES")
+	}
+	for _, s := range r.Restarts {
+		fmt.Fprintf(table, "%d\t%d\t%.1f\t%.1f\t%.0f\t%.0f\t%v\n", s.Pods, s.Foreign, s.Seconds, s.CPUSeconds, s.MiB, s.MostMiB, s.Writes)
+	}
+	return table.Flush()
+}
+
+func printWrites(out io.Writer, step string, counts map[string]int) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(out, "%s\t%s\t%d\n", step, name, counts[name])
+	}
+}
