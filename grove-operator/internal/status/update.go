@@ -132,18 +132,18 @@ func groupProgress(
 		updated := updatedNames(all[copyIndex], hash)
 		progress.UpdatedPodCliques = append(progress.UpdatedPodCliques, updated...)
 		switch {
-		case len(updated) == len(all[copyIndex]) && every(all[copyIndex], Available):
+		case len(updated) == len(all[copyIndex]) && (!update.Turn || every(all[copyIndex], Available)):
 			selected.Completed = append(selected.Completed, copyIndex)
 		case selected.Current == nil && slices.ContainsFunc(all[copyIndex], begun):
 			selected.Current = &copyIndex
 		}
 	}
 	slices.Sort(progress.UpdatedPodCliques)
+	if status.UpdatedReplicas == group.Spec.Replicas && (status.AvailableReplicas == group.Spec.Replicas || !update.Turn) {
+		progress.UpdateEndedAt, selected.Current = &now, nil
+	}
 	if selected.Current != nil || len(selected.Completed) > 0 {
 		progress.ReadyReplicaIndicesSelectedToUpdate = selected
-	}
-	if status.UpdatedReplicas == group.Spec.Replicas && (status.AvailableReplicas == group.Spec.Replicas || !update.Turn) {
-		progress.UpdateEndedAt = &now
 	}
 	return progress
 }

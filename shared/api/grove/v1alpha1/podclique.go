@@ -135,7 +135,7 @@ type PodsSelectedToUpdate struct {
 	// Current is the pod that is being replaced. Unset: none at the moment.
 	// +optional
 	Current string `json:"current,omitempty"`
-	// Completed are the pods that were replaced.
+	// Completed are the pods that were replaced, as far as the operator saw them on their way out.
 	// +listType=atomic
 	// +optional
 	Completed []string `json:"completed,omitempty"`
