@@ -1,0 +1,176 @@
+package status_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/status"
+)
+
+// leaving is a ready pod of an old template that is being deleted.
+func leaving(name string) *corev1.Pod {
+	pod := existing("o")[0]
+	pod.Name, pod.DeletionTimestamp = name, &metav1.Time{}
+	return pod
+}
+
+// words sum up what a PodClique says about its update.
+func words(progress *grovev1alpha1.PodCliqueUpdateProgress) string {
+	if progress == nil {
+		return "none"
+	}
+	said := []string{"to " + progress.PodTemplateHash}
+	if selected := progress.ReadyPodsSelectedToUpdate; selected != nil {
+		said = append(said, fmt.Sprintf("current %q, completed %v", selected.Current, selected.Completed))
+	}
+	if progress.UpdateEndedAt != nil {
+		said = append(said, "ended")
+	}
+	return strings.Join(said, ", ")
+}
+
+func TestUpdateOfAPodClique(t *testing.T) {
+	turn, onDelete, other := status.Update{Turn: true}, status.Update{OnDelete: true}, status.Update{}
+	for name, c := range map[string][]struct {
+		pods   []*corev1.Pod
+		update status.Update
+		want   string
+	}{
+		"a clique that is being created is not updated":   {{existing("rs"), other, "none"}, {existing("rr"), other, "none"}},
+		"a clique waits for the turn of its replica":      {{existing("oo"), other, "none"}, {existing("oo"), turn, "to new"}},
+		"an update ends when all pods are new and ready":  {{existing("or"), turn, "to new"}, {existing("rs"), turn, "to new"}, {existing("rr"), turn, "to new, ended"}},
+		"an update ends with the turn of its replica":     {{existing("or"), turn, "to new"}, {existing("rs"), other, "to new, ended"}},
+		"a clique without old pods has nothing to update": {{existing("rr"), turn, "none"}},
+		"the user's deletions are an update as well":      {{existing("oo"), onDelete, "to new"}, {existing("or"), onDelete, "to new"}, {existing("rs"), onDelete, "to new, ended"}},
+		"ready pods are followed on their way out": {
+			{existing("oo"), turn, "to new"},
+			{append(existing("o"), leaving("p-0")), turn, `to new, current "p-0", completed []`},
+			{existing("os"), turn, `to new, current "p-0", completed []`},
+			{append(existing("r"), leaving("p-1")), turn, `to new, current "p-1", completed [p-0]`},
+			{existing("rr"), turn, `to new, current "", completed [p-0 p-1], ended`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clique := podClique(2, 1, true)
+			for i, step := range c {
+				step.update.Now = time.Unix(int64(i), 0)
+				clique.Status = status.OfPodClique(clique, step.pods, "", step.update)
+				if got := words(clique.Status.UpdateProgress); got != step.want {
+					t.Errorf("step %d: got %s, want %s", i, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+func TestASecondTemplateBeginsAnew(t *testing.T) {
+	clique := podClique(2, 1, true)
+	clique.Status = status.OfPodClique(clique, existing("or"), "", status.Update{Turn: true, Now: time.Unix(1, 0)})
+	clique.Labels[grovev1alpha1.LabelPodTemplateHash] = "newer"
+	clique.Status = status.OfPodClique(clique, existing("or"), "", status.Update{Turn: true, Now: time.Unix(2, 0)})
+	progress := clique.Status.UpdateProgress
+	if progress.PodTemplateHash != "newer" || progress.UpdateStartedAt.Unix() != 2 {
+		t.Errorf("the update leads to %s since %v", progress.PodTemplateHash, progress.UpdateStartedAt)
+	}
+}
+
+// TestTemplateThatAllPodsHave: a template that was given up half-way and comes back is not that of all pods.
+func TestTemplateThatAllPodsHave(t *testing.T) {
+	clique := podClique(2, 1, true)
+	for i, step := range []struct{ template, pods, want string }{
+		{"old", "oo", "old"}, {"new", "oo", "old"}, {"new", "or", ""}, {"old", "or", ""}, {"old", "oo", "old"}, {"old", "o", "old"}, {"old", "r", ""},
+	} {
+		clique.Labels[grovev1alpha1.LabelPodTemplateHash] = step.template
+		clique.Status = status.OfPodClique(clique, existing(step.pods), "", status.Update{})
+		got := ""
+		if current := clique.Status.CurrentPodTemplateHash; current != nil {
+			got = *current
+		}
+		if got != step.want {
+			t.Errorf("step %d: all pods have %q, want %q", i, got, step.want)
+		}
+	}
+}
+
+func TestBreachDuringAnUpdate(t *testing.T) {
+	for name, c := range map[string]struct {
+		pods    string
+		reached bool
+		update  status.Update
+		want    string
+	}{
+		"is not known while pods are replaced":     {"o", true, status.Update{Turn: true}, "Unknown/UpdateInProgress"},
+		"is known where the minimum is kept":       {"oo", true, status.Update{Turn: true}, "False/SufficientReadyPods"},
+		"is none of what was never available":      {"s", false, status.Update{Turn: true}, "False/NeverAvailable"},
+		"is a breach in another replica":           {"os", true, status.Update{}, "True/InsufficientReadyPods"},
+		"is a breach where the user replaces pods": {"os", true, status.Update{OnDelete: true}, "True/InsufficientReadyPods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := status.OfPodClique(podClique(2, 2, c.reached), existing(c.pods), "", c.update)
+			if !strings.Contains(conditions(got.Conditions), "MinAvailableBreached="+c.want) {
+				t.Errorf("%s, want %s", conditions(got.Conditions), c.want)
+			}
+		})
+	}
+}
+
+func TestUpdateOfAScalingGroup(t *testing.T) {
+	_, observed, members := world(t)
+	group := observed.ScalingGroups["s-0-g"]
+	group.Annotations[grovev1alpha1.AnnotationGenerationHash] = "next"
+	for _, member := range members {
+		member.Annotations[grovev1alpha1.AnnotationGenerationHash] = "next"
+		member.Labels[grovev1alpha1.LabelPodTemplateHash] = "next"
+	}
+	for i, step := range []struct {
+		change func()
+		update status.Update
+		want   string
+	}{
+		{func() {}, status.Update{}, "none"},
+		{func() {}, status.Update{Turn: true}, "updated [], current none, completed []"},
+		{func() {
+			members[0].Status.Replicas, members[0].Status.ReadyReplicas = 0, 0
+			members[0].Status.UpdateProgress = &grovev1alpha1.PodCliqueUpdateProgress{}
+		}, status.Update{Turn: true}, "updated [], current 0, completed []"},
+		{func() {
+			next := "next"
+			members[0].Status.Replicas, members[0].Status.ReadyReplicas, members[0].Status.UpdatedReplicas = 1, 1, 1
+			members[0].Status.CurrentPodTemplateHash, members[0].Status.CurrentPodCliqueSetGenerationHash = &next, &next
+		}, status.Update{Turn: true}, "updated [" + members[0].Name + "], current none, completed [0]"},
+		{func() { members[1].Status = *members[0].Status.DeepCopy() }, status.Update{Turn: true},
+			"updated [" + members[0].Name + " " + members[1].Name + "], current none, completed [0 1], ended"},
+	} {
+		step.change()
+		step.update.Now = time.Unix(int64(i), 0)
+		group.Status = status.OfScalingGroup(group, members, step.update)
+		if got := groupWords(group.Status.UpdateProgress); got != step.want {
+			t.Errorf("step %d: got %s, want %s", i, got, step.want)
+		}
+	}
+}
+
+func groupWords(progress *grovev1alpha1.PodCliqueScalingGroupUpdateProgress) string {
+	if progress == nil {
+		return "none"
+	}
+	current, completed := "none", []int32{}
+	if selected := progress.ReadyReplicaIndicesSelectedToUpdate; selected != nil {
+		completed = append(completed, selected.Completed...)
+		if selected.Current != nil {
+			current = fmt.Sprint(*selected.Current)
+		}
+	}
+	said := fmt.Sprintf("updated %v, current %s, completed %v", progress.UpdatedPodCliques, current, completed)
+	if progress.UpdateEndedAt != nil {
+		said += ", ended"
+	}
+	return said
+}
