@@ -1,0 +1,336 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/render"
+
+	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/webhook"
+)
+
+// asProgram makes the test binary the program itself, so that a test can kill it.
+const asProgram = "TEST_RUNS_GROVE_OPERATOR"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(render.Execute(rootCommand()))
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	secretName = "grove-operator-webhook-cert"
+	leaseName  = "grove-operator-leader-election"
+	serverName = "grove-operator.default.svc"
+)
+
+// replica is a running program.
+type replica struct {
+	webhooks, metrics string
+	process           *exec.Cmd
+}
+
+// cluster is an API server in which the chart's objects stand that concern certificates.
+type cluster struct {
+	client.Client
+	kubeconfig, certDir string
+}
+
+func startCluster(t *testing.T, webhookPort int) *cluster {
+	t.Helper()
+	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	user, err := server.Environment.AddUser(envtest.User{Name: "grove-operator", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := user.KubeConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &cluster{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), certDir: t.TempDir()}
+	if err := os.WriteFile(made.kubeconfig, kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if made.Client, err = client.New(server.Config, client.Options{Scheme: controller.Scheme()}); err != nil {
+		t.Fatal(err)
+	}
+	install(t, made, int32(webhookPort))
+	return made
+}
+
+// install creates what the chart brings: the empty Secret, a Service by whose name the API server finds the program, and
+// the webhook configurations without a CA.
+func install(t *testing.T, c *cluster, port int32) {
+	t.Helper()
+	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	path := webhook.DefaultPodCliqueSetPath
+	validate := webhook.ValidatePodCliqueSetPath
+	rules := []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{"grove.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"podcliquesets"}},
+	}}
+	at := func(path *string) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+			Namespace: "default", Name: program, Path: path, Port: &port,
+		}}
+	}
+	named := metav1.ObjectMeta{Name: program}
+	inDefault := metav1.ObjectMeta{Name: program, Namespace: "default"}
+	for _, object := range []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName, Namespace: "default"}},
+		&corev1.Service{ObjectMeta: inDefault, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: named, Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "default.podcliquesets.grove.io", ClientConfig: at(&path), Rules: rules, FailurePolicy: &fail,
+			SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+		}}},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "validate.podcliquesets.grove.io", ClientConfig: at(&validate), Rules: rules, FailurePolicy: &fail,
+			SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+		}}},
+	} {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mount plays the kubelet: it keeps the files of the Secret where the programs expect them, until the test ends.
+func (c *cluster) mount(ctx context.Context) {
+	for ctx.Err() == nil {
+		secret := &corev1.Secret{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: secretName}, secret); err == nil {
+			for name, content := range secret.Data {
+				file := filepath.Join(c.certDir, name)
+				if old, _ := os.ReadFile(file); string(old) != string(content) {
+					_ = os.WriteFile(file+".new", content, 0o600)
+					_ = os.Rename(file+".new", file)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// startReplica runs the program as a process of its own.
+func startReplica(t *testing.T, c *cluster, webhookPort int) *replica {
+	t.Helper()
+	metrics, probes := freePort(t), freePort(t)
+	config := configFile(t, fmt.Sprintf(`
+leaderElection: {enabled: true, resourceNamespace: default, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 500ms}
+server:
+  webhooks: {bindAddress: 127.0.0.1, port: %d, serverCertDir: %q, secretName: %s, certProvisionMode: auto}
+  metrics: {bindAddress: 127.0.0.1, port: %d}
+  healthProbes: {bindAddress: 127.0.0.1, port: %d}
+topologyAwareScheduling: {enabled: false}
+`, webhookPort, c.certDir, secretName, metrics, probes))
+	command := exec.Command(os.Args[0], "--config", config, "--kubeconfig", c.kubeconfig)
+	command.Env = append(os.Environ(), asProgram+"=true")
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if text, _ := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("the program on port %d said:\n%s", webhookPort, text)
+		}
+	})
+	return &replica{webhooks: fmt.Sprintf("127.0.0.1:%d", webhookPort), metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics), process: command}
+}
+
+// eventually waits until a check passes.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(90 * time.Second)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting until %s: %v", what, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// serves tells whether a replica serves its webhooks with a certificate that the webhook configurations trust, and which.
+func (c *cluster) serves(ctx context.Context, address string) (*x509.Certificate, error) {
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := c.Get(ctx, client.ObjectKey{Name: program}, configuration); err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(configuration.Webhooks[0].ClientConfig.CABundle) {
+		return nil, errors.New("the webhook configuration has no CA")
+	}
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: serverName}}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer connection.Close()
+	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+// reconciles tells whether a replica has reconciled any PodCliqueSet.
+func (r *replica) reconciles() (bool, error) {
+	answer, err := http.Get(r.metrics)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, `controller_runtime_reconcile_total{controller="podcliqueset"`) && !strings.HasSuffix(strings.TrimSpace(line), " 0") {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// accepted creates a set, which must pass the webhooks and be given a PodClique.
+func (c *cluster) accepted(t *testing.T, name string) {
+	t.Helper()
+	set := fixture.Raw(t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {cliques: [{name: a, spec: {replicas: 1, podSpec: {containers: [{name: main, image: x}]}}}]}}")
+	eventually(t, "PodCliqueSet "+name+" is admitted", func() error { return c.Create(t.Context(), set.DeepCopy()) })
+	eventually(t, "PodCliqueSet "+name+" has its PodClique", func() error {
+		return c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name + "-0-a"}, &grovev1alpha1.PodClique{})
+	})
+}
+
+func TestTheProgramKeepsItsCertificate(t *testing.T) {
+	port := freePort(t)
+	c := startCluster(t, port)
+	go c.mount(t.Context())
+	program := startReplica(t, c, port)
+	c.accepted(t, "first")
+	first, err := c.serves(t.Context(), program.webhooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	expiring := &rotator.CertRotator{
+		CAName: "grove-operator-ca", CAOrganization: "packtree", DNSName: serverName,
+		ExtKeyUsages: &[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	begin, end := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	authority, err := expiring.CreateCACert(begin, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, key, err := expiring.CreateCertPEM(authority, begin, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName, Namespace: "default"}}
+	secret.Data = map[string][]byte{"ca.crt": authority.CertPEM, "ca.key": authority.KeyPEM, "tls.crt": certificate, "tls.key": key}
+	if err := c.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a certificate that is about to expire is replaced, trusted and served", func() error {
+		served, err := c.serves(t.Context(), program.webhooks)
+		switch {
+		case err != nil:
+			return err
+		case served.Equal(first) || served.NotAfter.Before(time.Now().Add(24*time.Hour)):
+			return fmt.Errorf("the certificate is good until %s", served.NotAfter)
+		}
+		return nil
+	})
+	c.accepted(t, "second")
+}
+
+func TestOfTwoReplicasOneLeadsAndBothServe(t *testing.T) {
+	ports := []int{freePort(t), freePort(t)}
+	c := startCluster(t, ports[1])
+	go c.mount(t.Context())
+	leader := startReplica(t, c, ports[0])
+	holder := func() string {
+		lease := &coordinationv1.Lease{}
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: leaseName}, lease); err != nil || lease.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	eventually(t, "the first replica leads", func() error {
+		if holder() == "" {
+			return errors.New("nobody does")
+		}
+		return nil
+	})
+	before := holder()
+	follower := startReplica(t, c, ports[1])
+	for _, replica := range []*replica{leader, follower} {
+		eventually(t, "both replicas serve", func() error {
+			_, err := c.serves(t.Context(), replica.webhooks)
+			return err
+		})
+	}
+	c.accepted(t, "first") // The API server asks the follower.
+	if works, err := follower.reconciles(); works || err != nil {
+		t.Errorf("the follower reconciles: %t, %v", works, err)
+	}
+	if works, err := leader.reconciles(); !works || err != nil {
+		t.Errorf("the leader reconciles: %t, %v", works, err)
+	}
+
+	if err := leader.process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.accepted(t, "second")
+	if now := holder(); now == before || now == "" {
+		t.Errorf("the lease is held by %q, as before the leader was killed", now)
+	}
+}
