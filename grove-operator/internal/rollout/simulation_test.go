@@ -135,7 +135,7 @@ func (w *world) scaleGroup(t *rapid.T) {
 }
 
 // setPass is a pass of the set's controller. The operator may end between any two of its writes.
-func (w *world) setPass(t *rapid.T) {
+func (w *world) setPass(*rapid.T) {
 	w.now = w.now.Add(time.Second)
 	w.applyChildren()
 	objects := rollout.Of(w.set, w.podCliques, w.groups)

@@ -126,26 +126,34 @@ func groupProgress(
 	if progress == nil || progress.UpdateEndedAt != nil {
 		return progress
 	}
-	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = nil, nil
+	done := status.UpdatedReplicas == group.Spec.Replicas && (status.AvailableReplicas == group.Spec.Replicas || !update.Turn)
+	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = selectedCopies(all, hash, update.Turn, done)
+	if done {
+		progress.UpdateEndedAt = &now
+	}
+	return progress
+}
+
+// selectedCopies tells which PodCliques run the template, which copies have been replaced, and which one is being
+// replaced.
+func selectedCopies(all copies, hash string, turn, done bool) ([]string, *grovev1alpha1.ReplicasSelectedToUpdate) {
+	var podCliques []string
 	selected := &grovev1alpha1.ReplicasSelectedToUpdate{}
 	for _, copyIndex := range slices.Sorted(maps.Keys(all)) {
 		updated := updatedNames(all[copyIndex], hash)
-		progress.UpdatedPodCliques = append(progress.UpdatedPodCliques, updated...)
+		podCliques = append(podCliques, updated...)
 		switch {
-		case len(updated) == len(all[copyIndex]) && (!update.Turn || every(all[copyIndex], Available)):
+		case len(updated) == len(all[copyIndex]) && (!turn || every(all[copyIndex], Available)):
 			selected.Completed = append(selected.Completed, copyIndex)
-		case selected.Current == nil && slices.ContainsFunc(all[copyIndex], begun):
+		case !done && selected.Current == nil && slices.ContainsFunc(all[copyIndex], begun):
 			selected.Current = &copyIndex
 		}
 	}
-	slices.Sort(progress.UpdatedPodCliques)
-	if status.UpdatedReplicas == group.Spec.Replicas && (status.AvailableReplicas == group.Spec.Replicas || !update.Turn) {
-		progress.UpdateEndedAt, selected.Current = &now, nil
+	slices.Sort(podCliques)
+	if selected.Current == nil && len(selected.Completed) == 0 {
+		return podCliques, nil
 	}
-	if selected.Current != nil || len(selected.Completed) > 0 {
-		progress.ReadyReplicaIndicesSelectedToUpdate = selected
-	}
-	return progress
+	return podCliques, selected
 }
 
 func updatedNames(podCliques []*grovev1alpha1.PodClique, hash string) []string {
