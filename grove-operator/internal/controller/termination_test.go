@@ -202,3 +202,45 @@ var _ = Describe("Gang termination", func() {
 		}
 	})
 })
+
+var _ = Describe("Deletion", func() {
+	It("takes children along that lost their owner to the garbage collector", func() {
+		in, set := running()
+		By("orphaning them, as deletion with that propagation has the garbage collector do")
+		Expect(c.Delete(ctx, set, client.PropagationPolicy("Orphan"))).To(Succeed())
+		orphan := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"ownerReferences":null}}`))
+		var podCliques grovev1alpha1.PodCliqueList
+		Expect(c.List(ctx, &podCliques, client.InNamespace(in))).To(Succeed())
+		for i := range podCliques.Items {
+			Expect(client.IgnoreNotFound(c.Patch(ctx, &podCliques.Items[i], orphan))).To(Succeed())
+		}
+		Eventually(func() map[string]types.UID {
+			end(in, nil)
+			return identities(in)
+		}).Should(BeEmpty())
+		account := &corev1.ServiceAccount{}
+		Eventually(func() error { return c.Get(ctx, client.ObjectKey{Namespace: in, Name: "inf"}, account) }).ShouldNot(Succeed())
+		Eventually(func() []string { return get(in, "inf", set).Finalizers }).Should(ConsistOf("orphan"), "what is left is the garbage collector's")
+		Expect(c.Patch(ctx, set, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	})
+})
+
+var _ = Describe("Scaling in", func() {
+	It("takes the highest indexes, and leaves everything else as it is, whoever else scales", func() {
+		in, set := running()
+		scale(set, 2)
+		settle(in, "2/2/2 AllReplicasAvailable")
+		before := identities(in)
+		By("scaling a set, a group and a clique at the same time, past stale copies of each other")
+		for _, replicas := range []int32{3, 1, 2, 1} {
+			scale(set.DeepCopy(), replicas)
+			scale(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}), replicas)
+		}
+		Eventually(func() map[string]types.UID {
+			end(in, nil)
+			return identities(in)
+		}).Should(Equal(without(before, "inf-1", "inf-0-sg-1")))
+		settle(in, "1/1/1 AllReplicasAvailable")
+		Expect(identities(in)).To(Equal(without(before, "inf-1", "inf-0-sg-1")))
+	})
+})
