@@ -67,8 +67,8 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	return status
 }
 
-// whatRemains names what a set that is being deleted waits for. A PodClique waits for its pods, and a pod on a node that is
-// dead for somebody who deletes it by force.
+// whatRemains names what a set that is being deleted waits for. A PodClique waits for its pods, for those on a dead node
+// until they are overdue.
 func whatRemains(observed Observed) string {
 	var names []string
 	for name, podClique := range observed.PodCliques {

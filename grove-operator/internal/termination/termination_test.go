@@ -184,3 +184,16 @@ func TestReplicas(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsLeftOfABreachMustBeDueItself(t *testing.T) {
+	old := termination.Breach{What: "a", Since: now.Add(-2 * time.Hour)}
+	young := termination.Breach{What: "b", Since: now.Add(-time.Minute)}
+	plan := termination.Decide(termination.Situation{
+		Delay: time.Hour, Now: now,
+		Units:   []termination.Unit{{Breaches: []termination.Breach{old, young}}},
+		Confirm: func(int32) []termination.Breach { return []termination.Breach{young} },
+	})
+	if plan.Record != nil {
+		t.Errorf("the clique that was due has recovered, and yet: %s", plan.Record.Message)
+	}
+}
