@@ -25,9 +25,9 @@ func LookAgain[R comparable](inner reconcile.TypedReconciler[R]) reconcile.Typed
 	})
 }
 
-// only tells whether an error consists of conflicts.
+// only tells whether an error consists of conflicts. The whole tree is walked, since errors.As is content with one.
 func only(err error) bool {
-	switch wrapping := err.(type) {
+	switch wrapping := any(err).(type) {
 	case interface{ Unwrap() []error }:
 		for _, inner := range wrapping.Unwrap() {
 			if !only(inner) {
