@@ -116,28 +116,28 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 // prune deletes what replicas that were scaled in leave behind. The gangs of replicas that stay are the business of the
 // PodGang controller.
 func (r *Reconciler) prune(ctx context.Context, scope *scope, wanted *childNames) error {
-	var errs []error
-	errs = append(errs, pruneKind(ctx, r, scope.autoscalers, wanted.autoscalers)...)
-	errs = append(errs, pruneKind(ctx, r, scope.scalingGroups, wanted.scalingGroups)...)
-	errs = append(errs, pruneKind(ctx, r, scope.podCliques, wanted.podCliques)...)
-	errs = append(errs, pruneKind(ctx, r, scope.services, wanted.services)...)
+	surplus := slices.Concat(
+		notWanted(scope.autoscalers, wanted.autoscalers), notWanted(scope.scalingGroups, wanted.scalingGroups),
+		notWanted(scope.podCliques, wanted.podCliques), notWanted(scope.services, wanted.services),
+	)
 	for _, gang := range scope.gangs {
 		if replica, ok := layout.ReplicaOf(gang); !ok || replica >= scope.set.Spec.Replicas {
-			errs = append(errs, r.Writer.Delete(ctx, gang))
+			surplus = append(surplus, gang)
 		}
 	}
-	return errors.Join(errs...)
+	return batches.Each(len(surplus), func(i int) error { return r.Writer.Delete(ctx, surplus[i]) })
 }
 
-func pruneKind[T client.Object](ctx context.Context, r *Reconciler, existing map[string]T, wanted []string) []error {
-	var errs []error
+// notWanted returns the objects of other names, in the order of their names.
+func notWanted[T client.Object](existing map[string]T, wanted []string) []client.Object {
+	var surplus []client.Object
 	kept := sets.New(wanted...)
 	for _, name := range slices.Sorted(maps.Keys(existing)) {
 		if !kept.Has(name) {
-			errs = append(errs, r.Writer.Delete(ctx, existing[name]))
+			surplus = append(surplus, existing[name])
 		}
 	}
-	return errs
+	return surplus
 }
 
 // finalize deletes all children and lets the set go when those that have pods are gone.
