@@ -1,0 +1,184 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/apiservertest"
+
+	"packtree.dev/grove-operator/internal/configuration"
+	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+// side is how many worlds there are at the same time.
+const side = 12
+
+// TestEveryCallMayFailOnce has the whole life of a set once without faults, which tells what is called and how each step is to
+// end, and then many times with faults, until each call has failed in each way.
+func TestEveryCallMayFailOnce(t *testing.T) {
+	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	faulty := injector{mu: &sync.Mutex{}, plans: map[string]*plan{}}
+	runOperator(t, cluster.Config, faulty)
+	c := player(t, cluster.Config)
+
+	ends, sound := make([]string, len(life)), faulty.expect("sound", 0, "")
+	err = live(t, c, "sound", func(step int, w world) (err error) {
+		ends[step], err = w.atRest(t.Context())
+		return err
+	})
+	if err != nil {
+		t.Fatalf("without faults: %v\n%s", err, strings.Join(ends, "\n=====\n"))
+	}
+	t.Logf("calls of one life: %v", sound.made)
+	for fault, plan := range tryAll(t, c, faulty, ends) {
+		for kind, count := range sound.made {
+			first := call{kind, 0}
+			if fault.nth == 0 && count > 0 && first.can(fault.how) && !plan.fired[first] {
+				t.Errorf("%s of the first %s was never met", fault.how, kind)
+			}
+		}
+	}
+}
+
+// failing is what goes wrong in a world.
+type failing struct {
+	how fault
+	nth int
+}
+
+// tryAll has a life for each way of failing and each n, some worlds at a time.
+func tryAll(t *testing.T, c client.Client, faulty injector, ends []string) map[failing]*plan {
+	t.Helper()
+	var group sync.WaitGroup
+	free := make(chan struct{}, side)
+	plans := map[failing]*plan{}
+	for nth := range worlds {
+		for i, how := range []fault{conflict, timeout, internal, lost} {
+			name := fmt.Sprintf("world-%d-%d", nth, i)
+			plans[failing{how, nth}] = faulty.expect(name, nth, how)
+			free <- struct{}{}
+			group.Go(func() {
+				defer func() { <-free }()
+				if err := live(t, c, name, func(step int, w world) error { return endsAs(t.Context(), w, ends[step]) }); err != nil {
+					t.Errorf("%s of calls no. %d: %v", how, nth+1, err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	return plans
+}
+
+// expect arranges for faults in a namespace.
+func (i injector) expect(namespace string, nth int, how fault) *plan {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.plans[namespace] = &plan{nth: nth, how: how, made: map[string]int{}, fired: map[call]bool{}}
+	return i.plans[namespace]
+}
+
+// player returns a client that reads from a cache: many worlds are looked at all the time.
+func player(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	objects, err := cache.New(config, cache.Options{Scheme: controller.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if err := objects.Start(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := client.New(config, client.Options{
+		Scheme: controller.Scheme(), Cache: &client.CacheOptions{Reader: objects, Unstructured: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// live leads a set through its life in a namespace of its own, with a judgement at the end of each step.
+func live(t *testing.T, c client.Client, namespace string, judge func(step int, w world) error) error {
+	ctx := t.Context()
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return err
+	}
+	set := fixture.Set(t, manifest)
+	set.Namespace = namespace
+	for step := range life {
+		if err := life[step].do(ctx, c, set); err != nil {
+			return fmt.Errorf("%s: %w", life[step].name, err)
+		}
+		if err := judge(step, world{c, namespace}); err != nil {
+			return fmt.Errorf("%s: %w", life[step].name, err)
+		}
+	}
+	return nil
+}
+
+func endsAs(ctx context.Context, w world, want string) error {
+	got, err := w.until(ctx, func(now string) bool { return now == want })
+	if err != nil {
+		return fmt.Errorf("%w; (-want +got):\n%s", err, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+	}
+	return nil
+}
+
+// runOperator runs all controllers, with a client whose calls fail as planned.
+func runOperator(t *testing.T, config *rest.Config, faulty injector) {
+	t.Helper()
+	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		faulty.next = next
+		return faulty
+	})
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator := &groveconfigv1alpha1.OperatorConfiguration{}
+	configuration.SetDefaults(operator)
+	if err := controller.Add(t.Context(), mgr, operator); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the operator ended: %v", err)
+		}
+	})
+}

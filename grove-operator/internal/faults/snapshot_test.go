@@ -1,0 +1,89 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+)
+
+// kinds are all that a set has to do with.
+var kinds = []schema.GroupVersionKind{
+	grovev1alpha1.GroupVersion.WithKind("PodCliqueSet"),
+	grovev1alpha1.GroupVersion.WithKind("PodCliqueScalingGroup"),
+	grovev1alpha1.GroupVersion.WithKind("PodClique"),
+	schedulerv1alpha1.GroupVersion.WithKind("PodGang"),
+	corev1.SchemeGroupVersion.WithKind("Pod"),
+	corev1.SchemeGroupVersion.WithKind("Service"),
+	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+	rbacv1.SchemeGroupVersion.WithKind("Role"),
+	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+	autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
+}
+
+// snapshot is all that there is in a namespace, less what differs from run to run: identities, versions and times.
+func snapshot(ctx context.Context, reader client.Reader, namespace string) (string, error) {
+	var objects []unstructured.Unstructured
+	for _, kind := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return "", fmt.Errorf("listing %s: %w", kind.Kind, err)
+		}
+		objects = append(objects, list.Items...)
+	}
+	rename := []string{namespace, "NAMESPACE"}
+	for i := range objects {
+		rename = append(rename, string(objects[i].GetUID()), "UID")
+		if index, ok := objects[i].GetLabels()[grovev1alpha1.LabelPodIndex]; ok && objects[i].GetKind() == "Pod" {
+			rename = append(rename, objects[i].GetName(), objects[i].GetLabels()[grovev1alpha1.LabelPodClique]+"#"+index)
+		}
+	}
+	var texts []string
+	for i := range objects {
+		content, err := json.MarshalIndent(stripped(objects[i].Object), "", " ")
+		if err != nil {
+			return "", err
+		}
+		texts = append(texts, strings.NewReplacer(rename...).Replace(string(content)))
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, "\n"), nil
+}
+
+// passing are fields that differ from run to run. Generations count how many steps led to the same end.
+var passing = []string{
+	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "lastTransitionTime", "managedFields",
+	"observedAt", "observedGeneration", "resourceVersion", "startTime", "uid",
+}
+
+func stripped(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, inner := range value {
+			if !slices.Contains(passing, key) {
+				kept[key] = stripped(inner)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(value))
+		for i, inner := range value {
+			kept[i] = stripped(inner)
+		}
+		return kept
+	}
+	return value
+}

@@ -1,0 +1,131 @@
+// Package faults fails each API call of the operator's reconciles once, and looks whether it comes to the same end all the same.
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// fault is what happens to one call.
+type fault string
+
+const (
+	// conflict, timeout and internal are answers without the call having done anything.
+	conflict fault = "conflict"
+	timeout  fault = "timeout"
+	internal fault = "internal error"
+	// lost is a call that did what it was to do, of which the caller hears nothing.
+	lost fault = "lost answer"
+)
+
+var answers = map[fault]metav1.Status{
+	conflict: {Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified (injected)"},
+	timeout:  {Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "the request timed out (injected)"},
+	internal: {Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "internal error (injected)"},
+}
+
+var errLost = errors.New("the connection broke (injected)")
+
+// call names one call of a reconcile: the nth of its kind in a namespace.
+type call struct {
+	kind string
+	nth  int
+}
+
+// can tells whether a call can fail in that way: what changes nothing cannot conflict, and its answer can be asked for again.
+func (c call) can(how fault) bool {
+	return !strings.HasPrefix(c.kind, http.MethodGet) || how == timeout || how == internal
+}
+
+// worlds is how many lives there are for each way of failing. In life n the nth call of every kind fails, and the one that
+// comes so many calls later, and so on, so that between them there is time to mend what broke.
+const worlds = 12
+
+// plan is what is to go wrong in one namespace, and what has been called there.
+type plan struct {
+	nth   int
+	how   fault
+	made  map[string]int
+	fired map[call]bool
+}
+
+// injector lets a call fail in each of many namespaces, so that one operator lives through all faults side by side.
+type injector struct {
+	next http.RoundTripper
+
+	mu    *sync.Mutex
+	plans map[string]*plan
+}
+
+func (i injector) RoundTrip(request *http.Request) (*http.Response, error) {
+	how := i.judge(request)
+	if how == "" {
+		return i.next.RoundTrip(request)
+	}
+	if how == lost {
+		response, err := i.next.RoundTrip(request)
+		if err != nil {
+			return nil, err
+		}
+		return nil, errors.Join(errLost, response.Body.Close())
+	}
+	if request.Body != nil {
+		if err := request.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return answer(request, answers[how])
+}
+
+// judge counts a call and returns what is to happen to it; nothing for most.
+func (i injector) judge(request *http.Request) fault {
+	namespace, kind := kindOf(request)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	plan := i.plans[namespace]
+	if plan == nil || kind == "" {
+		return ""
+	}
+	this := call{kind, plan.made[kind]}
+	plan.made[kind]++
+	if plan.how == "" || this.nth%worlds != plan.nth || !this.can(plan.how) {
+		return ""
+	}
+	plan.fired[this] = true
+	return plan.how
+}
+
+// kindOf returns the namespace of a call and its verb and resource; nothing for what is no part of a reconcile.
+func kindOf(request *http.Request) (namespace, kind string) {
+	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	at := slices.Index(parts, "namespaces")
+	if at < 0 || len(parts) < at+3 || parts[at+2] == "events" || parts[at+2] == "leases" {
+		return "", ""
+	}
+	kind = request.Method + " " + parts[at+2]
+	if len(parts) > at+4 {
+		kind += "/" + parts[at+4]
+	}
+	return parts[at+1], kind
+}
+
+func answer(request *http.Request, status metav1.Status) (*http.Response, error) {
+	status.Status, status.Kind, status.APIVersion = metav1.StatusFailure, "Status", "v1"
+	content, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: int(status.Code), Proto: request.Proto, ProtoMajor: request.ProtoMajor, ProtoMinor: request.ProtoMinor,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(content)),
+		ContentLength: int64(len(content)), Request: request,
+	}, nil
+}
