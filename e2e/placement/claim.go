@@ -128,7 +128,7 @@ func (w Workload) Running(pods []corev1.Pod) int {
 	return running
 }
 
-// labelled selects pods in a namespace by label values; an empty value stands for a label that is absent.
+// labelled selects pods in a namespace by label values.
 func labelled(namespace string, values map[string]string) func(*corev1.Pod) bool {
 	return func(pod *corev1.Pod) bool {
 		if pod.Namespace != namespace {

@@ -34,10 +34,9 @@ type deploymentConstraint struct {
 }
 
 type service struct {
-	Name         string `json:"name"`
-	Replicas     *int32 `json:"replicas"`
-	MinAvailable *int32 `json:"minAvailable"`
-	Multinode    *struct {
+	Name      string `json:"name"`
+	Replicas  *int32 `json:"replicas"`
+	Multinode *struct {
 		NodeCount int `json:"nodeCount"`
 	} `json:"multinode"`
 	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
@@ -109,15 +108,13 @@ func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service) e
 	}
 	pods := 0
 	for _, each := range all {
-		pods += each.gangCopies() * each.nodes()
+		pods += orOne(each.Replicas) * each.nodes()
 	}
-	if err := r.claim("", whole, pods, map[string]string{
-		deploymentLabel: r.object.GetName(), grovev1alpha1.LabelBasePodGang: "",
-	}); err != nil {
+	if err := r.claim("", whole, pods, map[string]string{deploymentLabel: r.object.GetName()}); err != nil {
 		return err
 	}
 	for _, each := range all {
-		if err := r.readService(each, whole); err != nil {
+		if err := r.readService(each); err != nil {
 			return err
 		}
 	}
@@ -125,19 +122,14 @@ func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service) e
 }
 
 // readService reads the constraint on a service. All pods of a single-node service are one group, while each replica of a
-// multi-node service is. A replica above minAvailable is a gang of its own: where the service has no constraint, the
-// deployment's holds for that gang by itself.
-func (r *deploymentReader) readService(each service, whole *deploymentConstraint) error {
+// multi-node service is.
+func (r *deploymentReader) readService(each service) error {
 	selector := fmt.Sprintf("%s-%s", r.object.GetName(), strings.ToLower(each.Name))
 	if each.Multinode == nil {
 		return r.claim(each.Name, each.TopologyConstraint, orOne(each.Replicas), map[string]string{selectorLabel: selector})
 	}
 	for replica := range orOne(each.Replicas) {
-		constraint := each.TopologyConstraint
-		if constraint == nil && replica >= each.gangCopies() {
-			constraint = whole
-		}
-		if err := r.claim(fmt.Sprintf("%s %d", each.Name, replica), constraint, each.nodes(), map[string]string{
+		if err := r.claim(fmt.Sprintf("%s %d", each.Name, replica), each.TopologyConstraint, each.nodes(), map[string]string{
 			selectorLabel: selector, grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(replica),
 		}); err != nil {
 			return err
@@ -154,15 +146,6 @@ func (r *deploymentReader) claim(group string, constraint *deploymentConstraint,
 		labelled(r.object.GetNamespace(), labels))
 	r.claims = append(r.claims, claims...)
 	return err
-}
-
-// gangCopies is how many replicas belong to the deployment's first gang: all pods of a single-node service, and
-// minAvailable replicas of a multi-node one.
-func (s service) gangCopies() int {
-	if s.Multinode == nil {
-		return orOne(s.Replicas)
-	}
-	return min(orOne(s.MinAvailable), orOne(s.Replicas))
 }
 
 func (s service) nodes() int {

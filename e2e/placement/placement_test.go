@@ -129,7 +129,7 @@ func TestClaimsSelectTheGroupsPods(t *testing.T) {
 			selecting = append(selecting, claim.Group)
 		}
 	}
-	want := []string{"replica 0 decode 1", "replica 0 decode 1 d-worker"}
+	want := []string{"replica 0", "replica 0 decode 1", "replica 0 decode 1 d-worker"}
 	if diff := cmp.Diff(want, selecting); diff != "" {
 		t.Errorf("claims on a pod of a scaled gang (-want +got):\n%s", diff)
 	}

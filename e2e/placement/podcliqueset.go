@@ -24,9 +24,7 @@ func readPodCliqueSet(set *grovev1alpha1.PodCliqueSet, topologies Topologies) (W
 		if err := reader.readReplica(replica); err != nil {
 			return Workload{}, err
 		}
-		pods += reader.podsOfReplica(func(group grovev1alpha1.PodCliqueScalingGroupConfig) int {
-			return orOne(group.Replicas)
-		})
+		pods += reader.podsOfReplica()
 	}
 	return Workload{
 		Pods:   pods,
@@ -41,12 +39,8 @@ func (r *setReader) readReplica(replica int) error {
 	labels := map[string]string{
 		grovev1alpha1.LabelPartOf:                   r.set.Name,
 		grovev1alpha1.LabelPodCliqueSetReplicaIndex: strconv.Itoa(replica),
-		grovev1alpha1.LabelBasePodGang:              "",
 	}
-	base := r.podsOfReplica(func(group grovev1alpha1.PodCliqueScalingGroupConfig) int {
-		return orOne(group.MinAvailable)
-	})
-	if err := r.claim(name, template.TopologyConstraint, base, labels); err != nil {
+	if err := r.claim(name, template.TopologyConstraint, r.podsOfReplica(), labels); err != nil {
 		return err
 	}
 	for _, group := range template.PodCliqueScalingGroups {
@@ -69,16 +63,11 @@ func (r *setReader) readReplica(replica int) error {
 	return nil
 }
 
-// readGroupCopy reads the constraints on one copy of a scaling group. A copy above minAvailable is a gang of its own: where
-// the group has no constraint, the set's holds for that gang by itself.
+// readGroupCopy reads the constraints on one copy of a scaling group.
 func (r *setReader) readGroupCopy(replica, copyOf int, group grovev1alpha1.PodCliqueScalingGroupConfig) error {
 	name := fmt.Sprintf("replica %d %s %d", replica, group.Name, copyOf)
 	scalingGroup := fmt.Sprintf("%s-%d-%s", r.set.Name, replica, group.Name)
-	constraint := group.TopologyConstraint
-	if constraint == nil && copyOf >= orOne(group.MinAvailable) {
-		constraint = r.set.Spec.Template.TopologyConstraint
-	}
-	if err := r.claim(name, constraint, r.podsOfCopy(group), map[string]string{
+	if err := r.claim(name, group.TopologyConstraint, r.podsOfCopy(group), map[string]string{
 		grovev1alpha1.LabelPodCliqueScalingGroup:             scalingGroup,
 		grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(copyOf),
 	}); err != nil {
@@ -119,12 +108,12 @@ func (r *setReader) topology(constraint *grovev1alpha1.TopologyConstraint) strin
 	}
 }
 
-// podsOfReplica counts the pods of one replica of the set with as many copies of each scaling group as copies says.
-func (r *setReader) podsOfReplica(copies func(grovev1alpha1.PodCliqueScalingGroupConfig) int) int {
+// podsOfReplica counts the pods of one replica of the set, with all copies of its scaling groups.
+func (r *setReader) podsOfReplica() int {
 	pods := 0
 	for _, clique := range r.set.Spec.Template.Cliques {
 		if group := r.groupOf(clique.Name); group != nil {
-			pods += copies(*group) * cliquePods(clique)
+			pods += orOne(group.Replicas) * cliquePods(clique)
 		} else {
 			pods += cliquePods(clique)
 		}
