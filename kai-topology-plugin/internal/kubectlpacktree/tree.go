@@ -85,30 +85,7 @@ Amounts are in the unit of the resource: devices, CPUs, bytes.`,
   kubectl get nodes,pods,topologies,podgroups -A -o yaml | kubectl packtree tree -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if output != "" && output != "json" {
-				return usage(command, "-o is json, or not given for a drawing, not %q", output)
-			}
-			pen, err := p.pen(command)
-			if err != nil {
-				return err
-			}
-			if name, given, err := p.namespace(); err == nil && given {
-				asked.namespace = name
-			}
-			read, err := from.read(command, live.Wanted{})
-			if err != nil {
-				return err
-			}
-			report, err := treeOf(read, asked)
-			if err != nil {
-				return err
-			}
-			if output == "json" {
-				return printJSON(command.OutOrStdout(), report)
-			}
-			note(command, report.Notes)
-			_, err = command.OutOrStdout().Write([]byte(drawTree(pen, report, asked.level)))
-			return err
+			return p.tree(command, from, asked, output)
 		},
 	}
 	from.bind(command)
@@ -119,6 +96,34 @@ Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 	flags.StringVarP(&output, "output", "o", "", "json, for programs")
 	p.completeTree(command)
 	return command
+}
+
+// tree reads a cluster and prints what is asked of it.
+func (p *plugin) tree(command *cobra.Command, from *source, asked treeQuestion, output string) error {
+	if output != "" && output != "json" {
+		return usage(command, "-o is json, or not given for a drawing, not %q", output)
+	}
+	pen, err := p.pen(command)
+	if err != nil {
+		return err
+	}
+	if name, given, err := p.namespace(); err == nil && given {
+		asked.namespace = name
+	}
+	read, err := from.read(command, live.Wanted{})
+	if err != nil {
+		return err
+	}
+	report, err := treeOf(read, asked)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		return printJSON(command.OutOrStdout(), report)
+	}
+	note(command, report.Notes)
+	_, err = command.OutOrStdout().Write([]byte(drawTree(pen, report, asked.level)))
+	return err
 }
 
 // treeOf answers the question.
