@@ -48,7 +48,7 @@ func OfScalingGroup(
 	// What copies were counted by, if they were all updated: with fewer, the set cannot take this group for updated.
 	if status.UpdatedReplicas == group.Spec.Replicas {
 		status.CurrentPodCliqueSetGenerationHash = &generationHash
-	} else if current := status.CurrentPodCliqueSetGenerationHash; current != nil && *current == generationHash && anyOutdated(copies) {
+	} else if current := status.CurrentPodCliqueSetGenerationHash; current != nil && *current == generationHash && copies.any(behind) {
 		status.CurrentPodCliqueSetGenerationHash = nil
 	}
 	status.UpdateProgress = groupProgress(group, status, copies, update)
@@ -56,14 +56,14 @@ func OfScalingGroup(
 	return status
 }
 
-func byCopy(existing []*grovev1alpha1.PodClique) map[int32][]*grovev1alpha1.PodClique {
-	copies := map[int32][]*grovev1alpha1.PodClique{}
+func byCopy(existing []*grovev1alpha1.PodClique) copies {
+	byIndex := copies{}
 	for _, podClique := range existing {
 		if copyIndex, ok := layout.CopyOf(podClique); ok && podClique.DeletionTimestamp == nil {
-			copies[copyIndex] = append(copies[copyIndex], podClique)
+			byIndex[copyIndex] = append(byIndex[copyIndex], podClique)
 		}
 	}
-	return copies
+	return byIndex
 }
 
 func every(podCliques []*grovev1alpha1.PodClique, is func(*grovev1alpha1.PodClique) bool) bool {

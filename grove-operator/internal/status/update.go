@@ -39,6 +39,7 @@ func recordTemplate(status *grovev1alpha1.PodCliqueStatus, podClique *grovev1alp
 }
 
 // podCliqueProgress begins when the turn of a clique with old pods has come, and ends when all its pods are new and ready.
+// What the last status counted tells of an update that was over before it could be written down.
 func podCliqueProgress(
 	podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, existing []*corev1.Pod, update Update,
 ) *grovev1alpha1.PodCliqueUpdateProgress {
@@ -46,7 +47,8 @@ func podCliqueProgress(
 	template := podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 	isNew := status.UpdatedReplicas == status.Replicas
 	settled := isNew && status.Replicas == podClique.Spec.Replicas && (status.ReadyReplicas == status.Replicas || !update.Turn)
-	if !isNew && (update.Turn || update.OnDelete) && (progress == nil || progress.PodTemplateHash != template) {
+	begun := isNew && hadOldPods(podClique) || !isNew && (update.Turn || update.OnDelete)
+	if begun && (progress == nil || progress.PodTemplateHash != template || progress.UpdateEndedAt != nil) {
 		progress = &grovev1alpha1.PodCliqueUpdateProgress{
 			UpdateStartedAt:            now,
 			PodCliqueSetGenerationHash: podClique.Annotations[grovev1alpha1.AnnotationGenerationHash],
@@ -56,28 +58,37 @@ func podCliqueProgress(
 	if progress == nil || progress.UpdateEndedAt != nil {
 		return progress
 	}
-	progress.ReadyPodsSelectedToUpdate = selectedPods(progress.ReadyPodsSelectedToUpdate, existing, template, settled)
 	if settled {
-		progress.UpdateEndedAt = &now
+		progress.ReadyPodsSelectedToUpdate, progress.UpdateEndedAt = nil, &now
+		return progress
 	}
+	progress.ReadyPodsSelectedToUpdate = selectedPods(progress.ReadyPodsSelectedToUpdate, existing, template)
 	return progress
 }
 
-// selectedPods follows ready pods of the old template on their way out. A pod stays the current one until all pods are
-// ready again.
+// hadOldPods tells whether the status of a PodClique counts pods of another template than the PodClique has now. Pods that
+// are being made for the first time are none, although not all of them are there.
+func hadOldPods(podClique *grovev1alpha1.PodClique) bool {
+	status := podClique.Status
+	if recorded := status.CurrentPodTemplateHash; recorded != nil {
+		return *recorded != podClique.Labels[grovev1alpha1.LabelPodTemplateHash] && status.Replicas > 0
+	}
+	return status.UpdatedReplicas < status.Replicas
+}
+
+// selectedPods follows ready pods of the old template on their way out. A pod stays the current one until the next one goes.
 func selectedPods(
-	before *grovev1alpha1.PodsSelectedToUpdate, existing []*corev1.Pod, template string, settled bool,
+	before *grovev1alpha1.PodsSelectedToUpdate, existing []*corev1.Pod, template string,
 ) *grovev1alpha1.PodsSelectedToUpdate {
 	selected := before.DeepCopy()
 	if selected == nil {
 		selected = &grovev1alpha1.PodsSelectedToUpdate{}
 	}
 	leaving := leavingPods(existing, template)
-	if selected.Current != "" && !slices.Contains(leaving, selected.Current) && (settled || len(leaving) > 0) {
-		selected.Completed = append(selected.Completed, selected.Current)
-		selected.Current = ""
-	}
-	if selected.Current == "" && len(leaving) > 0 {
+	if len(leaving) > 0 && !slices.Contains(leaving, selected.Current) {
+		if selected.Current != "" {
+			selected.Completed = append(selected.Completed, selected.Current)
+		}
 		selected.Current = leaving[0]
 	}
 	if selected.Current == "" && len(selected.Completed) == 0 {
@@ -97,7 +108,8 @@ func leavingPods(existing []*corev1.Pod, template string) []string {
 	return leaving
 }
 
-type copies = map[int32][]*grovev1alpha1.PodClique
+// copies are the PodCliques of a scaling group, by copy.
+type copies map[int32][]*grovev1alpha1.PodClique
 
 // behind tells whether a PodClique is not known to have nothing but pods of its template.
 func behind(podClique *grovev1alpha1.PodClique) bool {
@@ -105,22 +117,30 @@ func behind(podClique *grovev1alpha1.PodClique) bool {
 	return current == nil || *current != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 }
 
-func anyOutdated(all copies) bool {
-	for _, podCliques := range all {
-		if slices.ContainsFunc(podCliques, behind) {
+func (c copies) any(is func(*grovev1alpha1.PodClique) bool) bool {
+	for _, podCliques := range c {
+		if slices.ContainsFunc(podCliques, is) {
 			return true
 		}
 	}
 	return false
 }
 
-// groupProgress begins when the turn of a group with old pods has come, and ends when all copies are new and available.
+// groupProgress begins when the turn of a group with old pods has come, and ends when all copies are new and available. An
+// update that its PodCliques went through was one of the group as well, also if the turn was over before it could be
+// written down.
 func groupProgress(
 	group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus, all copies, update Update,
 ) *grovev1alpha1.PodCliqueScalingGroupUpdateProgress {
 	progress, now := status.UpdateProgress.DeepCopy(), metav1.NewTime(update.Now)
 	hash := group.Annotations[grovev1alpha1.AnnotationGenerationHash]
-	if (update.Turn || update.OnDelete) && (progress == nil || progress.PodCliqueSetGenerationHash != hash) && anyOutdated(all) {
+	another := progress == nil || progress.PodCliqueSetGenerationHash != hash
+	wentThrough := func(podClique *grovev1alpha1.PodClique) bool {
+		own := podClique.Status.UpdateProgress
+		return own != nil && own.PodCliqueSetGenerationHash == hash
+	}
+	if another && all.any(wentThrough) ||
+		(another || progress.UpdateEndedAt != nil) && (update.Turn || update.OnDelete) && all.any(hadOldPods) {
 		progress = &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{UpdateStartedAt: now, PodCliqueSetGenerationHash: hash}
 	}
 	if progress == nil || progress.UpdateEndedAt != nil {

@@ -54,7 +54,7 @@ func TestUpdateOfAPodClique(t *testing.T) {
 			{append(existing("o"), leaving("p-0")), turn, `to new, current "p-0", completed []`},
 			{existing("os"), turn, `to new, current "p-0", completed []`},
 			{append(existing("r"), leaving("p-1")), turn, `to new, current "p-1", completed [p-0]`},
-			{existing("rr"), turn, `to new, current "", completed [p-0 p-1], ended`},
+			{existing("rr"), turn, "to new, ended"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +67,53 @@ func TestUpdateOfAPodClique(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUpdateThatNobodySaw: a status that could not be written in time misses the moments of an update, and what the last
+// one says is all that is left of them.
+func TestUpdateThatNobodySaw(t *testing.T) {
+	turn, other := status.Update{Turn: true}, status.Update{}
+	type step struct {
+		template, pods string
+		update         status.Update
+		want           string
+	}
+	for name, steps := range map[string][]step{
+		"all pods were replaced and the turn is over":         {{"old", "oo", other, "none"}, {"new", "rr", other, "to new, ended"}},
+		"all pods were replaced and are not ready yet":        {{"old", "oo", other, "none"}, {"new", "ss", turn, "to new"}, {"new", "rr", turn, "to new, ended"}},
+		"old pods are gone and no new ones have come":         {{"old", "oo", other, "none"}, {"new", "", turn, "to new"}, {"new", "rr", turn, "to new, ended"}},
+		"the last old pod was lost before the turn came":      {{"old", "oo", other, "none"}, {"new", "or", other, "none"}, {"new", "rr", other, "to new, ended"}},
+		"a template was given up, and came back":              {{"old", "oo", other, "none"}, {"new", "oo", turn, "to new"}, {"old", "oo", other, "to new, ended"}, {"new", "oo", turn, "to new"}},
+		"what stays as it is was never updated":               {{"old", "oo", other, "none"}, {"old", "o", turn, "none"}, {"old", "oo", other, "none"}},
+		"a template that came to no pod updated none":         {{"old", "oo", other, "none"}, {"new", "oo", other, "none"}, {"old", "oo", other, "none"}},
+		"pods that are made for the first time are no update": {{"old", "", other, "none"}, {"new", "r", turn, "none"}, {"new", "rr", turn, "none"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clique := podClique(2, 1, true)
+			for i, step := range steps {
+				clique.Labels[grovev1alpha1.LabelPodTemplateHash] = step.template
+				clique.Status = status.OfPodClique(clique, existing(step.pods), "", step.update)
+				if got := words(clique.Status.UpdateProgress); got != step.want {
+					t.Errorf("step %d: got %s, want %s", i, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+// TestUpdateOfNothing: what is scaled to zero has no pods to update, and its pods come back with the new template.
+func TestUpdateOfNothing(t *testing.T) {
+	clique := podClique(0, 1, true)
+	clique.Labels[grovev1alpha1.LabelPodTemplateHash] = "old"
+	clique.Status = status.OfPodClique(clique, nil, "", status.Update{})
+	clique.Labels[grovev1alpha1.LabelPodTemplateHash] = "new"
+	for _, pods := range []string{"", "r"} {
+		clique.Spec.Replicas = int32(len(pods))
+		clique.Status = status.OfPodClique(clique, existing(pods), "", status.Update{Turn: true})
+		if got := words(clique.Status.UpdateProgress); got != "none" {
+			t.Errorf("with pods %q: %s", pods, got)
+		}
 	}
 }
 
@@ -153,6 +200,43 @@ func TestUpdateOfAScalingGroup(t *testing.T) {
 		group.Status = status.OfScalingGroup(group, members, step.update)
 		if got := groupWords(group.Status.UpdateProgress); got != step.want {
 			t.Errorf("step %d: got %s, want %s", i, got, step.want)
+		}
+	}
+}
+
+// TestUpdateOfAScalingGroupThatNobodySaw: its PodCliques tell, when the turn is over and all pods have been replaced.
+func TestUpdateOfAScalingGroupThatNobodySaw(t *testing.T) {
+	_, observed, members := world(t)
+	group := observed.ScalingGroups["s-0-g"]
+	next := "next"
+	group.Annotations[grovev1alpha1.AnnotationGenerationHash] = next
+	for _, member := range members {
+		member.Annotations[grovev1alpha1.AnnotationGenerationHash] = next
+		member.Status.CurrentPodCliqueSetGenerationHash = &next
+	}
+	group.Status = status.OfScalingGroup(group, members, status.Update{})
+	if got := groupWords(group.Status.UpdateProgress); got != "none" {
+		t.Errorf("a change of other cliques: %s", got)
+	}
+	members[1].Status.UpdateProgress = &grovev1alpha1.PodCliqueUpdateProgress{PodCliqueSetGenerationHash: next}
+	group.Status = status.OfScalingGroup(group, members, status.Update{})
+	want := "updated [" + members[0].Name + " " + members[1].Name + "], current none, completed [0 1], ended"
+	if got := groupWords(group.Status.UpdateProgress); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestNewCopiesAreNoUpdate: PodCliques that have never had all their pods run no old template.
+func TestNewCopiesAreNoUpdate(t *testing.T) {
+	_, observed, members := world(t)
+	group := observed.ScalingGroups["s-0-g"]
+	for _, copies := range []int32{2, 1, 0} {
+		for _, member := range members[copies:] {
+			member.Status = grovev1alpha1.PodCliqueStatus{}
+		}
+		group.Status = status.OfScalingGroup(group, members, status.Update{OnDelete: true})
+		if got := groupWords(group.Status.UpdateProgress); got != "none" {
+			t.Errorf("with %d copies that have pods: %s", copies, got)
 		}
 	}
 }

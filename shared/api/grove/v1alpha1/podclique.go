@@ -125,7 +125,7 @@ type PodCliqueUpdateProgress struct {
 	// PodTemplateHash is the hash of the template that the update leads to.
 	// +optional
 	PodTemplateHash string `json:"podTemplateHash,omitempty"`
-	// ReadyPodsSelectedToUpdate tells which ready pods were chosen for replacement. Unset: none yet.
+	// ReadyPodsSelectedToUpdate tells which ready pods were chosen for replacement. Unset: none yet, or the update has ended.
 	// +optional
 	ReadyPodsSelectedToUpdate *PodsSelectedToUpdate `json:"readyPodsSelectedToUpdate,omitempty"`
 }
