@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+
+	"packtree.dev/shared/jsonfields"
 )
 
 // Closest returns the known word nearest to the given one by edit distance without regard to case, and whether any is
@@ -31,7 +33,7 @@ func Field(object any, path string) (string, bool) {
 	for _, element := range elements[:len(elements)-1] {
 		parent = fieldType(parent, element)
 	}
-	return Closest(elements[len(elements)-1], fieldNames(parent))
+	return Closest(elements[len(elements)-1], jsonfields.Names(elementType(parent)))
 }
 
 func withoutIndexes(path string) string {
@@ -53,42 +55,7 @@ func withoutIndexes(path string) string {
 // fieldType returns the type that a JSON field of parent leads to, with pointers, slices and maps looked through; nil
 // where there is none.
 func fieldType(parent reflect.Type, name string) reflect.Type {
-	parent = elementType(parent)
-	if parent == nil || parent.Kind() != reflect.Struct {
-		return nil
-	}
-	for i := range parent.NumField() {
-		field := parent.Field(i)
-		jsonName, inline := jsonTag(field)
-		if inline {
-			if found := fieldType(field.Type, name); found != nil {
-				return found
-			}
-			continue
-		}
-		if jsonName == name {
-			return elementType(field.Type)
-		}
-	}
-	return nil
-}
-
-func fieldNames(parent reflect.Type) []string {
-	parent = elementType(parent)
-	if parent == nil || parent.Kind() != reflect.Struct {
-		return nil
-	}
-	var names []string
-	for i := range parent.NumField() {
-		jsonName, inline := jsonTag(parent.Field(i))
-		switch {
-		case inline:
-			names = append(names, fieldNames(parent.Field(i).Type)...)
-		case jsonName != "" && jsonName != "-":
-			names = append(names, jsonName)
-		}
-	}
-	return names
+	return elementType(jsonfields.Type(elementType(parent), name))
 }
 
 func elementType(t reflect.Type) reflect.Type {
@@ -101,10 +68,4 @@ func elementType(t reflect.Type) reflect.Type {
 		}
 	}
 	return nil
-}
-
-func jsonTag(field reflect.StructField) (name string, inline bool) {
-	tag := field.Tag.Get("json")
-	name, options, _ := strings.Cut(tag, ",")
-	return name, strings.Contains(options, "inline") || (field.Anonymous && name == "")
 }

@@ -4,15 +4,10 @@ package manifests
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kjson "sigs.k8s.io/json"
-
-	"packtree.dev/shared/didyoumean"
 )
 
 // Document is one object of the input.
@@ -105,49 +100,4 @@ func (d Document) DecodeInto(object any) []Finding {
 		findings = append(findings, finding)
 	}
 	return findings
-}
-
-// Problem is a field that a strict decoder does not take.
-type Problem struct {
-	// Path is the field, as in spec.template.cliques[0].name.
-	Path string
-	// Reason says what is wrong and, where it is known, what would be right.
-	Reason string
-	// Unknown marks a field that does not exist, or exists twice.
-	Unknown bool
-}
-
-// DecodeStrict fills object from JSON, with regard to case, and returns every unknown and duplicate field, and the
-// first value of a wrong type.
-func DecodeStrict(written []byte, object any) []Problem {
-	strict, err := kjson.UnmarshalStrict(written, object)
-	var problems []Problem
-	if err != nil {
-		problems = append(problems, wrongType(err))
-	}
-	for _, finding := range strict {
-		problems = append(problems, unknownField(object, finding))
-	}
-	return problems
-}
-
-func wrongType(err error) Problem {
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		return Problem{Path: mismatch.Field, Reason: fmt.Sprintf("must be %s, not %s", mismatch.Type, mismatch.Value)}
-	}
-	return Problem{Reason: err.Error()}
-}
-
-func unknownField(object any, finding error) Problem {
-	var located kjson.FieldError
-	if !errors.As(finding, &located) {
-		return Problem{Reason: finding.Error(), Unknown: true}
-	}
-	path := located.FieldPath()
-	reason, _, _ := strings.Cut(finding.Error(), ` "`)
-	if suggestion, ok := didyoumean.Field(object, path); ok && reason == "unknown field" {
-		reason += fmt.Sprintf(", did you mean %q?", suggestion)
-	}
-	return Problem{Path: path, Reason: reason, Unknown: true}
 }

@@ -127,7 +127,7 @@ func TestDecodeIntoIsStrict(t *testing.T) {
 		},
 		"a wrong type names the field": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {priority: high}",
-			"f[1]: Pod a: spec.priority: must be int32, not string",
+			`f[1]: Pod a: spec.priority: must be a whole number, not "high"`,
 		},
 		"a field in another case is another field": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodename: n1}",
@@ -141,6 +141,52 @@ func TestDecodeIntoIsStrict(t *testing.T) {
 				t.Errorf("findings = %v, want %s", findings, c.want)
 			}
 		})
+	}
+}
+
+func TestDecodeStrictFindsEverythingAtOnce(t *testing.T) {
+	written := `{"spec": {"nodeNme": "n", "hostNetwork": "yes", "terminationGracePeriodSeconds": 99999999999999999999, "priority": 4000000000,
+"containers": [
+  {"name": "a", "env": [{"name": "PORT", "value": 8000}, {"name": "DEBUG", "value": true}], "resources": {"limits": {"cpu": "lots", "memory": "1Gi"}}},
+  {"name": 7, "args": "--x", "imag": "x", "ports": [{"containerPort": "http"}], "livenessProbe": {"httpGet": {"port": true}}},
+  "c"],
+"nodeSelector": {"a/b": 1}, "tolerations": {"key": "x"}}, "metadata": {"creationTimestamp": "today"}}`
+	var got []string
+	for _, problem := range manifests.DecodeStrict([]byte(written), &corev1.Pod{}) {
+		got = append(got, problem.Path+": "+problem.Reason)
+	}
+	want := []string{
+		`metadata.creationTimestamp: must be a time such as 2006-01-02T15:04:05Z, not "today"`,
+		`spec.containers[0].env[0].value: must be a string, in quotes, not 8000`,
+		`spec.containers[0].env[1].value: must be a string, in quotes, not true`,
+		`spec.containers[0].resources.limits[cpu]: must be an amount such as 4, 500m or 16Gi, not "lots"`,
+		`spec.containers[1].args: must be a list, not "--x"`,
+		`spec.containers[1].livenessProbe.httpGet.port: must be a whole number or a string, not true`,
+		`spec.containers[1].name: must be a string, in quotes, not 7`,
+		`spec.containers[1].ports[0].containerPort: must be a whole number, not "http"`,
+		`spec.containers[2]: must be an object, not "c"`,
+		`spec.hostNetwork: must be true or false, not "yes"`,
+		`spec.nodeSelector[a/b]: must be a string, in quotes, not 1`,
+		`spec.priority: must be a whole number from -2147483648 to 2147483647, not 4000000000`,
+		`spec.terminationGracePeriodSeconds: must be a whole number from -9223372036854775808 to 9223372036854775807, not 100000000000000000000`,
+		`spec.tolerations: must be a list, not an object`,
+		`spec.containers[1].imag: unknown field, did you mean "image"?`,
+		`spec.nodeNme: unknown field, did you mean "nodeName"?`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeStrictTellsOfWhatIsNoObject(t *testing.T) {
+	for written, want := range map[string]string{
+		`[]`:           "must be an object, not a list",
+		`{"spec": {]}`: "invalid character ']' looking for beginning of object key string",
+	} {
+		problems := manifests.DecodeStrict([]byte(written), &corev1.Pod{})
+		if diff := cmp.Diff([]manifests.Problem{{Reason: want}}, problems); diff != "" {
+			t.Errorf("%s: problems (-want +got):\n%s", written, diff)
+		}
 	}
 }
 

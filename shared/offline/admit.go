@@ -2,6 +2,7 @@ package offline
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,11 +30,7 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	document.Object = document.Object.DeepCopy()
 	schema.setDefaults(document.Object.Object)
 	if findings := document.DecodeInto(object); len(findings) > 0 {
-		// The schema names the place of a wrong type better than the decoder does.
-		if errs := schema.validate(document.Object.Object); len(errs) > 0 {
-			return append(unknownOnly(findings), document.FieldFindings(errs)...)
-		}
-		return findings
+		return append(findings, elsewhere(findings, document.FieldFindings(schema.validate(document.Object.Object)))...)
 	}
 	if admission.Default != nil {
 		admission.Default(object)
@@ -72,12 +69,9 @@ func contains(errs field.ErrorList, finding *field.Error) bool {
 	return false
 }
 
-func unknownOnly(findings []manifests.Finding) []manifests.Finding {
-	var unknown []manifests.Finding
-	for _, finding := range findings {
-		if finding.Unknown {
-			unknown = append(unknown, finding)
-		}
-	}
-	return unknown
+// elsewhere drops what the schema says again about a field that the decoder has already turned down.
+func elsewhere(decoder, schema []manifests.Finding) []manifests.Finding {
+	return slices.DeleteFunc(schema, func(finding manifests.Finding) bool {
+		return slices.ContainsFunc(decoder, func(other manifests.Finding) bool { return other.Path == finding.Path })
+	})
 }

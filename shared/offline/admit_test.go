@@ -46,7 +46,14 @@ func TestAdmitChecksTheSchema(t *testing.T) {
 		},
 		"a value of the wrong type, with the index": {
 			spec: "  levels: [{domain: zone, key: example.com/zone}, {domain: rack, key: 7}]",
-			want: []string{"spec.levels[1].key: Invalid value: \"integer\""},
+			want: []string{"spec.levels[1].key: must be a string, in quotes, not 7"},
+		},
+		"an unknown field, a wrong type and what the schema alone knows": {
+			spec: "  levels: [{domain: aisle, key: example.com/zone, lable: x}, {domain: rack, key: 7}]",
+			want: []string{
+				"spec.levels[1].key: must be a string, in quotes, not 7", "spec.levels[0].lable: unknown field",
+				"spec.levels[0].domain: Unsupported value: \"aisle\"",
+			},
 		},
 		"a rule in CEL": {
 			spec: "  levels: [{domain: zone, key: example.com/zone}, {domain: zone, key: example.com/rack}]",

@@ -286,7 +286,7 @@ func TestUnknownFields(t *testing.T) {
 		},
 		"a value of the wrong type": {
 			manifest: "spec: {services: [{name: A, replicas: two}]}",
-			want:     []string{`spec.services[0].replicas: must be int32, not string (service "A")`},
+			want:     []string{`spec.services[0].replicas: must be a whole number, not "two" (service "A")`},
 		},
 		"a service that is none": {
 			manifest: "spec: {services: {A: {}, B: 3}}",

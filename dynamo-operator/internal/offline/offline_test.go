@@ -76,7 +76,7 @@ func TestWhatIsTurnedDown(t *testing.T) {
 		},
 		"a namespace that YAML takes for a boolean": {
 			"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: n}\nspec: {services: []}",
-			`in[1]: DynamoGraphDeployment d: metadata.namespace: must be string, not bool`,
+			`in[1]: DynamoGraphDeployment d: metadata.namespace: must be a string, in quotes, not false`,
 		},
 		"more nodes than can be meant": {
 			"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
