@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -18,7 +16,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/admission"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
-	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/refusal"
 )
 
 // The paths under which the webhooks are served. Each takes both versions.
@@ -51,7 +49,7 @@ func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmi
 		problems = admission.Unknown(request.Kind.Version, fields)
 	}
 	if len(problems) > 0 {
-		return refused(request, causesOfProblems(problems))
+		return refusal.Of(request, refusal.Problems(problems))
 	}
 	completed, err := json.Marshal(fields)
 	if err != nil {
@@ -82,7 +80,7 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
 	if len(errs) > 0 {
-		return refused(request, causesOfErrors(errs)).WithWarnings(candidate.Warnings()...)
+		return refusal.Of(request, refusal.Errors(errs)).WithWarnings(candidate.Warnings()...)
 	}
 	return ctrladmission.Allowed("").WithWarnings(candidate.Warnings()...)
 }
@@ -124,39 +122,4 @@ func read(version string, raw []byte) (admission.Candidate, error) {
 	default:
 		return admission.Candidate{}, fmt.Errorf("version %q is not known", version)
 	}
-}
-
-func causesOfErrors(errs field.ErrorList) []metav1.StatusCause {
-	var causes []metav1.StatusCause
-	for _, err := range errs {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseType(err.Type), Message: err.ErrorBody(), Field: err.Field})
-	}
-	return causes
-}
-
-func causesOfProblems(problems []manifests.Problem) []metav1.StatusCause {
-	var causes []metav1.StatusCause
-	for _, problem := range problems {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Message: problem.Reason, Field: problem.Path})
-	}
-	return causes
-}
-
-// refused is the answer that the API server itself gives to an invalid object, so that clients treat it alike.
-func refused(request ctrladmission.Request, causes []metav1.StatusCause) ctrladmission.Response {
-	var reasons []string
-	for _, cause := range causes {
-		reasons = append(reasons, strings.TrimPrefix(cause.Field+": "+cause.Message, ": "))
-	}
-	return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
-		Allowed: false,
-		Result: &metav1.Status{
-			Status: metav1.StatusFailure,
-			Code:   http.StatusUnprocessableEntity,
-			Reason: metav1.StatusReasonInvalid,
-			Message: fmt.Sprintf("%s.%s %q is invalid: %s", request.Kind.Kind, request.Kind.Group, request.Name,
-				strings.Join(reasons, "; ")),
-			Details: &metav1.StatusDetails{Name: request.Name, Group: request.Kind.Group, Kind: request.Kind.Kind, Causes: causes},
-		},
-	}}
 }

@@ -1,6 +1,9 @@
 package events_test
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -54,6 +57,36 @@ func TestAFailureThatLastsIsToldOnce(t *testing.T) {
 	want := []said{{kind: "Warning", reason: "ReconcileFailed", action: "Reconcile", note: "name taken"}}
 	if diff := cmp.Diff(want, heard.all, cmp.AllowUnexported(said{})); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryReasonIsDocumented holds the constants against the table of events that users read.
+func TestEveryReasonIsDocumented(t *testing.T) {
+	source, err := os.ReadFile("events.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../../../docs/grove-operator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(docs), "\n## Events\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var said, documented []string
+	for _, match := range regexp.MustCompile(`Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+		said = append(said, match[1])
+	}
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			for _, match := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cells[2], -1) {
+				documented = append(documented, match[1])
+			}
+		}
+	}
+	slices.Sort(said)
+	slices.Sort(documented)
+	if diff := cmp.Diff(said, documented); diff != "" || len(said) == 0 {
+		t.Errorf("reasons in the code and in the documentation (-code +documentation):\n%s", diff)
 	}
 }
 

@@ -53,11 +53,11 @@ func (a *authorizer) Handle(ctx context.Context, request ctrladmission.Request) 
 	if !protection.Protected(before) {
 		return ctrladmission.Allowed("")
 	}
-	refusal, err := refusal(request, before)
+	objection, err := objectionTo(request, before)
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
-	if refusal == "" {
+	if objection == "" {
 		return ctrladmission.Allowed("")
 	}
 	set, err := a.setOf(ctx, before)
@@ -67,10 +67,10 @@ func (a *authorizer) Handle(ctx context.Context, request ctrladmission.Request) 
 	if off := protection.Off(set); off != "" {
 		return ctrladmission.Allowed(off)
 	}
-	return ctrladmission.Denied(refusal)
+	return ctrladmission.Denied(objection)
 }
 
-func refusal(request ctrladmission.Request, before *unstructured.Unstructured) (string, error) {
+func objectionTo(request ctrladmission.Request, before *unstructured.Unstructured) (string, error) {
 	switch request.Operation {
 	case admissionv1.Delete:
 		return protection.Deletion(before), nil

@@ -35,14 +35,11 @@ const (
 // Add registers all webhooks.
 func Add(mgr manager.Manager, topologyAware bool) error {
 	sets := &podCliqueSets{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: topologyAware}
-	err := ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.PodCliqueSet{}).
-		WithDefaulter(sets).WithDefaulterCustomPath(DefaultPodCliqueSetPath).
-		WithValidator(sets).WithValidatorCustomPath(ValidatePodCliqueSetPath).
-		Complete()
-	if err != nil {
-		return fmt.Errorf("adding webhooks of PodCliqueSets: %w", err)
-	}
-	err = ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.ClusterTopology{}).
+	defaulter, validator := ctrladmission.WithDefaulter(mgr.GetScheme(), sets), ctrladmission.WithValidator(mgr.GetScheme(), sets)
+	server := mgr.GetWebhookServer()
+	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: formFirst{sets: sets, next: defaulter.Handler}})
+	server.Register(ValidatePodCliqueSetPath, validator)
+	err := ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.ClusterTopology{}).
 		WithValidator(&clusterTopologies{reader: mgr.GetClient()}).WithValidatorCustomPath(ValidateClusterTopologyPath).
 		Complete()
 	if err != nil {
@@ -64,43 +61,58 @@ func (*podCliqueSets) Default(ctx context.Context, set *grovev1alpha1.PodCliqueS
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
+	if _, err := complete(request, set); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// complete sets the defaults of a request's set and returns what the set was before; nil where it is new.
+func complete(request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) (*grovev1alpha1.PodCliqueSet, error) {
 	if request.Operation != admissionv1.Update {
 		admission.SetDefaults(set)
-		return nil
+		return nil, nil
 	}
 	old := &grovev1alpha1.PodCliqueSet{}
 	if err := json.Unmarshal(request.OldObject.Raw, old); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("decoding the old PodCliqueSet: %v", err))
+		return nil, fmt.Errorf("decoding the old PodCliqueSet: %w", err)
 	}
 	admission.SetDefaultsOnUpdate(old, set)
-	return nil
+	return old, nil
 }
 
 // ValidateCreate judges a new set.
 func (w *podCliqueSets) ValidateCreate(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
-	topologies := lookup.TopologiesIn(ctx, w.live)
-	warnings, errs := admission.ValidateCreate(set, w.cluster(topologies))
-	return warnings, verdict(set, "PodCliqueSet", errs, topologies.Err())
+	warnings, errs, err := w.judge(ctx, nil, set)
+	return warnings, verdict(set, "PodCliqueSet", errs, err)
 }
 
 // ValidateUpdate judges a changed set.
 func (w *podCliqueSets) ValidateUpdate(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
+	warnings, errs, err := w.judge(ctx, old, set)
+	return warnings, verdict(set, "PodCliqueSet", errs, err)
+}
+
+// judge asks the rules about a set whose defaults are set; a new one has no old state. An error means that they could not
+// be asked.
+func (w *podCliqueSets) judge(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList, err error) {
+	topologies := lookup.TopologiesIn(ctx, w.live)
+	cluster := admission.Cluster{TopologyAware: w.topologyAware, Lookup: topologies.Find}
+	if old == nil {
+		warnings, errs = admission.ValidateCreate(set, cluster)
+		return warnings, errs, topologies.Err()
+	}
 	scheduled, err := lookup.ScheduledPods(ctx, w.reader, set)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, nil, err
 	}
-	topologies := lookup.TopologiesIn(ctx, w.live)
-	warnings, errs := admission.ValidateUpdate(old, set, w.cluster(topologies), scheduled)
-	return warnings, verdict(set, "PodCliqueSet", errs, topologies.Err())
+	warnings, errs = admission.ValidateUpdate(old, set, cluster, scheduled)
+	return warnings, errs, topologies.Err()
 }
 
 // ValidateDelete lets every set go.
 func (*podCliqueSets) ValidateDelete(context.Context, *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
 	return nil, nil
-}
-
-func (w *podCliqueSets) cluster(topologies *lookup.Topologies) admission.Cluster {
-	return admission.Cluster{TopologyAware: w.topologyAware, Lookup: topologies.Find}
 }
 
 // verdict is the answer to a request. What could not be judged is not admitted.
