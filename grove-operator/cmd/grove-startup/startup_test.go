@@ -28,7 +28,7 @@ spec: {replicas: 1, template: {cliqueStartupType: CliqueStartupTypeInOrder, cliq
 		set := fixture.Set(GinkgoTB(), ordered)
 		set.Namespace = in
 		Expect(c.Create(ctx, children.Role(set))).To(Succeed())
-		Expect(c.Create(ctx, children.RoleBinding(set))).To(Succeed())
+		Expect(c.Create(ctx, children.RoleBinding(set, nil))).To(Succeed())
 	}
 
 	DescribeTable("waits for exactly its parents, under the account", func(account string) {

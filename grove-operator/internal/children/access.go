@@ -38,13 +38,14 @@ func Role(set *grovev1alpha1.PodCliqueSet) *rbacv1.Role {
 }
 
 // RoleBinding gives the Role to the set's account, and to those of the user under which pods of the set wait for others.
-func RoleBinding(set *grovev1alpha1.PodCliqueSet) *rbacv1.RoleBinding {
+// PodCliques are those that exist.
+func RoleBinding(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.PodClique) *rbacv1.RoleBinding {
 	binding := &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 		ObjectMeta: metadata(set, names.Role(set.Name), grovev1alpha1.ComponentRoleBinding, nil, nil),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: names.Role(set.Name)},
 	}
-	for _, account := range startup.Accounts(set) {
+	for _, account := range startup.Accounts(set, podCliques) {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{
 			Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: set.Namespace,
 		})

@@ -10,6 +10,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/templatehash"
 )
 
@@ -35,33 +36,42 @@ func ScalingGroup(
 	return made
 }
 
-// PodClique is the PodClique of a member of a set, with the replicas of the template. Owner is the PodCliqueScalingGroup
-// of a member of a scaling group, and nil for a standalone clique, which belongs to the set.
+// PodClique is the PodClique of a member of a set as it is created: with the replicas and the pod template that the set has
+// now. Owner is the PodCliqueScalingGroup of a member of a scaling group, and nil for a standalone clique, which belongs to
+// the set.
 func PodClique(
 	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup,
 ) *grovev1alpha1.PodClique {
+	return withTemplate(set, member, owner, podtemplate.Of(set, member.Clique))
+}
+
+// NextPodClique is PodClique for one that may be there already, which has its pod template until an update has reached it.
+// Live is nil while there is none.
+func NextPodClique(
+	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup,
+	live *grovev1alpha1.PodClique, reached bool,
+) *grovev1alpha1.PodClique {
+	return withTemplate(set, member, owner, podtemplate.Next(set, member.Clique, live, reached))
+}
+
+func withTemplate(
+	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup, template podtemplate.Template,
+) *grovev1alpha1.PodClique {
 	component := grovev1alpha1.ComponentPodClique
-	own := map[string]string{
-		grovev1alpha1.LabelPodGang:                  member.Gang,
-		grovev1alpha1.LabelPodCliqueSetReplicaIndex: index(member.Replica),
-		grovev1alpha1.LabelPodTemplateHash:          templatehash.OfClique(set, member.Clique),
-	}
-	if member.BaseGang != "" {
-		own[grovev1alpha1.LabelBasePodGang] = member.BaseGang
-	}
 	if member.Group != nil {
 		component = grovev1alpha1.ComponentScalingGroupPodClique
-		own[grovev1alpha1.LabelPodCliqueScalingGroup] = names.ScalingGroup(set.Name, member.Replica, member.Group.Name)
-		own[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = index(member.Copy)
 	}
 	made := &grovev1alpha1.PodClique{
 		TypeMeta:   metav1.TypeMeta{APIVersion: grovev1alpha1.GroupVersion.String(), Kind: "PodClique"},
-		ObjectMeta: metadata(set, member.Name, component, member.Clique.Labels, own),
+		ObjectMeta: metadata(set, member.Name, component, template.Labels, placeOf(set, member)),
 		Spec:       *member.Clique.Spec.DeepCopy(),
 	}
+	made.Labels[grovev1alpha1.LabelPodTemplateHash] = template.Hash
+	made.Spec.PodSpec = *template.PodSpec.DeepCopy()
 	minAvailable := layout.MinAvailable(&member.Clique.Spec)
 	made.Spec.MinAvailable = &minAvailable
-	made.Annotations = annotations(member.Clique.Annotations, made.Spec.Replicas, templatehash.OfSet(set))
+	made.Annotations = annotations(template.Annotations, made.Spec.Replicas, template.GenerationHash)
+	made.Annotations[grovev1alpha1.AnnotationPodTemplate] = template.Annotation()
 	made.Finalizers = []string{grovev1alpha1.FinalizerPodClique}
 	made.OwnerReferences = ownedBySet(set)
 	if member.Group != nil {
@@ -73,13 +83,20 @@ func PodClique(
 	return made
 }
 
-// KeepHash leaves a PodClique the hash of its pods as long as their template stays the same, whichever version of the
-// operator wrote it. Live may be nil.
-func KeepHash(desired, live *grovev1alpha1.PodClique, set *grovev1alpha1.PodCliqueSet, member layout.Member) {
-	const label = grovev1alpha1.LabelPodTemplateHash
-	if live != nil && live.Labels[label] != desired.Labels[label] {
-		desired.Labels[label] = templatehash.Kept(live.Labels[label], set, member.Clique)
+// placeOf are the labels that tell where in a set a PodClique stands.
+func placeOf(set *grovev1alpha1.PodCliqueSet, member layout.Member) map[string]string {
+	labels := map[string]string{
+		grovev1alpha1.LabelPodGang:                  member.Gang,
+		grovev1alpha1.LabelPodCliqueSetReplicaIndex: index(member.Replica),
 	}
+	if member.BaseGang != "" {
+		labels[grovev1alpha1.LabelBasePodGang] = member.BaseGang
+	}
+	if member.Group != nil {
+		labels[grovev1alpha1.LabelPodCliqueScalingGroup] = names.ScalingGroup(set.Name, member.Replica, member.Group.Name)
+		labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = index(member.Copy)
+	}
+	return labels
 }
 
 func annotations(user map[string]string, replicas int32, generationHash string) map[string]string {

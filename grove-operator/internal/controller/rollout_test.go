@@ -96,6 +96,13 @@ var _ = Describe("A changed template", func() {
 		Expect(progress).NotTo(BeNil())
 		Expect(progress.UpdateEndedAt).To(BeNil())
 
+		By("losing a pod of a replica whose turn has not come")
+		lost := podsOf(in, client.MatchingLabels{"grove.io/podclique": "up-1-a"})()[0]
+		Expect(c.Delete(ctx, &lost, client.GracePeriodSeconds(0))).To(Succeed())
+		Eventually(podsIn(in)).Should(ContainElement("1-a x:1"))
+		Expect(get(in, "up-1-a", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas).To(BeZero())
+		Eventually(func() int32 { return get(in, "up-1-g-0-w", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(BeZero())
+
 		By("going on, after another edit")
 		edit(set, "x:3")
 		Eventually(func() bool {

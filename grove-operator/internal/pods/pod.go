@@ -14,6 +14,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
 // podCliqueLabels are the labels that a pod takes over from its PodClique; the others are the user's, from the template.
@@ -30,7 +31,8 @@ var podCliqueLabels = []string{
 
 // Maker makes the pods of one PodClique.
 type Maker struct {
-	// Set and Member are the set and the place in it that the PodClique was made from.
+	// Set and Member are the set and the place in it that the PodClique was made from. The set may have another template by
+	// now: the PodClique's counts.
 	Set    *grovev1alpha1.PodCliqueSet
 	Member layout.Member
 	// PodClique is the owner of the pods.
@@ -43,29 +45,40 @@ type Maker struct {
 
 // Make returns the pod with an index, gated until its gang lists it.
 func (m Maker) Make(name string, index int32) *corev1.Pod {
+	template := m.template()
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:         name,
 			GenerateName: m.PodClique.Name + "-",
 			Namespace:    m.PodClique.Namespace,
-			Labels:       m.labels(index),
-			Annotations:  maps.Clone(m.Member.Clique.Annotations),
+			Labels:       m.labels(template.Labels, index),
+			Annotations:  maps.Clone(template.Annotations),
 		},
-		Spec: *m.PodClique.Spec.PodSpec.DeepCopy(),
+		Spec: *template.PodSpec.DeepCopy(),
 	}
 	if m.PodClique.UID != "" {
 		pod.OwnerReferences = []metav1.OwnerReference{
 			*metav1.NewControllerRef(m.PodClique, grovev1alpha1.GroupVersion.WithKind("PodClique")),
 		}
 	}
-	m.complete(&pod.Spec, index)
+	m.complete(&pod.Spec, template.PriorityClassName, index)
 	return pod
 }
 
-func (m Maker) labels(index int32) map[string]string {
+// template is all of one template, however far the set has gone on. An older operator has written down the podSpec alone.
+func (m Maker) template() podtemplate.Template {
+	if carried, ok := podtemplate.In(m.PodClique); ok {
+		return carried
+	}
+	template := podtemplate.Of(m.Set, m.Member.Clique)
+	template.PodSpec = m.PodClique.Spec.PodSpec
+	return template
+}
+
+func (m Maker) labels(user map[string]string, index int32) map[string]string {
 	labels := map[string]string{grovev1alpha1.LabelName: m.PodClique.Name}
-	maps.Copy(labels, m.Member.Clique.Labels)
+	maps.Copy(labels, user)
 	for _, label := range podCliqueLabels {
 		if value, ok := m.PodClique.Labels[label]; ok {
 			labels[label] = value
@@ -76,14 +89,14 @@ func (m Maker) labels(index int32) map[string]string {
 	return labels
 }
 
-func (m Maker) complete(spec *corev1.PodSpec, index int32) {
+func (m Maker) complete(spec *corev1.PodSpec, priorityClass string, index int32) {
 	spec.Hostname = names.Hostname(m.PodClique.Name, index)
 	spec.Subdomain = names.HeadlessService(m.Set.Name, m.Member.Replica)
 	if spec.SchedulerName == "" {
 		spec.SchedulerName = m.DefaultScheduler
 	}
 	if spec.PriorityClassName == "" {
-		spec.PriorityClassName = m.Set.Spec.Template.PriorityClassName
+		spec.PriorityClassName = priorityClass
 	}
 	if !slices.ContainsFunc(spec.SchedulingGates, isOurGate) {
 		spec.SchedulingGates = append(spec.SchedulingGates, corev1.PodSchedulingGate{Name: grovev1alpha1.SchedulingGatePodGangPending})

@@ -20,7 +20,7 @@ const (
 
 // startAfter has a pod wait for those that it starts after, before the user's own init containers run.
 func (m Maker) startAfter(spec *corev1.PodSpec) {
-	spec.ServiceAccountName = startup.Account(m.Set, m.Member.Clique)
+	spec.ServiceAccountName = startup.Account(m.Set, m.Member.Clique, spec)
 	parents := startup.Parents(m.Set, m.Member)
 	if len(parents) == 0 {
 		return

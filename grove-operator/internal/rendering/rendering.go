@@ -146,7 +146,7 @@ func admit(
 func expand(
 	set *grovev1alpha1.PodCliqueSet, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*grovev1alpha1.ClusterTopology,
 ) []runtime.Object {
-	objects := []runtime.Object{children.ServiceAccount(set), children.Role(set), children.RoleBinding(set)}
+	objects := []runtime.Object{children.ServiceAccount(set), children.Role(set), children.RoleBinding(set, nil)}
 	resolved := topology.Resolve(set, func(name string) *grovev1alpha1.ClusterTopology { return topologies[name] })
 	for replica := range layout.Replicas(set) {
 		objects = append(objects, expandReplica(set, replica, configuration, resolved)...)

@@ -1,23 +1,16 @@
 package rollout_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/pods"
@@ -32,6 +25,7 @@ func TestRollouts(t *testing.T) {
 	outer := t
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(outer, t)
+		w.remember()
 		w.settle()
 		w.edit(t)
 		t.Repeat(map[string]func(*rapid.T){
@@ -46,6 +40,7 @@ func TestRollouts(t *testing.T) {
 			"a pod becomes unready":                 func(t *rapid.T) { w.report(pick(t, w.pods), false) },
 			"somebody deletes a pod":                func(t *rapid.T) { w.leave(pick(t, w.pods)) },
 			"the user edits":                        w.edit,
+			"the user chooses another strategy":     w.switchStrategy,
 			"the user scales a PodClique":           w.scalePodClique,
 			"the user scales a group":               w.scaleGroup,
 			"the user scales the set":               func(t *rapid.T) { w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas") },
@@ -55,342 +50,6 @@ func TestRollouts(t *testing.T) {
 		w.settle()
 		w.checkConverged()
 	})
-}
-
-// world is an API server with one set and what belongs to it.
-type world struct {
-	t          *rapid.T
-	set        *grovev1alpha1.PodCliqueSet
-	groups     map[string]*grovev1alpha1.PodCliqueScalingGroup
-	podCliques map[string]*grovev1alpha1.PodClique
-	pods       map[string]*corev1.Pod
-	now        time.Time
-	// room is how many pods can stand on nodes.
-	room int
-	// lifetime is how many more pods the operator deletes before it is killed.
-	lifetime int
-	edits    int
-	// replaced are the pods that the operator took away and that have not come back ready, by PodClique and index.
-	replaced map[string]map[string]bool
-	// deletions counts those of a pod's index for one edit.
-	deletions map[string]int
-}
-
-func newWorld(outer *testing.T, t *rapid.T) *world {
-	replicas := rapid.Int32Range(1, 3)
-	a, b, copies := replicas.Draw(t, "pods of a"), replicas.Draw(t, "pods of b"), replicas.Draw(t, "copies")
-	set := fixture.Set(outer, fmt.Sprintf(`
-metadata: {name: s, namespace: n, uid: s}
-spec:
-  replicas: %d
-  updateStrategy: {type: %s}
-  template:
-    cliques:
-      - {name: a, spec: {replicas: %d, minAvailable: %d, podSpec: {containers: [{name: main, image: "x:0"}]}}}
-      - {name: b, spec: {replicas: %d, minAvailable: %d, podSpec: {containers: [{name: main, image: "x:0"}]}}}
-      - {name: c, spec: {replicas: 1, minAvailable: 1, podSpec: {containers: [{name: main, image: "x:0"}]}}}
-    podCliqueScalingGroups: [{name: g, cliqueNames: [b, c], replicas: %d, minAvailable: %d}]
-`, replicas.Draw(t, "replicas"), rapid.SampledFrom([]string{"RollingRecreate", "RollingRecreate", "OnDelete"}).Draw(t, "strategy"),
-		a, rapid.Int32Range(1, a).Draw(t, "minimum of a"), b, rapid.Int32Range(1, b).Draw(t, "minimum of b"),
-		copies, rapid.Int32Range(1, copies).Draw(t, "minimum of g")))
-	return &world{
-		t: t, set: set, room: 1000, lifetime: 1000, now: time.Unix(1_800_000_000, 0),
-		groups:     map[string]*grovev1alpha1.PodCliqueScalingGroup{},
-		podCliques: map[string]*grovev1alpha1.PodClique{},
-		pods:       map[string]*corev1.Pod{},
-		replaced:   map[string]map[string]bool{},
-		deletions:  map[string]int{},
-	}
-}
-
-// pick draws one of the objects that there are; none if there are none.
-func pick[T any](t *rapid.T, objects map[string]*T) *T {
-	if len(objects) == 0 {
-		return nil
-	}
-	return objects[rapid.SampledFrom(slices.Sorted(maps.Keys(objects))).Draw(t, "object")]
-}
-
-func (w *world) edit(t *rapid.T) {
-	w.edits++
-	cliques := w.set.Spec.Template.Cliques
-	clique := &cliques[rapid.IntRange(0, len(cliques)-1).Draw(t, "clique")]
-	clique.Spec.PodSpec.Containers[0].Image = fmt.Sprintf("x:%d", rapid.IntRange(0, 2).Draw(t, "version"))
-	clique.Annotations = map[string]string{"edit": fmt.Sprint(rapid.IntRange(0, 1).Draw(t, "annotation"))}
-}
-
-func (w *world) scalePodClique(t *rapid.T) {
-	if podClique := pick(t, w.podCliques); podClique != nil {
-		podClique.Spec.Replicas = rapid.Int32Range(0, 4).Draw(t, "replicas")
-		podClique.Generation++
-		delete(w.replaced, podClique.Name)
-	}
-}
-
-func (w *world) scaleGroup(t *rapid.T) {
-	if group := pick(t, w.groups); group != nil {
-		group.Spec.Replicas = rapid.Int32Range(0, 4).Draw(t, "replicas")
-		group.Generation++
-	}
-}
-
-// setPass is a pass of the set's controller. The operator may end between any two of its writes.
-func (w *world) setPass(*rapid.T) {
-	w.now = w.now.Add(time.Second)
-	w.applyChildren()
-	objects := rollout.Of(w.set, w.podCliques, w.groups)
-	decision := rollout.Decide(rollout.Situation{
-		Strategy: rollout.StrategyOf(w.set), Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
-		Changed: w.set.Status.CurrentGenerationHash != nil && !templatehash.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
-		Observe: func(replica int32) rollout.Replica { return objects.Replica(replica, w.podsOf(replica)) },
-	})
-	standalone := maps.Clone(w.podCliques)
-	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
-		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""
-	})
-	w.set.Status = status.OfSet(w.set, status.Observed{PodCliques: standalone, ScalingGroups: w.groups, Update: decision.Progress}, nil)
-	w.checkDecision(decision)
-	for _, pod := range decision.Delete {
-		if w.lifetime == 0 {
-			w.lifetime = 1000 // Another one takes over.
-			return
-		}
-		w.lifetime--
-		w.replace(pod)
-	}
-}
-
-func (w *world) applyChildren() {
-	kept := map[string]bool{}
-	config := &w.set.Spec.Template.PodCliqueScalingGroups[0]
-	for replica := range w.set.Spec.Replicas {
-		for _, member := range layout.Standalone(w.set, replica) {
-			w.applyPodClique(children.PodClique(w.set, member, nil), member)
-			kept[member.Name] = true
-		}
-		group := children.ScalingGroup(w.set, replica, config)
-		group.UID, group.Generation = types.UID(group.Name), 1
-		if live := w.groups[group.Name]; live != nil {
-			live.Annotations = group.Annotations
-		} else {
-			w.groups[group.Name] = group
-		}
-		kept[group.Name] = true
-	}
-	for name, group := range w.groups {
-		if !kept[name] {
-			delete(w.groups, name)
-			group.Spec.Replicas = 0
-			w.groupPass(group)
-		}
-	}
-	for name, podClique := range w.podCliques {
-		if podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] == "" && !kept[name] {
-			w.forget(name)
-		}
-	}
-}
-
-func (w *world) applyPodClique(desired *grovev1alpha1.PodClique, member layout.Member) {
-	live := w.podCliques[desired.Name]
-	children.KeepHash(desired, live, w.set, member)
-	if live == nil {
-		desired.UID, desired.Generation = types.UID(desired.Name), 1
-		w.podCliques[desired.Name] = desired
-		return
-	}
-	live.Labels, live.Annotations = desired.Labels, desired.Annotations
-	desired.Spec.Replicas = live.Spec.Replicas
-	if live.Spec.PodSpec.Containers[0].Image != desired.Spec.PodSpec.Containers[0].Image {
-		live.Spec = desired.Spec
-		live.Generation++
-	}
-}
-
-// forget removes a PodClique with its pods.
-func (w *world) forget(name string) {
-	delete(w.podCliques, name)
-	delete(w.replaced, name)
-	maps.DeleteFunc(w.pods, func(_ string, pod *corev1.Pod) bool { return pod.Labels[grovev1alpha1.LabelPodClique] == name })
-}
-
-func (w *world) groupPass(group *grovev1alpha1.PodCliqueScalingGroup) {
-	if group == nil {
-		return
-	}
-	config := &w.set.Spec.Template.PodCliqueScalingGroups[0]
-	replica, _ := layout.ReplicaOf(group)
-	kept := map[string]bool{}
-	for copyIndex := range group.Spec.Replicas {
-		for _, member := range layout.Copy(w.set, replica, config, copyIndex) {
-			kept[member.Name] = true
-			w.applyPodClique(children.PodClique(w.set, member, group), member)
-		}
-	}
-	var members []*grovev1alpha1.PodClique
-	for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
-		podClique := w.podCliques[name]
-		if podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != group.Name {
-			continue
-		}
-		if !kept[name] {
-			w.forget(name)
-			continue
-		}
-		members = append(members, podClique)
-	}
-	group.Status = status.OfScalingGroup(group, members, rollout.UpdateOf(w.set, replica, w.now))
-}
-
-func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
-	if podClique == nil {
-		return
-	}
-	member, ok := layout.Find(w.set, podClique)
-	if !ok {
-		return
-	}
-	plan := pods.Decide(podClique, w.podsWith(podClique.Name), w.now)
-	maker := pods.Maker{Set: w.set, Member: member, PodClique: podClique}
-	for _, addition := range plan.Create {
-		w.pods[addition.Name] = maker.Make(addition.Name, addition.Index)
-	}
-	for _, pod := range plan.Delete {
-		w.leave(pod)
-	}
-	podClique.Status = status.OfPodClique(podClique, w.podsWith(podClique.Name), "", rollout.UpdateOf(w.set, member.Replica, w.now))
-}
-
-func (w *world) podsWith(podClique string) []*corev1.Pod {
-	return w.podsThat(func(pod *corev1.Pod) bool { return pod.Labels[grovev1alpha1.LabelPodClique] == podClique })
-}
-
-func (w *world) podsOf(replica int32) []*corev1.Pod {
-	return w.podsThat(func(pod *corev1.Pod) bool {
-		of, _ := layout.ReplicaOf(pod)
-		return of == replica
-	})
-}
-
-func (w *world) podsThat(are func(*corev1.Pod) bool) []*corev1.Pod {
-	var found []*corev1.Pod
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		if are(w.pods[name]) {
-			found = append(found, w.pods[name])
-		}
-	}
-	return found
-}
-
-func (w *world) schedule(t *rapid.T) {
-	if pod := pick(t, w.pods); pod != nil {
-		w.place(pod)
-	}
-}
-
-func (w *world) place(pod *corev1.Pod) {
-	standing := w.podsThat(pods.Scheduled)
-	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(standing) < w.room {
-		pod.Spec.NodeName = "node"
-	}
-}
-
-func (w *world) report(pod *corev1.Pod, ready bool) {
-	if pod == nil || pod.Spec.NodeName == "" {
-		return
-	}
-	condition := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}
-	if ready {
-		condition.Status = corev1.ConditionTrue
-		delete(w.replaced[pod.Labels[grovev1alpha1.LabelPodClique]], pod.Labels[grovev1alpha1.LabelPodIndex])
-	}
-	pod.Status.Conditions = []corev1.PodCondition{condition}
-}
-
-func (w *world) leave(pod *corev1.Pod) {
-	if pod != nil && pod.DeletionTimestamp == nil {
-		pod.DeletionTimestamp = &metav1.Time{Time: w.now}
-	}
-}
-
-func (w *world) vanish(pod *corev1.Pod) {
-	if pod != nil && pod.DeletionTimestamp != nil {
-		delete(w.pods, pod.Name)
-	}
-}
-
-// replace deletes a pod for the operator.
-func (w *world) replace(pod *corev1.Pod) {
-	podClique, index := pod.Labels[grovev1alpha1.LabelPodClique], pod.Labels[grovev1alpha1.LabelPodIndex]
-	if w.replaced[podClique] == nil {
-		w.replaced[podClique] = map[string]bool{}
-	}
-	w.replaced[podClique][index] = true
-	key := fmt.Sprintf("%s/%s for edit %d", podClique, index, w.edits)
-	if w.deletions[key]++; w.deletions[key] > 1 && w.podCliques[podClique] != nil {
-		w.t.Fatalf("%s: replaced twice", key)
-	}
-	w.leave(pod)
-}
-
-// settle lets everybody do their work, with room for all, until nothing changes any more.
-func (w *world) settle() {
-	w.room, w.lifetime = 1000, 1000
-	before := ""
-	for range 500 {
-		w.setPass(w.t)
-		for _, name := range slices.Sorted(maps.Keys(w.groups)) {
-			w.groupPass(w.groups[name])
-		}
-		for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
-			w.podCliquePass(w.podCliques[name])
-		}
-		for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-			pod := w.pods[name]
-			w.vanish(pod)
-			w.place(pod)
-			w.report(pod, true)
-			if w.edits > 0 && rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete && w.old(pod) {
-				w.leave(pod)
-			}
-		}
-		after := w.String()
-		if after == before {
-			return
-		}
-		before = after
-	}
-	w.t.Fatalf("no end in sight:\n%s", before)
-}
-
-func (w *world) String() string {
-	var words strings.Builder
-	fmt.Fprintf(&words, "s %s\n", written(w.set.Status))
-	for _, name := range slices.Sorted(maps.Keys(w.groups)) {
-		fmt.Fprintf(&words, "%s %s\n", name, written(w.groups[name].Status))
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
-		fmt.Fprintf(&words, "%s %s %s\n", name, w.podCliques[name].Labels[grovev1alpha1.LabelPodTemplateHash], written(w.podCliques[name].Status))
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		pod := w.pods[name]
-		fmt.Fprintf(&words, "%s %s ready=%v leaving=%v\n", name, pod.Labels[grovev1alpha1.LabelPodTemplateHash], pods.Ready(pod), pod.DeletionTimestamp != nil)
-	}
-	return words.String()
-}
-
-func written(status any) string {
-	text, err := json.Marshal(status)
-	if err != nil {
-		panic(err) // API types always marshal.
-	}
-	return string(text)
-}
-
-// old tells whether a pod was not made from the template that the set has now.
-func (w *world) old(pod *corev1.Pod) bool {
-	member, ok := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
-	return ok && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != templatehash.OfClique(w.set, member.Clique)
 }
 
 func (w *world) checkConverged() {

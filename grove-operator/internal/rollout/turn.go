@@ -10,7 +10,9 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // State is how one replica of a set is doing, as the statuses of its PodCliques tell.
@@ -153,12 +155,33 @@ func Updating(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	return is
 }
 
+// Reached tells whether the PodCliques of a replica get the template that the set has now. While it goes from replica to
+// replica, those whose turn has not come keep theirs, and a pod that they lose comes back as it was: what the new template
+// breaks, it breaks in one replica.
+func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
+	if StrategyOf(set) == grovev1alpha1.OnDelete || Updating(set, replica) {
+		return true
+	}
+	progress, known := set.Status.UpdateProgress, set.Status.CurrentGenerationHash
+	underWay := progress != nil && progress.UpdateEndedAt == nil
+	return !underWay && (known == nil || templatehash.SetUnchanged(*known, set))
+}
+
 // UpdateOf tells the status of a replica's children about the update. Set is nil when it is gone.
 func UpdateOf(set *grovev1alpha1.PodCliqueSet, replica int32, now time.Time) status.Update {
 	if set == nil {
 		return status.Update{Now: now}
 	}
 	return status.Update{Turn: Updating(set, replica), OnDelete: StrategyOf(set) == grovev1alpha1.OnDelete, Now: now}
+}
+
+// UpdateOfPodClique is UpdateOf for a PodClique that was made from a member of the set.
+func UpdateOfPodClique(set *grovev1alpha1.PodCliqueSet, member layout.Member, now time.Time) status.Update {
+	update := UpdateOf(set, member.Replica, now)
+	if set != nil {
+		update.Templates = templatehash.Known(set, member.Clique)
+	}
+	return update
 }
 
 // StrategyOf is how a changed template reaches the pods of a set.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
@@ -116,10 +118,9 @@ func parentCliques(set *grovev1alpha1.PodCliqueSet, member layout.Member, togeth
 	return before
 }
 
-// Account returns the service account that a clique's pods run under; empty leaves it to the namespace. Pods that wait
-// look at others, for which those without an account of their own have the set's.
-func Account(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) string {
-	spec := &clique.Spec.PodSpec
+// Account returns the service account that pods of a clique with that spec run under; empty leaves it to the namespace. Pods
+// that wait look at others, for which those without an account of their own have the set's.
+func Account(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, spec *corev1.PodSpec) string {
 	switch {
 	case spec.ServiceAccountName != "":
 		return spec.ServiceAccountName
@@ -132,13 +133,20 @@ func Account(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTem
 }
 
 // Accounts returns every service account that looks at pods of the set: the set's own, and those that waiting pods have
-// been given by the user; sorted.
-func Accounts(set *grovev1alpha1.PodCliqueSet) []string {
+// been given by the user, in the set's template or in that of a PodClique which an update has not reached yet; sorted.
+func Accounts(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.PodClique) []string {
 	accounts := []string{names.ServiceAccount(set.Name)}
-	for i := range set.Spec.Template.Cliques {
-		clique := &set.Spec.Template.Cliques[i]
+	add := func(clique *grovev1alpha1.PodCliqueTemplateSpec, spec *corev1.PodSpec) {
 		if Waits(set, clique) {
-			accounts = append(accounts, Account(set, clique))
+			accounts = append(accounts, Account(set, clique, spec))
+		}
+	}
+	for i := range set.Spec.Template.Cliques {
+		add(&set.Spec.Template.Cliques[i], &set.Spec.Template.Cliques[i].Spec.PodSpec)
+	}
+	for _, podClique := range podCliques {
+		if member, ok := layout.Find(set, podClique); ok {
+			add(member.Clique, &podClique.Spec.PodSpec)
 		}
 	}
 	slices.Sort(accounts)

@@ -9,6 +9,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/startup"
@@ -172,23 +173,44 @@ spec:
       - {name: again, spec: {podSpec: {serviceAccountName: theirs}}}
       - {name: without, spec: {podSpec: {}}}
 `)
-	if diff := cmp.Diff([]string{"by-the-old-field", "s", "theirs"}, startup.Accounts(set)); diff != "" {
+	if diff := cmp.Diff([]string{"by-the-old-field", "s", "theirs"}, startup.Accounts(set, nil)); diff != "" {
 		t.Errorf("accounts that look at pods (-want +got):\n%s", diff)
 	}
 	cliques := set.Spec.Template.Cliques
 	var got []string
 	for i := range cliques {
-		got = append(got, startup.Account(set, &cliques[i]))
+		got = append(got, startup.Account(set, &cliques[i], &cliques[i].Spec.PodSpec))
 	}
 	if diff := cmp.Diff([]string{"never-waits", "theirs", "by-the-old-field", "theirs", "s"}, got); diff != "" {
 		t.Errorf("account of each clique's pods (-want +got):\n%s", diff)
 	}
 	set.Spec.Template.CliqueStartupType = grovev1alpha1.CliqueStartupTypeAnyOrder
-	if account := startup.Account(set, &cliques[4]); account != "" {
+	if account := startup.Account(set, &cliques[4], &cliques[4].Spec.PodSpec); account != "" {
 		t.Errorf("pods that do not wait get account %q, want that of the namespace", account)
 	}
-	if diff := cmp.Diff([]string{"s"}, startup.Accounts(set)); diff != "" {
+	if diff := cmp.Diff([]string{"s"}, startup.Accounts(set, nil)); diff != "" {
 		t.Errorf("accounts where nobody waits (-want +got):\n%s", diff)
+	}
+}
+
+// TestAccountsOfTemplatesThatGo: pods of a PodClique that an update has not reached wait under the account that they had.
+func TestAccountsOfTemplatesThatGo(t *testing.T) {
+	set := fixture.Set(t, `
+metadata: {name: s, uid: s}
+spec:
+  template:
+    cliqueStartupType: CliqueStartupTypeInOrder
+    cliques: [{name: first, spec: {podSpec: {serviceAccountName: never-waits}}}, {name: second, spec: {podSpec: {serviceAccountName: before}}}]
+`)
+	var podCliques []*grovev1alpha1.PodClique
+	for _, member := range layout.Standalone(set, 0) {
+		podCliques = append(podCliques, children.PodClique(set, member, nil))
+	}
+	for i, account := range []string{"never-waits-either", "after"} {
+		set.Spec.Template.Cliques[i].Spec.PodSpec.ServiceAccountName = account
+	}
+	if diff := cmp.Diff([]string{"after", "before", "s"}, startup.Accounts(set, podCliques)); diff != "" {
+		t.Errorf("accounts that look at pods (-want +got):\n%s", diff)
 	}
 }
 

@@ -25,17 +25,17 @@ func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gat
 	status.ObservedGeneration = podClique.Generation
 	selector := grovev1alpha1.LabelPodClique + "=" + podClique.Name
 	status.HPAPodSelector = &selector
-	count(&status, existing, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+	count(&status, existing, update.current(podClique))
 	status.ReachedMinAvailable = reached(podClique.Status.ReachedMinAvailable, podClique.Status.Conditions,
 		podClique.Status.ReadyReplicas, status.ReadyReplicas, Minimum(podClique))
-	recordTemplate(&status, podClique, existing)
+	recordTemplate(&status, podClique, existing, update)
 	status.UpdateProgress = podCliqueProgress(podClique, status, existing, update)
 	meta.SetStatusCondition(&status.Conditions, podCliqueScheduled(podClique, status, gating))
 	meta.SetStatusCondition(&status.Conditions, podCliqueBreached(podClique, status, update))
 	return status
 }
 
-func count(status *grovev1alpha1.PodCliqueStatus, existing []*corev1.Pod, templateHash string) {
+func count(status *grovev1alpha1.PodCliqueStatus, existing []*corev1.Pod, current []string) {
 	status.Replicas, status.ReadyReplicas, status.UpdatedReplicas = 0, 0, 0
 	status.ScheduleGatedReplicas, status.ScheduledReplicas = 0, 0
 	for _, pod := range existing {
@@ -44,7 +44,7 @@ func count(status *grovev1alpha1.PodCliqueStatus, existing []*corev1.Pod, templa
 		}
 		status.Replicas++
 		addIf(&status.ReadyReplicas, pods.Ready(pod))
-		addIf(&status.UpdatedReplicas, pod.Labels[grovev1alpha1.LabelPodTemplateHash] == templateHash)
+		addIf(&status.UpdatedReplicas, hasTemplate(pod, current))
 		addIf(&status.ScheduleGatedReplicas, len(pod.Spec.SchedulingGates) > 0)
 		addIf(&status.ScheduledReplicas, pods.Scheduled(pod))
 	}

@@ -19,21 +19,55 @@ type Update struct {
 	Turn bool
 	// OnDelete is set where it is the user who replaces pods.
 	OnDelete bool
+	// Templates are the hashes of the template that the set has now for the pods of a PodClique; nil if it is the PodClique's
+	// own.
+	Templates []string
 	// Now dates what begins and ends.
 	Now time.Time
 }
 
+// current are the hashes of pods that have the set's template.
+func (u Update) current(podClique *grovev1alpha1.PodClique) []string {
+	if u.Templates == nil {
+		return []string{podClique.Labels[grovev1alpha1.LabelPodTemplateHash]}
+	}
+	return u.Templates
+}
+
+// own are the hashes of pods that have the PodClique's template, which is the set's unless the update has yet to reach it.
+func (u Update) own(podClique *grovev1alpha1.PodClique) []string {
+	if u.reached(podClique) {
+		return u.current(podClique)
+	}
+	return []string{podClique.Labels[grovev1alpha1.LabelPodTemplateHash]}
+}
+
+func (u Update) reached(podClique *grovev1alpha1.PodClique) bool {
+	return slices.Contains(u.current(podClique), podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+}
+
+func hasTemplate(pod *corev1.Pod, hashes []string) bool {
+	return slices.Contains(hashes, pod.Labels[grovev1alpha1.LabelPodTemplateHash])
+}
+
 // recordTemplate records which template all pods have. While they are of several, it is none: a template that was given
 // up half-way and came back would look as if all pods had it.
-func recordTemplate(status *grovev1alpha1.PodCliqueStatus, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod) {
-	if status.UpdatedReplicas == podClique.Spec.Replicas && status.Replicas == podClique.Spec.Replicas {
-		template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash], podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
+func recordTemplate(
+	status *grovev1alpha1.PodCliqueStatus, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, update Update,
+) {
+	others := slices.ContainsFunc(existing, func(pod *corev1.Pod) bool {
+		return pods.Active(pod) && !hasTemplate(pod, update.own(podClique))
+	})
+	template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash], podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
+	if !others && status.Replicas == podClique.Spec.Replicas {
 		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &template, &generation
 		return
 	}
-	if recorded := status.CurrentPodTemplateHash; recorded != nil && slices.ContainsFunc(existing, func(pod *corev1.Pod) bool {
-		return pods.Active(pod) && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != *recorded
-	}) {
+	recorded := status.CurrentPodTemplateHash
+	if recorded == nil || *recorded == template && !others {
+		return
+	}
+	if slices.ContainsFunc(existing, func(pod *corev1.Pod) bool { return pods.Active(pod) && !hasTemplate(pod, []string{*recorded}) }) {
 		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = nil, nil
 	}
 }
@@ -48,7 +82,7 @@ func podCliqueProgress(
 	isNew := status.UpdatedReplicas == status.Replicas
 	settled := isNew && status.Replicas == podClique.Spec.Replicas && (status.ReadyReplicas == status.Replicas || !update.Turn)
 	begun := isNew && hadOldPods(podClique) || !isNew && (update.Turn || update.OnDelete)
-	if begun && (progress == nil || progress.PodTemplateHash != template || progress.UpdateEndedAt != nil) {
+	if begun && update.reached(podClique) && (progress == nil || progress.PodTemplateHash != template || progress.UpdateEndedAt != nil) {
 		progress = &grovev1alpha1.PodCliqueUpdateProgress{
 			UpdateStartedAt:            now,
 			PodCliqueSetGenerationHash: podClique.Annotations[grovev1alpha1.AnnotationGenerationHash],
@@ -62,7 +96,7 @@ func podCliqueProgress(
 		progress.ReadyPodsSelectedToUpdate, progress.UpdateEndedAt = nil, &now
 		return progress
 	}
-	progress.ReadyPodsSelectedToUpdate = selectedPods(progress.ReadyPodsSelectedToUpdate, existing, template)
+	progress.ReadyPodsSelectedToUpdate = selectedPods(progress.ReadyPodsSelectedToUpdate, existing, update.current(podClique))
 	return progress
 }
 
@@ -78,13 +112,13 @@ func hadOldPods(podClique *grovev1alpha1.PodClique) bool {
 
 // selectedPods follows ready pods of the old template on their way out. A pod stays the current one until the next one goes.
 func selectedPods(
-	before *grovev1alpha1.PodsSelectedToUpdate, existing []*corev1.Pod, template string,
+	before *grovev1alpha1.PodsSelectedToUpdate, existing []*corev1.Pod, current []string,
 ) *grovev1alpha1.PodsSelectedToUpdate {
 	selected := before.DeepCopy()
 	if selected == nil {
 		selected = &grovev1alpha1.PodsSelectedToUpdate{}
 	}
-	leaving := leavingPods(existing, template)
+	leaving := leavingPods(existing, current)
 	if len(leaving) > 0 && !slices.Contains(leaving, selected.Current) {
 		if selected.Current != "" {
 			selected.Completed = append(selected.Completed, selected.Current)
@@ -97,10 +131,10 @@ func selectedPods(
 	return selected
 }
 
-func leavingPods(existing []*corev1.Pod, template string) []string {
+func leavingPods(existing []*corev1.Pod, current []string) []string {
 	var leaving []string
 	for _, pod := range existing {
-		if pod.DeletionTimestamp != nil && pods.Ready(pod) && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != template {
+		if pod.DeletionTimestamp != nil && pods.Ready(pod) && !hasTemplate(pod, current) {
 			leaving = append(leaving, pod.Name)
 		}
 	}

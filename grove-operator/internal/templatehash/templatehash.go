@@ -50,16 +50,6 @@ func Known(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTempl
 	return known
 }
 
-// Kept is the hash of the pods of a clique that has a hash already: as long as the template is what it was, the stored
-// hash stays, even if an older operator summed it up in another way. Otherwise its upgrade would replace every pod.
-func Kept(stored string, set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) string {
-	known := Known(set, clique)
-	if slices.Contains(known, stored) {
-		return stored
-	}
-	return known[0]
-}
-
 // SetUnchanged tells whether a stored hash of a set is one of the template that it has now.
 func SetUnchanged(stored string, set *grovev1alpha1.PodCliqueSet) bool {
 	for _, way := range ways {

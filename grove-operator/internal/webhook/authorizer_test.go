@@ -53,7 +53,7 @@ spec:
 	Expect(as(alice).Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 	member := layout.Standalone(set, 0)[0]
 	podClique := children.PodClique(set, member, nil)
-	create(children.ServiceAccount(set), children.Role(set), children.RoleBinding(set), children.HeadlessService(set, 0),
+	create(children.ServiceAccount(set), children.Role(set), children.RoleBinding(set, nil), children.HeadlessService(set, 0),
 		children.Autoscalers(set, 0)[0], children.ScalingGroup(set, 0, &set.Spec.Template.PodCliqueScalingGroups[0]), podClique)
 	none := gangs.Live{
 		Copies:   func(string) (int32, bool) { return 0, false },

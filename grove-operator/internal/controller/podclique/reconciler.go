@@ -134,7 +134,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (reconcile.Resu
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
-	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating, rollout.UpdateOf(scope.set, scope.member.Replica, r.Clock.Now()))
+	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating, rollout.UpdateOfPodClique(scope.set, scope.member, r.Clock.Now()))
 	judged.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
 	if apiequality.Semantic.DeepEqual(scope.podClique.Status, judged) {
 		return nil

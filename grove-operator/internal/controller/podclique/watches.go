@@ -21,6 +21,7 @@ import (
 	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/templatehash"
 	"packtree.dev/grove-operator/internal/turns"
 )
 
@@ -35,6 +36,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodCliqueSet{}, turns.Handler(r.inReplica), builder.WithPredicates(turns.Changed())).
+		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet), builder.WithPredicates(templateChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
 		Complete(conflicts.LookAgain[reconcile.Request](r))
 }
@@ -79,6 +81,28 @@ func requestsFor(podCliques []grovev1alpha1.PodClique) []reconcile.Request {
 func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica int32) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
 	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
+		return nil // The cache answers; it fails only for an index that does not exist.
+	}
+	return requestsFor(list.Items)
+}
+
+// templateChanged lets edits of a template through: pods that were of the set's template are no longer, also those of
+// PodCliques that an update has not reached and that do not change themselves.
+func templateChanged() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() &&
+				templatehash.OfSet(e.ObjectOld.(*grovev1alpha1.PodCliqueSet)) != templatehash.OfSet(e.ObjectNew.(*grovev1alpha1.PodCliqueSet))
+		},
+	}
+}
+
+func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
+	var list grovev1alpha1.PodCliqueList
+	if err := r.Client.List(ctx, &list, fieldindex.OfSet(set)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	return requestsFor(list.Items)

@@ -178,11 +178,12 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 			}
 		}
 	}
+	reached := rollout.Reached(scope.set, scope.replica)
 	errs := []error{batches.Each(len(members), func(i int) error {
-		desired := children.PodClique(scope.set, members[i], scope.group)
+		live := scope.podCliques[members[i].Name]
+		desired := children.NextPodClique(scope.set, members[i], scope.group, live, reached)
 		scope.keepReplicas(desired)
-		children.KeepHash(desired, scope.podCliques[desired.Name], scope.set, members[i])
-		err := r.Writer.ApplyPodClique(ctx, desired, scope.podCliques[desired.Name])
+		err := r.Writer.ApplyPodClique(ctx, desired, live)
 		if err = apply.IgnoreGone(err); err != nil {
 			return fmt.Errorf("applying PodClique %s: %w", desired.Name, err)
 		}

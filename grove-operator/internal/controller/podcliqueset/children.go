@@ -17,6 +17,7 @@ import (
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/termination"
 )
 
@@ -54,7 +55,7 @@ func (r *Reconciler) writeAccess(ctx context.Context, scope *scope) []write {
 	return []write{
 		r.apply(ctx, children.ServiceAccount(scope.set), orNil(scope.account)),
 		r.apply(ctx, children.Role(scope.set), orNil(scope.role)),
-		r.apply(ctx, children.RoleBinding(scope.set), orNil(scope.binding)),
+		r.apply(ctx, children.RoleBinding(scope.set, slices.Collect(maps.Values(scope.allPodCliques))), orNil(scope.binding)),
 	}
 }
 
@@ -99,9 +100,8 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 		})
 	}
 	for _, member := range layout.Standalone(scope.set, replica) {
-		podClique := children.PodClique(scope.set, member, nil)
+		podClique := children.NextPodClique(scope.set, member, nil, scope.podCliques[member.Name], rollout.Reached(scope.set, replica))
 		scope.keepReplicas(termination.KindPodClique, podClique, &podClique.Spec.Replicas)
-		children.KeepHash(podClique, scope.podCliques[podClique.Name], scope.set, member)
 		wanted.podCliques = append(wanted.podCliques, podClique.Name)
 		writes = append(writes, func() error {
 			return describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, scope.podCliques[podClique.Name]))

@@ -66,6 +66,9 @@ const (
 	// AnnotationGenerationHash is on a PodClique or PodCliqueScalingGroup and has the hash of the set's template that it
 	// was made from.
 	AnnotationGenerationHash = "packtree.dev/generation-hash"
+	// AnnotationPodTemplate is on a PodClique and has, in JSON, what its pods are made from besides its podSpec: labels,
+	// annotations and priorityClassName.
+	AnnotationPodTemplate = "packtree.dev/pod-template"
 )
 
 // Finalizers.

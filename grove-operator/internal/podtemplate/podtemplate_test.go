@@ -1,0 +1,105 @@
+package podtemplate_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/children"
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/podtemplate"
+	"packtree.dev/grove-operator/internal/templatehash"
+)
+
+// setOf is a set all of whose template, and nothing else, depends on a version. The user's labels have names that the
+// operator uses on PodCliques itself.
+func setOf(t *testing.T, version string) *grovev1alpha1.PodCliqueSet {
+	t.Helper()
+	set := fixture.Set(t, `
+metadata: {name: s, uid: s}
+spec: {template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: [{name: main, image: x}]}}}]}}
+`)
+	clique := &set.Spec.Template.Cliques[0]
+	clique.Labels = map[string]string{"app.kubernetes.io/name": "name-" + version, "only-in-" + version: ""}
+	clique.Annotations = map[string]string{grovev1alpha1.AnnotationTemplateReplicas: "theirs-" + version, "only-in-" + version: ""}
+	clique.Spec.PodSpec.Containers[0].Image = version
+	set.Spec.Template.PriorityClassName = version
+	return set
+}
+
+func podCliqueOf(set *grovev1alpha1.PodCliqueSet) *grovev1alpha1.PodClique {
+	return children.PodClique(set, layout.Standalone(set, 0)[0], nil)
+}
+
+func TestAPodCliqueCarriesItsTemplate(t *testing.T) {
+	set := setOf(t, "one")
+	carried, ok := podtemplate.In(podCliqueOf(set))
+	if diff := cmp.Diff(podtemplate.Of(set, &set.Spec.Template.Cliques[0]), carried); !ok || diff != "" {
+		t.Errorf("carried: %v (-set +PodClique):\n%s", ok, diff)
+	}
+}
+
+func TestNext(t *testing.T) {
+	for name, c := range map[string]struct {
+		live    func(*grovev1alpha1.PodClique) *grovev1alpha1.PodClique
+		reached bool
+		want    string
+	}{
+		"what is not there yet is made from the set's template": {
+			live: func(*grovev1alpha1.PodClique) *grovev1alpha1.PodClique { return nil }, want: "two",
+		},
+		"what an update has reached gets the set's":    {reached: true, want: "two"},
+		"what an update has not reached keeps its own": {want: "one"},
+		"what others added to a PodClique is in no template": {want: "one", live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
+			live.Labels["theirs"], live.Annotations["theirs"] = "", ""
+			return live
+		}},
+		"what an older operator did not write down is not kept": {want: "two", live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
+			delete(live.Annotations, grovev1alpha1.AnnotationPodTemplate)
+			return live
+		}},
+		"what somebody garbled is not kept": {want: "two", live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
+			live.Annotations[grovev1alpha1.AnnotationPodTemplate] = "{"
+			return live
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := podCliqueOf(setOf(t, "one"))
+			if c.live != nil {
+				live = c.live(live)
+			}
+			now, want := setOf(t, "two"), setOf(t, c.want)
+			got := podtemplate.Next(now, &now.Spec.Template.Cliques[0], live, c.reached)
+			if diff := cmp.Diff(podtemplate.Of(want, &want.Spec.Template.Cliques[0]), got); diff != "" {
+				t.Errorf("template (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTheHashOfAnOlderOperatorIsKept as long as the template is what it was, whether an update is under way or not.
+func TestTheHashOfAnOlderOperatorIsKept(t *testing.T) {
+	set := setOf(t, "one")
+	clique := &set.Spec.Template.Cliques[0]
+	clique.Spec.PodSpec.RestartPolicy = corev1.RestartPolicyAlways // A default that somebody wrote, which once counted.
+	known := templatehash.Known(set, clique)
+	older := known[len(known)-1]
+	if older == known[0] {
+		t.Fatalf("all hashes of the template are alike: %v", known)
+	}
+	live := podCliqueOf(set)
+	live.Labels[grovev1alpha1.LabelPodTemplateHash] = older
+	for _, reached := range []bool{true, false} {
+		if got := podtemplate.Next(set, clique, live, reached).Hash; got != older {
+			t.Errorf("reached %v: hash %s, want %s: an upgrade of the operator rolls every workload", reached, got, older)
+		}
+	}
+	clique.Spec.PodSpec.Containers[0].Image = "another"
+	if got := podtemplate.Next(set, clique, live, true).Hash; got != templatehash.OfClique(set, clique) {
+		t.Errorf("hash %s of a template that has changed", got)
+	}
+}
