@@ -72,7 +72,11 @@ func levels(domains ...string) *groveconfigv1alpha1.OperatorConfiguration {
 	return config
 }
 
-var stopOperator func()
+var (
+	stopOperator func()
+	// cached reads as the operator that runs does.
+	cached client.Client
+)
 
 // start runs the operator, in place of the one that ran before.
 func start(operator *groveconfigv1alpha1.OperatorConfiguration) {
@@ -88,6 +92,7 @@ func start(operator *groveconfigv1alpha1.OperatorConfiguration) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controller.Add(ctx, mgr, operator)).To(Succeed())
+	cached = mgr.GetClient()
 	running, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(running) }()

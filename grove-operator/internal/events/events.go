@@ -18,6 +18,9 @@ const (
 	PodsCreated Reason = "PodsCreated"
 	// PodsDeleted: a PodClique deleted pods that were too many or had ended.
 	PodsDeleted Reason = "PodsDeleted"
+	// PodsOverdue (warning): pods that were deleted did not go, so that they were taken out of their Service and are replaced
+	// beside them.
+	PodsOverdue Reason = "PodsOverdue"
 	// GatesOpened: pods may be scheduled; the PodGang that lists them is the related object.
 	GatesOpened Reason = "GatesOpened"
 )
@@ -51,6 +54,7 @@ const ReconcileFailed Reason = "ReconcileFailed"
 var action = map[Reason]string{
 	PodsCreated:         "CreatePods",
 	PodsDeleted:         "DeletePods",
+	PodsOverdue:         "ReplacePods",
 	GatesOpened:         "OpenGates",
 	ScaledOut:           "Scale",
 	ScaledIn:            "Scale",

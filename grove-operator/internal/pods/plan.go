@@ -36,27 +36,34 @@ type Plan struct {
 	// Surplus tells that pods are deleted because there are too many. A view that lacks some deletions of before would
 	// have others deleted in addition.
 	Surplus bool
-	// Recheck is when a pod that is being deleted becomes overdue and gives its index up; zero if none holds up an
-	// addition.
-	Recheck time.Time
+	// Overdue are the pods that are overdue.
+	Overdue Overdue
+}
+
+// Overdue tells of pods that are being deleted and do not go: their nodes do not answer.
+type Overdue struct {
+	// Serving are those that are overdue and still belong to a Service.
+	Serving []*corev1.Pod
+	// Next is when the next pod becomes overdue, and gives its index up; zero if none is going to.
+	Next time.Time
 }
 
 // Decide compares the pods of a PodClique with how many there are to be.
 func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time.Time) Plan {
-	var plan Plan
+	plan := Plan{Overdue: FindOverdue(existing, now)}
 	var active []*corev1.Pod
-	held := map[int32]time.Time{}
+	held := map[int32]bool{}
 	for _, pod := range existing {
 		index, indexed := layout.PodIndexOf(pod)
 		switch {
 		case pod.DeletionTimestamp != nil:
-			if overdue := overdueAt(pod); indexed && now.Before(overdue) {
-				held[index] = overdue
+			if indexed && now.Before(overdueAt(pod)) {
+				held[index] = true
 			}
 		case !indexed || Ended(pod):
 			plan.Delete = append(plan.Delete, pod)
 			if indexed {
-				held[index] = time.Time{}
+				held[index] = true
 			}
 		default:
 			active = append(active, pod)
@@ -76,41 +83,50 @@ func overdueAt(pod *corev1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(OverdueAfter)
 }
 
-// AwaitEnd tells whether a PodClique that is being deleted waits for its pods, and until when at most; zero is until they
-// have all been deleted. Pods that are overdue are waited for no longer: they go when their node is back, when it is
-// removed, or when somebody deletes them by force.
-func AwaitEnd(existing []*corev1.Pod, now time.Time) (waits bool, until time.Time) {
+// FindOverdue looks among the pods of a PodClique for those that are overdue. Kubernetes leaves a pod that is being deleted
+// among the endpoints of a Service that publishes pods before they are ready, with the hostname of its replacement: it is
+// for the operator to take it out.
+func FindOverdue(existing []*corev1.Pod, now time.Time) Overdue {
+	var found Overdue
 	for _, pod := range existing {
 		if pod.DeletionTimestamp == nil {
-			return true, time.Time{}
+			continue
 		}
-		if overdue := overdueAt(pod); now.Before(overdue) {
-			waits = true
-			if overdue.After(until) {
-				until = overdue
+		overdue := overdueAt(pod)
+		_, serving := pod.Labels[grovev1alpha1.LabelPodCliqueSetReplicaIndex]
+		switch {
+		case now.Before(overdue):
+			if found.Next.IsZero() || overdue.Before(found.Next) {
+				found.Next = overdue
 			}
+		case serving:
+			found.Serving = append(found.Serving, pod)
 		}
 	}
-	return waits, until
+	return found
+}
+
+// AwaitEnd tells whether a PodClique that is being deleted waits for its pods. Those that are overdue are waited for no
+// longer: they go when their node is back, when it is removed, or when somebody deletes them by force.
+func AwaitEnd(existing []*corev1.Pod, now time.Time) bool {
+	return slices.ContainsFunc(existing, func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp == nil || now.Before(overdueAt(pod))
+	})
 }
 
 // add plans a pod for every hole whose index nobody holds.
-func (p *Plan) add(owner types.UID, podClique string, existing []*corev1.Pod, holes []int32, held map[int32]time.Time) {
+func (p *Plan) add(owner types.UID, podClique string, existing []*corev1.Pod, holes []int32, held map[int32]bool) {
 	taken := map[string]bool{}
 	for _, pod := range existing {
 		taken[pod.Name] = true
 	}
 	for _, index := range holes {
-		overdue, isHeld := held[index]
-		if !isHeld {
-			name := freeName(owner, podClique, index, taken)
-			taken[name] = true
-			p.Create = append(p.Create, Addition{Name: name, Index: index})
+		if held[index] {
 			continue
 		}
-		if !overdue.IsZero() && (p.Recheck.IsZero() || overdue.Before(p.Recheck)) {
-			p.Recheck = overdue
-		}
+		name := freeName(owner, podClique, index, taken)
+		taken[name] = true
+		p.Create = append(p.Create, Addition{Name: name, Index: index})
 	}
 }
 

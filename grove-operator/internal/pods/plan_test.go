@@ -113,8 +113,8 @@ func TestDecide(t *testing.T) {
 				deleted = append(deleted, pod.Name)
 			}
 			var recheck time.Duration
-			if !plan.Recheck.IsZero() {
-				recheck = plan.Recheck.Sub(now)
+			if !plan.Overdue.Next.IsZero() {
+				recheck = plan.Overdue.Next.Sub(now)
 			}
 			got := []any{created, deleted, recheck}
 			if diff := cmp.Diff([]any{c.create, c.delete, c.recheck}, got); diff != "" {
@@ -247,31 +247,56 @@ func TestAwaitEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		existing []*corev1.Pod
 		waits    bool
+	}{
+		"nothing is waited for without pods":                   {},
+		"a pod that nobody deleted yet is waited for":          {existing: []*corev1.Pod{pod(0), pod(1, terminating(time.Hour))}, waits: true},
+		"a pod that ends is waited for until it is overdue":    {existing: []*corev1.Pod{pod(0, terminating(pods.OverdueAfter-time.Second))}, waits: true},
+		"pods on dead nodes are waited for no longer":          {existing: []*corev1.Pod{pod(0, terminating(pods.OverdueAfter)), pod(1, terminating(time.Hour))}},
+		"one on a dead node does not shorten the others' time": {existing: []*corev1.Pod{pod(0, terminating(time.Hour)), pod(1, terminating(0))}, waits: true},
+	} {
+		if waits := pods.AwaitEnd(c.existing, now); waits != c.waits {
+			t.Errorf("%s: waits %v, want %v", name, waits, c.waits)
+		}
+	}
+}
+
+func TestFindOverdue(t *testing.T) {
+	serving := func(pod *corev1.Pod) { pod.Labels[grovev1alpha1.LabelPodCliqueSetReplicaIndex] = "0" }
+	for name, c := range map[string]struct {
+		existing []*corev1.Pod
+		serving  []string
 		left     time.Duration
 	}{
-		"nothing is waited for without pods":          {},
-		"a pod that nobody deleted yet is waited for": {existing: []*corev1.Pod{pod(0), pod(1, terminating(time.Hour))}, waits: true},
-		"a pod that ends is waited for until it is late": {
-			existing: []*corev1.Pod{pod(0, terminating(10*time.Second))}, waits: true, left: pods.OverdueAfter - 10*time.Second,
+		"a pod that nobody deletes is never overdue": {existing: []*corev1.Pod{pod(0, serving)}},
+		"a pod that ends serves until it is overdue": {
+			existing: []*corev1.Pod{pod(0, serving, terminating(10*time.Second))}, left: pods.OverdueAfter - 10*time.Second,
 		},
-		"the last of several counts": {
-			existing: []*corev1.Pod{pod(0, terminating(50*time.Second)), pod(1, terminating(0))}, waits: true, left: pods.OverdueAfter,
+		"a pod whose grace period lasts has that, and the time after it": {
+			existing: []*corev1.Pod{pod(0, serving, terminating(-30*time.Second))}, left: pods.OverdueAfter + 30*time.Second,
 		},
-		"pods on dead nodes are waited for no longer": {
-			existing: []*corev1.Pod{pod(0, terminating(pods.OverdueAfter)), pod(1, terminating(time.Hour))},
+		"the first of several comes first": {
+			existing: []*corev1.Pod{pod(0, serving, terminating(0)), pod(1, serving, terminating(50*time.Second))}, left: pods.OverdueAfter - 50*time.Second,
 		},
-		"one on a dead node does not shorten the others' time": {
-			existing: []*corev1.Pod{pod(0, terminating(time.Hour)), pod(1, terminating(0))}, waits: true, left: pods.OverdueAfter,
+		"one that is overdue serves no longer": {
+			existing: []*corev1.Pod{pod(0, serving, terminating(pods.OverdueAfter)), pod(1, serving)}, serving: []string{"p0"},
 		},
+		"it is taken out once":                        {existing: []*corev1.Pod{pod(0, terminating(time.Hour))}},
+		"one that lost its index serves like another": {existing: []*corev1.Pod{pod(0, serving, unlabelled, terminating(time.Hour))}, serving: []string{"p0"}},
 	} {
-		waits, until := pods.AwaitEnd(c.existing, now)
-		var left time.Duration
-		if !until.IsZero() {
-			left = until.Sub(now)
-		}
-		if waits != c.waits || left != c.left {
-			t.Errorf("%s: waits %v for %s, want %v for %s", name, waits, left, c.waits, c.left)
-		}
+		t.Run(name, func(t *testing.T) {
+			found := pods.FindOverdue(c.existing, now)
+			var names []string
+			for _, pod := range found.Serving {
+				names = append(names, pod.Name)
+			}
+			var left time.Duration
+			if !found.Next.IsZero() {
+				left = found.Next.Sub(now)
+			}
+			if diff := cmp.Diff([]any{c.serving, c.left}, []any{names, left}); diff != "" {
+				t.Errorf("serving, left (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -4,11 +4,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/grove-operator/internal/events"
+	"packtree.dev/grove-operator/internal/pods"
 )
 
 // happenings count the pods to which a pass did something.
 type happenings struct {
-	created, deleted, opened int
+	created, deleted, opened, overdue int
 }
 
 func countIf(all []*corev1.Pod, is func(*corev1.Pod) bool) int {
@@ -24,6 +25,10 @@ func countIf(all []*corev1.Pod, is func(*corev1.Pod) bool) int {
 // report tells what this pass has done, after the status that shows it.
 func (r *Reconciler) report(scope *scope) {
 	done := scope.happened
+	if done.overdue > 0 {
+		r.Events.Warning(scope.podClique, events.PodsOverdue,
+			"%d pods did not end within %s past their grace period: they left the Service, and are waited for no longer", done.overdue, pods.OverdueAfter)
+	}
 	if done.deleted > 0 {
 		r.Events.Normal(scope.podClique, events.PodsDeleted, "deleted %d of the pods; %d are wanted", done.deleted, scope.podClique.Spec.Replicas)
 	}

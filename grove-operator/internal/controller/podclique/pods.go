@@ -44,8 +44,33 @@ func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) er
 	if len(plan.Create)+len(plan.Delete) > 0 {
 		log.FromContext(ctx).Info("scaling pods", "create", len(plan.Create), "delete", len(plan.Delete))
 	}
-	err := errors.Join(r.delete(ctx, plan.Delete), r.create(ctx, scope, plan.Create))
+	err := r.retire(ctx, scope, plan.Overdue.Serving)
+	if err != nil {
+		return err // No replacement shares its hostname with a pod that is still among the endpoints.
+	}
+	err = errors.Join(r.delete(ctx, plan.Delete), r.create(ctx, scope, plan.Create))
 	scope.happened.deleted = countIf(plan.Delete, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	return err
+}
+
+// unserve takes off a pod the label by which the Service of its replica selects it.
+func unserve(pod *corev1.Pod) client.Patch {
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+		`{"metadata":{"uid":%q,"labels":{%q:null}}}`, pod.UID, grovev1alpha1.LabelPodCliqueSetReplicaIndex))
+}
+
+// retire takes pods that are overdue out of the Service of their replica.
+func (r *Reconciler) retire(ctx context.Context, scope *scope, overdue []*corev1.Pod) error {
+	err := batches.SlowStart(len(overdue), func(i int) error {
+		err := r.Client.Patch(ctx, overdue[i].DeepCopy(), unserve(overdue[i]), apply.FieldOwner)
+		if apply.IgnoreGone(err) != nil {
+			return fmt.Errorf("taking pod %s out of its Service: %w", overdue[i].Name, err)
+		}
+		return nil
+	})
+	if err == nil {
+		scope.happened.overdue = len(overdue)
+	}
 	return err
 }
 

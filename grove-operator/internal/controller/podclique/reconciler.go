@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
 	r.report(scope)
-	return r.recheck(plan.Recheck), err
+	return r.recheck(plan.Overdue.Next), err
 }
 
 // recheck brings the PodClique back at a moment; not at all if that is zero.
@@ -125,12 +125,18 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (reconcile.Resu
 	if !controllerutil.ContainsFinalizer(podClique, grovev1alpha1.FinalizerPodClique) {
 		return reconcile.Result{}, nil
 	}
-	waits, until := pods.AwaitEnd(scope.pods, r.Clock.Now())
-	if !waits {
+	overdue := pods.FindOverdue(scope.pods, r.Clock.Now())
+	if err := r.retire(ctx, scope, overdue.Serving); err != nil {
+		return reconcile.Result{}, err
+	}
+	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
+		r.report(scope)
 		return reconcile.Result{}, r.Writer.Release(ctx, podClique, grovev1alpha1.FinalizerPodClique)
 	}
 	err := r.delete(ctx, scope.pods)
-	return r.recheck(until), errors.Join(err, r.writeStatus(ctx, scope, err))
+	err = errors.Join(err, r.writeStatus(ctx, scope, err))
+	r.report(scope)
+	return r.recheck(overdue.Next), err
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
