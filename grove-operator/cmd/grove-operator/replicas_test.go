@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/open-policy-agent/cert-controller/pkg/rotator"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apiservertest"
 	"packtree.dev/shared/render"
 
@@ -59,6 +56,8 @@ type replica struct {
 type cluster struct {
 	client.Client
 	kubeconfig, certDir string
+	// certMode is who keeps the certificate.
+	certMode groveconfigv1alpha1.CertProvisionMode
 }
 
 func startCluster(t *testing.T, webhookPort int) *cluster {
@@ -80,7 +79,7 @@ func startCluster(t *testing.T, webhookPort int) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &cluster{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), certDir: t.TempDir()}
+	made := &cluster{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), certDir: t.TempDir(), certMode: groveconfigv1alpha1.CertProvisionModeAuto}
 	if err := os.WriteFile(made.kubeconfig, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -127,26 +126,6 @@ func install(t *testing.T, c *cluster, port int32) {
 	}
 }
 
-// mount plays the kubelet: it keeps the files of the Secret where the programs expect them, until the test ends.
-func (c *cluster) mount(ctx context.Context) {
-	for ctx.Err() == nil {
-		secret := &corev1.Secret{}
-		if err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: secretName}, secret); err == nil {
-			for name, content := range secret.Data {
-				file := filepath.Join(c.certDir, name)
-				if old, _ := os.ReadFile(file); string(old) != string(content) {
-					_ = os.WriteFile(file+".new", content, 0o600)
-					_ = os.Rename(file+".new", file)
-				}
-			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -164,11 +143,11 @@ func startReplica(t *testing.T, c *cluster, webhookPort int) *replica {
 	config := configFile(t, fmt.Sprintf(`
 leaderElection: {enabled: true, resourceNamespace: default, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 500ms}
 server:
-  webhooks: {bindAddress: 127.0.0.1, port: %d, serverCertDir: %q, secretName: %s, certProvisionMode: auto}
+  webhooks: {bindAddress: 127.0.0.1, port: %d, serverCertDir: %q, secretName: %s, certProvisionMode: %s}
   metrics: {bindAddress: 127.0.0.1, port: %d}
   healthProbes: {bindAddress: 127.0.0.1, port: %d}
 topologyAwareScheduling: {enabled: false}
-`, webhookPort, c.certDir, secretName, metrics, probes))
+`, webhookPort, c.certDir, secretName, c.certMode, metrics, probes))
 	command := exec.Command(os.Args[0], "--config", config, "--kubeconfig", c.kubeconfig)
 	command.Env = append(os.Environ(), asProgram+"=true")
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -205,25 +184,6 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// serves tells whether a replica serves its webhooks with a certificate that the webhook configurations trust, and which.
-func (c *cluster) serves(ctx context.Context, address string) (*x509.Certificate, error) {
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := c.Get(ctx, client.ObjectKey{Name: program}, configuration); err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(configuration.Webhooks[0].ClientConfig.CABundle) {
-		return nil, errors.New("the webhook configuration has no CA")
-	}
-	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: serverName}}
-	connection, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	defer connection.Close()
-	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
-}
-
 // reconciles tells whether a replica has reconciled any PodCliqueSet.
 func (r *replica) reconciles() (bool, error) {
 	answer, err := http.Get(r.metrics)
@@ -248,48 +208,6 @@ func (c *cluster) accepted(t *testing.T, name string) {
 	eventually(t, "PodCliqueSet "+name+" has its PodClique", func() error {
 		return c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name + "-0-a"}, &grovev1alpha1.PodClique{})
 	})
-}
-
-func TestTheProgramKeepsItsCertificate(t *testing.T) {
-	port := freePort(t)
-	c := startCluster(t, port)
-	go c.mount(t.Context())
-	program := startReplica(t, c, port)
-	c.accepted(t, "first")
-	first, err := c.serves(t.Context(), program.webhooks)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	expiring := &rotator.CertRotator{
-		CAName: "grove-operator-ca", CAOrganization: "packtree", DNSName: serverName,
-		ExtKeyUsages: &[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	begin, end := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	authority, err := expiring.CreateCACert(begin, end)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, key, err := expiring.CreateCertPEM(authority, begin, end)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName, Namespace: "default"}}
-	secret.Data = map[string][]byte{"ca.crt": authority.CertPEM, "ca.key": authority.KeyPEM, "tls.crt": certificate, "tls.key": key}
-	if err := c.Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "a certificate that is about to expire is replaced, trusted and served", func() error {
-		served, err := c.serves(t.Context(), program.webhooks)
-		switch {
-		case err != nil:
-			return err
-		case served.Equal(first) || served.NotAfter.Before(time.Now().Add(24*time.Hour)):
-			return fmt.Errorf("the certificate is good until %s", served.NotAfter)
-		}
-		return nil
-	})
-	c.accepted(t, "second")
 }
 
 func TestOfTwoReplicasOneLeadsAndBothServe(t *testing.T) {

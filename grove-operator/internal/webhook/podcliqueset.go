@@ -37,7 +37,7 @@ func Add(mgr manager.Manager, topologyAware bool) error {
 	sets := &podCliqueSets{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: topologyAware}
 	defaulter, validator := ctrladmission.WithDefaulter(mgr.GetScheme(), sets), ctrladmission.WithValidator(mgr.GetScheme(), sets)
 	server := mgr.GetWebhookServer()
-	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: formFirst{sets: sets, next: defaulter.Handler}})
+	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: firstLook{sets: sets, next: defaulter.Handler}})
 	server.Register(ValidatePodCliqueSetPath, validator)
 	err := ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.ClusterTopology{}).
 		WithValidator(&clusterTopologies{reader: mgr.GetClient()}).WithValidatorCustomPath(ValidateClusterTopologyPath).

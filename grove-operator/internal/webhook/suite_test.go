@@ -39,7 +39,28 @@ var (
 	c   client.Client
 	// as is a client of a user who may do everything that no webhook forbids.
 	as func(user string) client.Client
+	// reached is how the API server is reached.
+	reached *rest.Config
 )
+
+// warnings are those that the API server hands on to a client.
+func warnings(do func(client.Client)) []string {
+	GinkgoHelper()
+	heard := &listener{}
+	config := rest.CopyConfig(reached)
+	config.WarningHandler = heard
+	made, err := client.New(config, client.Options{Scheme: controller.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	do(made)
+	return *heard
+}
+
+type listener []string
+
+// HandleWarningHeader keeps a warning.
+func (l *listener) HandleWarningHeader(_ int, _ string, text string) {
+	*l = append(*l, text)
+}
 
 // laterRelease is a user for whom a set's form is not looked at, as if an operator of a later release let it pass.
 const laterRelease = "later-release"
@@ -93,6 +114,7 @@ var _ = BeforeSuite(func() {
 		return connection.Close()
 	}).Should(Succeed(), "the webhooks are served")
 
+	reached = cluster.Config
 	c, err = client.New(cluster.Config, client.Options{Scheme: controller.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 })

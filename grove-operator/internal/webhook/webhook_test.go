@@ -80,10 +80,12 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 	})
 
 	It("has the rules of the schema as well", func() {
-		err := c.Create(ctx, set("{topologyConstraint: {packDomain: aisle}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}"))
-		Expect(causes(err)).To(ContainElement("spec.template.topologyConstraint.packDomain"))
-		err = c.Create(ctx, set("{topologyConstraint: {packDomain: rack, pack: {required: rack}}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}"))
-		Expect(causes(err)).To(ContainElement("spec.template.topologyConstraint"))
+		flawed := set(plain)
+		flawed.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{Type: "Sometimes"}
+		Expect(causes(c.Create(ctx, flawed))).To(ContainElement("spec.updateStrategy.type"))
+		flawed = set(plain)
+		flawed.Spec.Replicas = 10001
+		Expect(causes(c.Create(ctx, flawed))).To(ContainElement("spec.replicas"))
 	})
 
 	It("lets a set turn to another topology until a pod of it is scheduled", func() {

@@ -18,16 +18,17 @@ import (
 	"packtree.dev/shared/refusal"
 )
 
-// formFirst asks whether what was written is a PodCliqueSet at all, before anything else looks at it: a typed decoder drops
-// fields that do not exist, stops at the first value of a wrong type, and tells of it in words of Go.
-type formFirst struct {
+// firstLook judges what was written before anything else does. A typed decoder drops fields that do not exist, stops at the
+// first value of a wrong type, and tells of it in words of Go; the schema tells of nothing but what it knows itself, and
+// calls a name that is there twice by another path than the name's.
+type firstLook struct {
 	sets *podCliqueSets
-	// next handles sets without a flaw in their form.
+	// next handles sets that nothing is wrong with.
 	next ctrladmission.Handler
 }
 
-// Handle turns down what has flaws in its form, and tells what else is wrong where that can be told.
-func (f formFirst) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+// Handle turns down a new spec that is wrong, with all findings at once.
+func (f firstLook) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
 	changed, err := specChanged(request)
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
@@ -37,18 +38,21 @@ func (f formFirst) Handle(ctx context.Context, request ctrladmission.Request) ct
 	}
 	set := &grovev1alpha1.PodCliqueSet{}
 	problems := manifests.DecodeStrict(request.Object.Raw, set)
-	if len(problems) == 0 {
-		return f.next.Handle(ctx, request)
-	}
 	causes := refusal.Problems(problems)
-	if wrong := slices.ContainsFunc(problems, func(problem manifests.Problem) bool { return !problem.Unknown }); !wrong {
-		causes = append(causes, refusal.Errors(f.content(ctx, request, set))...)
+	if wrongType := slices.ContainsFunc(problems, func(problem manifests.Problem) bool { return !problem.Unknown }); !wrongType {
+		causes = append(causes, refusal.Errors(f.judge(ctx, request, set))...)
 	}
-	return refusal.Of(request, causes)
+	if len(causes) > 0 {
+		return refusal.Of(request, causes)
+	}
+	return f.next.Handle(ctx, request)
 }
 
-// content is what is wrong with a set that has unknown fields, were it without them; nothing where that cannot be told.
-func (f formFirst) content(ctx context.Context, request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+// judge asks the rules; what cannot be judged now is not admitted by the validation that follows.
+func (f firstLook) judge(ctx context.Context, request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	if set.Name == "" && set.GenerateName != "" {
+		set.Name = set.GenerateName + "xxxxx" // As long as the one that the API server will make of it.
+	}
 	old, err := complete(request, set)
 	if err != nil {
 		return nil
