@@ -1,14 +1,20 @@
 package controller_test
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -33,6 +39,48 @@ func served(in string) func() []string {
 		service := get(in, "inf-0", &corev1.Service{})
 		return names(podsOf(in, client.MatchingLabels(service.Spec.Selector))())
 	}
+}
+
+// keepEndpoints runs the controller of Kubernetes that keeps EndpointSlices, until the end of the spec.
+func keepEndpoints() {
+	GinkgoHelper()
+	user, err := environment.AddUser(envtest.User{Name: "endpoints", Groups: []string{"system:masters"}}, nil)
+	Expect(err).NotTo(HaveOccurred())
+	content, err := user.KubeConfig()
+	Expect(err).NotTo(HaveOccurred())
+	kubeconfig := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(os.WriteFile(kubeconfig, content, 0o600)).To(Succeed())
+	process := exec.Command(filepath.Join(environment.BinaryAssetsDirectory, "kube-controller-manager"),
+		"--kubeconfig", kubeconfig, "--controllers=endpointslice-controller", "--leader-elect=false", "--secure-port=0")
+	process.Stdout, process.Stderr = GinkgoWriter, GinkgoWriter
+	Expect(process.Start()).To(Succeed())
+	DeferCleanup(func() {
+		Expect(process.Process.Kill()).To(Succeed())
+		Expect(process.Wait()).NotTo(Succeed())
+	})
+}
+
+// endpoints are the names of the pods that the headless Service of the first replica publishes, with their conditions.
+func endpoints(in string) func() map[string]string {
+	return func() map[string]string {
+		GinkgoHelper()
+		var slices discoveryv1.EndpointSliceList
+		Expect(c.List(ctx, &slices, client.InNamespace(in), client.MatchingLabels{discoveryv1.LabelServiceName: "inf-0"})).To(Succeed())
+		all := map[string]string{}
+		for _, slice := range slices.Items {
+			for _, endpoint := range slice.Endpoints {
+				all[endpoint.TargetRef.Name] = fmt.Sprintf("ready %t, terminating %t", *endpoint.Conditions.Ready, *endpoint.Conditions.Terminating)
+			}
+		}
+		return all
+	}
+}
+
+func giveAddress(pod corev1.Pod, address string) {
+	GinkgoHelper()
+	before := pod.DeepCopy()
+	pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
+	Expect(c.Status().Patch(ctx, &pod, client.MergeFrom(before))).To(Succeed())
 }
 
 var _ = Describe("A pod on a node that does not answer", func() {
@@ -81,6 +129,21 @@ var _ = Describe("A pod on a node that does not answer", func() {
 		}).ShouldNot(HaveKey(grovev1alpha1.LabelPodCliqueSetReplicaIndex))
 		at(graceEnds.Add(time.Hour), in, "inf-0-router")
 		Expect(get(in, stuck.Name, &corev1.Pod{}).ResourceVersion).To(Equal(left.ResourceVersion))
+	})
+
+	It("is published by Kubernetes until the operator takes it out", func() {
+		keepEndpoints()
+		in, _ := running()
+		for i, pod := range podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-router"})() {
+			giveAddress(pod, fmt.Sprintf("10.0.0.%d", i+1))
+		}
+		Eventually(endpoints(in)).Should(HaveLen(2))
+		stuck := cutOff(in)
+		setReady(stuck, corev1.ConditionFalse) // As Kubernetes says of pods on a node that it does not hear of.
+		Eventually(endpoints(in)).Should(HaveKeyWithValue(stuck.Name, "ready true, terminating true"))
+
+		at(stuck.DeletionTimestamp.Add(time.Minute), in, "inf-0-router")
+		Eventually(endpoints(in)).Should(And(HaveLen(1), Not(HaveKey(stuck.Name))))
 	})
 
 	It("leaves the Service, and holds its PodClique no longer, when that is deleted", func() {

@@ -41,6 +41,8 @@ var (
 	ctx  context.Context
 	c    client.Client
 	rcfg *rest.Config
+	// environment is the API server's.
+	environment *envtest.Environment
 )
 
 var _ = BeforeSuite(func() {
@@ -48,7 +50,7 @@ var _ = BeforeSuite(func() {
 	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
-	rcfg = cluster.Config
+	rcfg, environment = cluster.Config, cluster.Environment
 	c, err = client.New(rcfg, client.Options{Scheme: controller.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	var cancel context.CancelFunc
