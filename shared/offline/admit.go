@@ -29,24 +29,25 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	}
 	document.Object = document.Object.DeepCopy()
 	schema.setDefaults(document.Object.Object)
-	if findings := document.DecodeInto(object); len(findings) > 0 {
-		return append(findings, elsewhere(findings, document.FieldFindings(schema.validate(document.Object.Object)))...)
+	flaws := document.DecodeInto(object)
+	if wrongType := slices.ContainsFunc(flaws, func(finding manifests.Finding) bool { return !finding.Unknown }); wrongType {
+		return append(flaws, elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object)))...)
 	}
 	if admission.Default != nil {
 		admission.Default(object)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return []manifests.Finding{document.Finding("", fmt.Sprintf("cannot be read back: %v", err))}
+		return append(flaws, document.Finding("", fmt.Sprintf("cannot be read back: %v", err)))
 	}
 	// Go writes an unset list as null, and a webhook's answer passes through the schema's defaults once more.
 	schema.setDefaults(manifests.WithoutUnset(fields))
 	errs := schema.validate(fields)
 	if admission.Validate == nil {
-		return document.FieldFindings(errs)
+		return append(flaws, document.FieldFindings(errs)...)
 	}
 	warnings, more := admission.Validate(object)
-	return append(document.FieldFindings(union(errs, more)), document.Warnings(warnings)...)
+	return slices.Concat(flaws, document.FieldFindings(union(errs, more)), document.Warnings(warnings))
 }
 
 // union drops what the webhook says again about a field that the schema has already turned down in the same way.

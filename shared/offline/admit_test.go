@@ -83,8 +83,9 @@ func TestAdmitAsksTheWebhook(t *testing.T) {
 			return []string{"is odd"}, field.ErrorList{field.Invalid(field.NewPath("spec"), "x", "is wrong")}
 		},
 	}
-	topology, lines := admitTopology(t, "  levels: [{domain: zone, key: example.com/zone}]", admission)
+	topology, lines := admitTopology(t, "  levels: [{domain: zone, key: example.com/zone, lable: x}]", admission)
 	want := []string{
+		"f[1]: ClusterTopology t: spec.levels[0].lable: unknown field",
 		`f[1]: ClusterTopology t: spec: Invalid value: "x": is wrong`,
 		"f[1]: ClusterTopology t: warning: is odd",
 	}
