@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -45,12 +46,7 @@ func OfScalingGroup(
 	}
 	status.ReachedMinAvailable = reached(group.Status.ReachedMinAvailable, group.Status.Conditions,
 		group.Status.AvailableReplicas, status.AvailableReplicas, GroupMinimum(group))
-	// What copies were counted by, if they were all updated: with fewer, the set cannot take this group for updated.
-	if status.UpdatedReplicas == group.Spec.Replicas {
-		status.CurrentPodCliqueSetGenerationHash = &generationHash
-	} else if current := status.CurrentPodCliqueSetGenerationHash; current != nil && *current == generationHash && copies.any(behind) {
-		status.CurrentPodCliqueSetGenerationHash = nil
-	}
+	status.CurrentPodCliqueSetGenerationHash = runByAll(group, copies)
 	status.UpdateProgress = groupProgress(group, status, copies, update)
 	meta.SetStatusCondition(&status.Conditions, groupBreached(group, status, update))
 	return status
@@ -64,6 +60,28 @@ func byCopy(existing []*grovev1alpha1.PodClique) copies {
 		}
 	}
 	return byIndex
+}
+
+// runByAll is the set's hash that all copies of a group run; nil while they run several, and while one lacks pods. Without
+// copies it is that of the copies to come.
+func runByAll(group *grovev1alpha1.PodCliqueScalingGroup, all copies) *string {
+	hash, run := group.Annotations[grovev1alpha1.AnnotationGenerationHash], sets.New[string]()
+	for copyIndex := range layout.Bounded(group.Spec.Replicas) {
+		if len(all[copyIndex]) < len(group.Spec.CliqueNames) {
+			return nil
+		}
+		for _, podClique := range all[copyIndex] {
+			if podClique.Status.CurrentPodCliqueSetGenerationHash == nil {
+				return nil
+			}
+			hash = *podClique.Status.CurrentPodCliqueSetGenerationHash
+			run.Insert(hash)
+		}
+	}
+	if run.Len() > 1 {
+		return nil
+	}
+	return &hash
 }
 
 func every(podCliques []*grovev1alpha1.PodClique, is func(*grovev1alpha1.PodClique) bool) bool {

@@ -226,6 +226,66 @@ func TestUpdateOfAScalingGroupThatNobodySaw(t *testing.T) {
 	}
 }
 
+// TestTemplateThatAllCopiesRun: who is first to learn of a new template, the group or its PodCliques, makes no difference.
+func TestTemplateThatAllCopiesRun(t *testing.T) {
+	groupIs := func(hash string) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
+		return func(group *grovev1alpha1.PodCliqueScalingGroup, _ []*grovev1alpha1.PodClique) {
+			group.Annotations[grovev1alpha1.AnnotationGenerationHash] = hash
+		}
+	}
+	labelled := func(hash string) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
+		return func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) {
+			for _, member := range members {
+				member.Labels[grovev1alpha1.LabelPodTemplateHash], member.Annotations[grovev1alpha1.AnnotationGenerationHash] = hash, hash
+			}
+		}
+	}
+	runs := func(hash string, indexes ...int) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
+		return func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) {
+			for _, i := range indexes {
+				members[i].Status.CurrentPodTemplateHash, members[i].Status.CurrentPodCliqueSetGenerationHash = &hash, &hash
+			}
+		}
+	}
+	scaled := func(replicas int32) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
+		return func(group *grovev1alpha1.PodCliqueScalingGroup, _ []*grovev1alpha1.PodClique) {
+			group.Spec.Replicas = replicas
+		}
+	}
+	type step struct {
+		change func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique)
+		want   string
+	}
+	for name, steps := range map[string][]step{
+		"the group first":                       {{groupIs("b"), "a"}, {labelled("b"), "a"}, {runs("b", 0), ""}, {runs("b", 1), "b"}},
+		"the PodCliques first":                  {{labelled("b"), "a"}, {groupIs("b"), "a"}, {runs("b", 1), ""}, {runs("b", 0), "b"}},
+		"given up half-way":                     {{groupIs("b"), "a"}, {labelled("b"), "a"}, {runs("b", 0), ""}, {labelled("a"), ""}, {groupIs("a"), ""}, {runs("a", 0), "a"}},
+		"a copy that is not there runs nothing": {{scaled(3), ""}, {scaled(2), "a"}},
+		"a copy that goes does not count":       {{runs("b", 1), ""}, {scaled(1), "a"}},
+		"without copies, that of the next copy": {{groupIs("b"), "a"}, {scaled(0), "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, observed, members := world(t)
+			group := observed.ScalingGroups["s-0-g"]
+			groupIs("a")(group, members)
+			labelled("a")(group, members)
+			runs("a", 0, 1)(group, members)
+			group.Status = status.OfScalingGroup(group, members, status.Update{})
+			for i, step := range steps {
+				step.change(group, members)
+				group.Status = status.OfScalingGroup(group, members, status.Update{})
+				got := ""
+				if current := group.Status.CurrentPodCliqueSetGenerationHash; current != nil {
+					got = *current
+				}
+				if got != step.want {
+					t.Errorf("step %d: all copies run %q, want %q", i, got, step.want)
+				}
+			}
+		})
+	}
+}
+
 // TestNewCopiesAreNoUpdate: PodCliques that have never had all their pods run no old template.
 func TestNewCopiesAreNoUpdate(t *testing.T) {
 	_, observed, members := world(t)
