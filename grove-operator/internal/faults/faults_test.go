@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -30,10 +31,10 @@ import (
 )
 
 // side is how many worlds there are at the same time.
-const side = 12
+const side = 16
 
-// TestEveryCallMayFailOnce has the whole life of a set once without faults, which tells what is called and how each step is to
-// end, and then many times with faults, until each call has failed in each way.
+// TestEveryCallMayFailOnce has each story once without faults, which tells what is called and how each step is to end, and
+// then many times with faults, until each call has failed in each way.
 func TestEveryCallMayFailOnce(t *testing.T) {
 	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 	if err != nil {
@@ -46,18 +47,42 @@ func TestEveryCallMayFailOnce(t *testing.T) {
 	})
 	faulty := injector{mu: &sync.Mutex{}, plans: map[string]*plan{}}
 	runOperator(t, cluster.Config, faulty)
-	c := player(t, cluster.Config)
+	stage := newStage(t, cluster.Config, faulty)
+	var group sync.WaitGroup // Side by side whatever -parallel says, since there is much waiting in them.
+	for _, told := range stories {
+		group.Go(func() { t.Run(told.name, func(t *testing.T) { stage.tell(t, told) }) })
+	}
+	group.Wait()
+}
 
-	ends, sound := make([]string, len(life)), faulty.expect("sound", 0, "")
-	err = live(t, c, "sound", func(step int, w world) (err error) {
-		ends[step], err = w.atRest(t.Context())
+// stage is where stories are told, some worlds at a time.
+type stage struct {
+	injector
+	client client.Client
+	births *births
+	free   chan struct{}
+}
+
+// failing is what goes wrong in a world.
+type failing struct {
+	how fault
+	nth int
+}
+
+// tell tells a story without faults, and then in all ways of failing.
+func (s stage) tell(t *testing.T, told story) {
+	t.Helper()
+	namespace := told.name + "-without"
+	ends, sound := make([]string, len(told.steps)), s.expect(namespace, 0, "")
+	err := s.live(t, told, namespace, func(step int, w *world) (err error) {
+		ends[step], err = w.atRest(t.Context(), told.steps[step])
 		return err
 	})
 	if err != nil {
 		t.Fatalf("without faults: %v\n%s", err, strings.Join(ends, "\n=====\n"))
 	}
 	t.Logf("calls of one life: %v", sound.made)
-	for fault, plan := range tryAll(t, c, faulty, ends) {
+	for fault, plan := range s.tryAll(t, told, ends) {
 		for kind, count := range sound.made {
 			first := call{kind, 0}
 			if fault.nth == 0 && count > 0 && first.can(fault.how) && !plan.fired[first] {
@@ -67,26 +92,19 @@ func TestEveryCallMayFailOnce(t *testing.T) {
 	}
 }
 
-// failing is what goes wrong in a world.
-type failing struct {
-	how fault
-	nth int
-}
-
-// tryAll has a life for each way of failing and each n, some worlds at a time.
-func tryAll(t *testing.T, c client.Client, faulty injector, ends []string) map[failing]*plan {
+// tryAll has a life for each way of failing and each n.
+func (s stage) tryAll(t *testing.T, told story, ends []string) map[failing]*plan {
 	t.Helper()
 	var group sync.WaitGroup
-	free := make(chan struct{}, side)
 	plans := map[failing]*plan{}
 	for nth := range worlds {
 		for i, how := range []fault{conflict, timeout, internal, lost} {
-			name := fmt.Sprintf("world-%d-%d", nth, i)
-			plans[failing{how, nth}] = faulty.expect(name, nth, how)
-			free <- struct{}{}
+			name := fmt.Sprintf("%s-%d-%d", told.name, nth, i)
+			plans[failing{how, nth}] = s.expect(name, nth, how)
 			group.Go(func() {
-				defer func() { <-free }()
-				if err := live(t, c, name, func(step int, w world) error { return endsAs(t.Context(), w, ends[step]) }); err != nil {
+				s.free <- struct{}{}
+				defer func() { <-s.free }()
+				if err := s.live(t, told, name, func(step int, w *world) error { return endsAs(t.Context(), w, ends[step]) }); err != nil {
 					t.Errorf("%s of calls no. %d: %v", how, nth+1, err)
 				}
 			})
@@ -104,8 +122,8 @@ func (i injector) expect(namespace string, nth int, how fault) *plan {
 	return i.plans[namespace]
 }
 
-// player returns a client that reads from a cache: many worlds are looked at all the time.
-func player(t *testing.T, config *rest.Config) client.Client {
+// newStage returns a stage whose client reads from a cache: many worlds are looked at all the time.
+func newStage(t *testing.T, config *rest.Config, faulty injector) stage {
 	t.Helper()
 	objects, err := cache.New(config, cache.Options{Scheme: controller.Scheme()})
 	if err != nil {
@@ -122,29 +140,37 @@ func player(t *testing.T, config *rest.Config) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	counted := &births{seen: map[string][]types.UID{}}
+	pods, err := objects.GetInformer(t.Context(), &corev1.Pod{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pods.AddEventHandler(counted); err != nil {
+		t.Fatal(err)
+	}
+	return stage{faulty, c, counted, make(chan struct{}, side)}
 }
 
-// live leads a set through its life in a namespace of its own, with a judgement at the end of each step.
-func live(t *testing.T, c client.Client, namespace string, judge func(step int, w world) error) error {
+// live leads a set through a story in a namespace of its own, with a judgement at the end of each step.
+func (s stage) live(t *testing.T, told story, namespace string, judge func(step int, w *world) error) error {
 	ctx := t.Context()
-	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+	if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return err
 	}
-	set := fixture.Set(t, manifest)
-	set.Namespace = namespace
-	for step := range life {
-		if err := life[step].do(ctx, c, set); err != nil {
-			return fmt.Errorf("%s: %w", life[step].name, err)
+	w := &world{s.client, namespace, fixture.Set(t, told.manifest), s.births}
+	w.set.Namespace = namespace
+	for i, step := range told.steps {
+		if err := step.do(ctx, w); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
-		if err := judge(step, world{c, namespace}); err != nil {
-			return fmt.Errorf("%s: %w", life[step].name, err)
+		if err := judge(i, w); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
 	return nil
 }
 
-func endsAs(ctx context.Context, w world, want string) error {
+func endsAs(ctx context.Context, w *world, want string) error {
 	got, err := w.until(ctx, func(now string) bool { return now == want })
 	if err != nil {
 		return fmt.Errorf("%w; (-want +got):\n%s", err, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))

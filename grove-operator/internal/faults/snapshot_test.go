@@ -33,47 +33,56 @@ var kinds = []schema.GroupVersionKind{
 }
 
 // snapshot is all that there is in a namespace, less what differs from run to run: identities, versions and times.
-func snapshot(ctx context.Context, reader client.Reader, namespace string) (string, error) {
+func (w *world) snapshot(ctx context.Context) (string, error) {
 	var objects []unstructured.Unstructured
 	for _, kind := range kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := w.List(ctx, list, client.InNamespace(w.namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return "", fmt.Errorf("listing %s: %w", kind.Kind, err)
 		}
 		objects = append(objects, list.Items...)
 	}
-	rename := []string{namespace, "NAMESPACE"}
+	rename := []string{w.namespace, "NAMESPACE"}
 	for i := range objects {
 		rename = append(rename, string(objects[i].GetUID()), "UID")
-		if index, ok := objects[i].GetLabels()[grovev1alpha1.LabelPodIndex]; ok && objects[i].GetKind() == "Pod" {
-			rename = append(rename, objects[i].GetName(), objects[i].GetLabels()[grovev1alpha1.LabelPodClique]+"#"+index)
+		if objects[i].GetKind() == "Pod" {
+			rename = append(rename, objects[i].GetName(), w.births.nameOf(&objects[i]))
 		}
 	}
 	var texts []string
+	names := strings.NewReplacer(rename...)
 	for i := range objects {
 		content, err := json.MarshalIndent(stripped(objects[i].Object), "", " ")
 		if err != nil {
 			return "", err
 		}
-		texts = append(texts, strings.NewReplacer(rename...).Replace(string(content)))
+		texts = append(texts, names.Replace(string(content)))
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, "\n"), nil
 }
 
-// passing are fields that differ from run to run. Generations count how many steps led to the same end.
+// passing are fields that differ from run to run. Generations count how many steps led to the same end; which pods were
+// chosen for replacement is told of those that were seen on their way out.
 var passing = []string{
 	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "lastTransitionTime", "managedFields",
-	"observedAt", "observedGeneration", "resourceVersion", "startTime", "uid",
+	"observedAt", "observedGeneration", "readyPodsSelectedToUpdate", "resourceVersion", "startTime", "uid",
 }
+
+// moments are times of which it matters whether they are known.
+var moments = []string{"startedAt", "updateStartedAt", "updateEndedAt"}
 
 func stripped(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for key, inner := range value {
-			if !slices.Contains(passing, key) {
+			switch {
+			case slices.Contains(passing, key):
+			case slices.Contains(moments, key):
+				kept[key] = "some time"
+			default:
 				kept[key] = stripped(inner)
 			}
 		}

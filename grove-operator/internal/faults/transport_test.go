@@ -47,7 +47,7 @@ func (c call) can(how fault) bool {
 
 // worlds is how many lives there are for each way of failing. In life n the nth call of every kind fails, and the one that
 // comes so many calls later, and so on, so that between them there is time to mend what broke.
-const worlds = 12
+const worlds = 4
 
 // plan is what is to go wrong in one namespace, and what has been called there.
 type plan struct {

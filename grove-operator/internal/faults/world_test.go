@@ -4,68 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-const manifest = `
-apiVersion: grove.io/v1alpha1
-kind: PodCliqueSet
-metadata: {name: s}
-spec:
-  replicas: 1
-  template:
-    podCliqueScalingGroups:
-      - {name: g, cliqueNames: [worker], replicas: 2, minAvailable: 1}
-    cliques:
-      - {name: front, spec: {replicas: 1, autoScalingConfig: {minReplicas: 1, maxReplicas: 3}}}
-      - {name: worker, spec: {replicas: 1}}
-`
-
-// life is what happens to a set, one step after the other.
-var life = []struct {
-	name string
-	do   func(context.Context, client.Client, *grovev1alpha1.PodCliqueSet) error
-}{
-	{"created", func(ctx context.Context, c client.Client, set *grovev1alpha1.PodCliqueSet) error {
-		return c.Create(ctx, set)
-	}},
-	{"scaled out and in", func(ctx context.Context, c client.Client, set *grovev1alpha1.PodCliqueSet) error {
-		group, front := &grovev1alpha1.PodCliqueScalingGroup{}, &grovev1alpha1.PodClique{}
-		group.Name, front.Name = "s-0-g", "s-0-front"
-		return errors.Join(scale(ctx, c, set.Namespace, group, 1), scale(ctx, c, set.Namespace, front, 2))
-	}},
-	{"scaled to zero", func(ctx context.Context, c client.Client, set *grovev1alpha1.PodCliqueSet) error {
-		return scale(ctx, c, set.Namespace, &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Name: set.Name}}, 0)
-	}},
-	{"scaled back", func(ctx context.Context, c client.Client, set *grovev1alpha1.PodCliqueSet) error {
-		return scale(ctx, c, set.Namespace, &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Name: set.Name}}, 1)
-	}},
-	{"deleted", func(ctx context.Context, c client.Client, set *grovev1alpha1.PodCliqueSet) error {
-		return c.Delete(ctx, set)
-	}},
-}
-
-func scale(ctx context.Context, c client.Client, namespace string, object client.Object, replicas int) error {
-	object.SetNamespace(namespace)
-	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)))
-}
-
-// world is one namespace, in which scheduler and kubelet are played.
+// world is one namespace with a set, in which scheduler and kubelet are played.
 type world struct {
 	client.Client
 	namespace string
+	set       *grovev1alpha1.PodCliqueSet
+	births    *births
+}
+
+// podsOf are the pods of a PodClique that nobody deletes.
+func (w *world) podsOf(ctx context.Context, podClique string) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := w.List(ctx, &list, client.InNamespace(w.namespace), client.MatchingLabels{grovev1alpha1.LabelPodClique: podClique})
+	if err == nil && len(list.Items) == 0 {
+		err = fmt.Errorf("PodClique %s has no pods", podClique)
+	}
+	return list.Items, err
 }
 
 // play binds pods without gates, makes those that are bound ready, and lets those go that are being deleted.
-func (w world) play(ctx context.Context) error {
+func (w *world) play(ctx context.Context) error {
 	var list corev1.PodList
 	if err := w.List(ctx, &list, client.InNamespace(w.namespace)); err != nil {
 		return err
@@ -77,15 +46,20 @@ func (w world) play(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (w world) advance(ctx context.Context, pod *corev1.Pod) error {
+func (w *world) advance(ctx context.Context, pod *corev1.Pod) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
-		return w.Delete(ctx, pod, client.GracePeriodSeconds(0))
+		uid := pod.UID // Its successor may have its name.
+		err := w.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
+		if apierrors.IsConflict(err) {
+			return nil
+		}
+		return err
 	case len(pod.Spec.SchedulingGates) > 0:
 		return nil
 	case pod.Spec.NodeName == "":
 		return w.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}})
-	case pod.Status.Phase != corev1.PodRunning:
+	case pod.Status.Phase != corev1.PodRunning && pod.Spec.Containers[0].Image != ill:
 		before := pod.DeepCopy()
 		pod.Status.Phase = corev1.PodRunning
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
@@ -102,14 +76,14 @@ const (
 )
 
 // until plays until a look at the world satisfies, and returns the last look.
-func (w world) until(ctx context.Context, satisfied func(now string) bool) (string, error) {
+func (w *world) until(ctx context.Context, satisfied func(now string) bool) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var now string
 	for {
 		err := w.play(ctx)
 		if err == nil {
-			if now, err = snapshot(ctx, w, w.namespace); err == nil && satisfied(now) {
+			if now, err = w.snapshot(ctx); err == nil && satisfied(now) {
 				return now, nil
 			}
 		}
@@ -121,13 +95,23 @@ func (w world) until(ctx context.Context, satisfied func(now string) bool) (stri
 	}
 }
 
-// atRest plays until nothing has changed for as long as several passes of the operator take.
-func (w world) atRest(ctx context.Context) (string, error) {
+// eventually does what may not be possible yet.
+func (w *world) eventually(ctx context.Context, do func() error) error {
+	var err error
+	_, late := w.until(ctx, func(string) bool {
+		err = do()
+		return err == nil
+	})
+	return errors.Join(late, err)
+}
+
+// atRest plays until a step has ended and nothing has changed for as long as several passes of the operator take.
+func (w *world) atRest(ctx context.Context, step step) (string, error) {
 	const looks = 15
 	var before string
 	alike := 0
 	return w.until(ctx, func(now string) bool {
-		if now != before || !w.asWanted(ctx) {
+		if now != before || !strings.Contains(now, step.stops) || !w.hasSeen(ctx) || step.stops == "" && !w.settled(ctx) {
 			before, alike = now, 0
 		}
 		alike++
@@ -135,14 +119,39 @@ func (w world) atRest(ctx context.Context) (string, error) {
 	})
 }
 
-// asWanted tells whether the set says that all of it is there, or is gone.
-func (w world) asWanted(ctx context.Context) bool {
+// hasSeen tells whether every status is about the spec that there is.
+func (w *world) hasSeen(ctx context.Context) bool {
+	var sets grovev1alpha1.PodCliqueSetList
+	var groups grovev1alpha1.PodCliqueScalingGroupList
+	var cliques grovev1alpha1.PodCliqueList
+	for _, list := range []client.ObjectList{&sets, &groups, &cliques} {
+		if err := w.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
+			return false
+		}
+	}
+	seen := true
+	for i := range sets.Items {
+		seen = seen && sets.Items[i].Status.ObservedGeneration == sets.Items[i].Generation
+	}
+	for i := range groups.Items {
+		seen = seen && groups.Items[i].Status.ObservedGeneration == groups.Items[i].Generation
+	}
+	for i := range cliques.Items {
+		seen = seen && cliques.Items[i].Status.ObservedGeneration == cliques.Items[i].Generation
+	}
+	return seen
+}
+
+// settled tells whether the set says that all of it is there and nothing is under way, or is gone.
+func (w *world) settled(ctx context.Context) bool {
 	var list grovev1alpha1.PodCliqueSetList
 	if err := w.List(ctx, &list, client.InNamespace(w.namespace)); err != nil {
 		return false
 	}
 	for i := range list.Items {
-		if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, grovev1alpha1.ConditionReady) {
+		status := list.Items[i].Status
+		if !meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionReady) || status.GangTermination != nil ||
+			status.UpdateProgress != nil && status.UpdateProgress.UpdateEndedAt == nil {
 			return false
 		}
 	}
