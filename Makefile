@@ -28,7 +28,7 @@ build: ## the six programs into bin/, and the kubectl plugin, which is one of th
 		$(foreach p,$(filter-out devcluster,$(PROGRAMS)),./$(p)/cmd/$(p)) ./grove-operator/cmd/grove-startup ./e2e/cmd/devcluster
 	@ln -sf kai-topology-plugin bin/kubectl-packtree
 
-tools: ## etcd, kube-apiserver, kube-controller-manager, KWOK and helm into bin/tools (minutes the first time)
+tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK and helm into bin/tools (minutes the first time)
 	@e2e/tools/build.sh
 
 generate: ## deep copies, CRDs and clients from the API types

@@ -1,5 +1,5 @@
 // Command tools builds the programs that the tests, the dev cluster and code generation run, from the Go modules that
-// the `tool` lines of this directory's go.mod pin: etcd, kube-apiserver, kube-controller-manager, KWOK, helm and the
+// the `tool` lines of this directory's go.mod pin: etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK, helm and the
 // code generators. Nothing is downloaded but Go modules, so what runs is what go.sum says.
 //
 // A finished binary carries the versions that it was made of, and they are compared with go.mod: a tool is built only
@@ -22,7 +22,7 @@ import (
 )
 
 // clusterTools are built when no names are given: what a dev cluster and a real kube-apiserver in tests need.
-var clusterTools = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kwok", "helm"}
+var clusterTools = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "helm"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

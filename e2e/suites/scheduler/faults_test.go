@@ -75,13 +75,13 @@ func TestSchedulerKilledHalfWayThroughBindingAGang(t *testing.T) {
 
 func (w *world) schedulerDies(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.must(ctx, t, machine.Kill(schedulerProgram))
+	w.must(ctx, t, cluster.Machine.Kill(schedulerProgram))
 	return ctx
 }
 
 // schedulerStarts returns when it answers. It schedules once the lease of its predecessor has expired.
 func (w *world) schedulerStarts(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.must(ctx, t, machine.Start(ctx, schedulerProgram))
+	w.must(ctx, t, cluster.Machine.Start(ctx, schedulerProgram))
 	return ctx
 }

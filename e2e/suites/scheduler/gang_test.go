@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"packtree.dev/e2e/live"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -88,7 +89,7 @@ func (g *gang) podName(i int) string { return fmt.Sprintf("%s-%d", g.name, i) }
 
 // pod takes a node for itself: it needs the node's GPU.
 func (g *gang) pod(i int) *corev1.Pod {
-	one := corev1.ResourceList{gpu: resource.MustParse("1"), corev1.ResourceCPU: resource.MustParse("1")}
+	one := corev1.ResourceList{live.GPU: resource.MustParse("1"), corev1.ResourceCPU: resource.MustParse("1")}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: g.podName(i), Namespace: g.world.name,

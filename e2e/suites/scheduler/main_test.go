@@ -7,13 +7,11 @@ package scheduler_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
@@ -29,8 +27,7 @@ const (
 
 var (
 	testenv    env.Environment
-	machine    *devcluster.Cluster
-	cluster    *live.Cluster
+	cluster    *live.Own
 	components = []string{"grove-operator", "podgrouper", schedulerProgram}
 )
 
@@ -42,38 +39,21 @@ func TestMain(m *testing.M) {
 }
 
 func up(ctx context.Context, config *envconf.Config) (context.Context, error) {
-	directory, err := os.MkdirTemp("", "packtree-scheduler-")
-	if err != nil {
-		return ctx, err
-	}
-	options := devcluster.Options{
-		Dir: filepath.Join(directory, "cluster"), Components: components, Progress: os.Stderr, NodesFile: filepath.Join("testdata", "nodes.yaml"),
-	}
+	options := devcluster.Options{Components: components, NodesFile: filepath.Join("testdata", "nodes.yaml")}
 	if program := os.Getenv("PACKTREE_SCHEDULER"); program != "" {
 		options.Programs = map[string]string{schedulerProgram: program}
 	}
-	if machine, err = devcluster.Up(ctx, options); err != nil {
+	var err error
+	if cluster, err = live.BringUp(ctx, options); err != nil {
 		return ctx, err
 	}
-	config.WithKubeconfigFile(machine.Kubeconfig)
-	rest, err := clientcmd.BuildConfigFromFlags("", machine.Kubeconfig)
-	if err != nil {
-		return ctx, fmt.Errorf("reading %s: %w", machine.Kubeconfig, err)
-	}
-	if cluster, err = live.Connect(rest); err != nil {
-		return ctx, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return ctx, live.Wait(waiting, "grove-operator has made the topology of its configuration", cluster.DefaultTopologyMade)
+	config.WithKubeconfigFile(cluster.Machine.Kubeconfig)
+	return ctx, nil
 }
 
 func down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-	if machine == nil {
+	if cluster == nil {
 		return ctx, nil
 	}
-	if _, err := devcluster.Down(ctx, machine.Dir); err != nil {
-		return ctx, err
-	}
-	return ctx, os.RemoveAll(filepath.Dir(machine.Dir))
+	return ctx, cluster.TakeDown(ctx)
 }

@@ -3,13 +3,10 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -25,8 +22,6 @@ const (
 	rackLabel  = "topology.packtree.dev/rack"
 	// worldLabel keeps the pods of a scenario to its nodes.
 	worldLabel = "suite/world"
-
-	gpu corev1.ResourceName = "nvidia.com/gpu"
 )
 
 // world is what one scenario has for itself: nodes, a namespace and a Topology, all of one name.
@@ -50,30 +45,9 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 			w.must(ctx, t, cluster.Create(ctx, w.node(rack, i)))
 		}
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: w.name}}
-	w.until(ctx, t, "every node takes pods", w.nodesAreReady)
-	w.until(ctx, t, "the namespace has its default service account", func(ctx context.Context) (bool, string, error) {
-		err := cluster.Get(ctx, client.ObjectKeyFromObject(account), account)
-		if apierrors.IsNotFound(err) {
-			return false, "it has none", nil
-		}
-		return err == nil, "", err
-	})
+	w.until(ctx, t, "every node takes pods", cluster.NodesTakePods(map[string]string{worldLabel: w.name}))
+	w.until(ctx, t, "the namespace takes pods", cluster.NamespaceTakesPods(w.name))
 	return ctx
-}
-
-// nodesAreReady: new nodes are tainted until their kubelet has reported.
-func (w *world) nodesAreReady(ctx context.Context) (bool, string, error) {
-	var nodes corev1.NodeList
-	if err := cluster.List(ctx, &nodes, client.MatchingLabels{worldLabel: w.name}); err != nil {
-		return false, "", err
-	}
-	for i := range nodes.Items {
-		if node := &nodes.Items[i]; len(node.Spec.Taints) > 0 || len(node.Status.Conditions) == 0 {
-			return false, fmt.Sprintf("node %s has taints %v", node.Name, node.Spec.Taints), nil
-		}
-	}
-	return true, "", nil
 }
 
 func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
@@ -96,21 +70,9 @@ func (w *world) nodeName(rack, i int) string { return fmt.Sprintf("%s-r%d-n%d", 
 
 // node is played by KWOK.
 func (w *world) node(rack, i int) *corev1.Node {
-	name := w.nodeName(rack, i)
-	offers := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("64Gi"),
-		corev1.ResourcePods: resource.MustParse("110"), gpu: resource.MustParse("1"),
-	}
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        name,
-			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
-			Labels: map[string]string{
-				worldLabel: w.name, zoneLabel: w.name, blockLabel: "block", rackLabel: fmt.Sprintf("rack-%d", rack), corev1.LabelHostname: name,
-			},
-		},
-		Status: corev1.NodeStatus{Capacity: offers, Allocatable: offers},
-	}
+	return live.FakeNode(w.nodeName(rack, i), map[string]string{
+		worldLabel: w.name, zoneLabel: w.name, blockLabel: "block", rackLabel: fmt.Sprintf("rack-%d", rack),
+	}, 1)
 }
 
 // until waits. When that fails it prints all that the scenario is about.
@@ -161,5 +123,5 @@ func (w *world) report(ctx context.Context) string {
 
 // logLines are the last lines that the scheduler wrote about this world.
 func (w *world) logLines() string {
-	return lastLines(filepath.Join(machine.Dir, "logs", schedulerProgram+".log"), w.name, 60)
+	return cluster.LogLines(schedulerProgram, w.name, 60)
 }

@@ -3,12 +3,12 @@ package wholepath_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/live"
 )
 
 // target is the cluster that the suite runs on. Up writes its kubeconfig into the environment's configuration.
@@ -34,30 +34,22 @@ func useKubeconfig(ctx context.Context, config *envconf.Config) (context.Context
 
 func leave(ctx context.Context, _ *envconf.Config) (context.Context, error) { return ctx, nil }
 
-// onDevCluster brings up a dev cluster in a directory of its own, beside one that the developer may have.
 func onDevCluster() target {
-	var up *devcluster.Cluster
-	var directory string
+	var own *live.Own
 	return target{
 		up: func(ctx context.Context, config *envconf.Config) (context.Context, error) {
 			var err error
-			if directory, err = os.MkdirTemp("", "packtree-e2e-"); err != nil {
+			if own, err = live.BringUp(ctx, devcluster.Options{}); err != nil {
 				return ctx, err
 			}
-			up, err = devcluster.Up(ctx, devcluster.Options{Dir: filepath.Join(directory, "cluster"), Progress: os.Stderr})
-			if err != nil {
-				return ctx, err
-			}
-			config.WithKubeconfigFile(up.Kubeconfig)
+			config.WithKubeconfigFile(own.Machine.Kubeconfig)
 			return ctx, nil
 		},
 		down: func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-			if up != nil {
-				if _, err := devcluster.Down(ctx, up.Dir); err != nil {
-					return ctx, err
-				}
+			if own == nil {
+				return ctx, nil
 			}
-			return ctx, os.RemoveAll(directory)
+			return ctx, own.TakeDown(ctx)
 		},
 	}
 }

@@ -139,7 +139,7 @@ func (l Layout) APIServerArgs() []string {
 		"--service-account-key-file=" + l.file(ServiceAccountKey),
 		"--service-account-signing-key-file=" + l.file(ServiceAccountKey),
 		"--service-cluster-ip-range=" + ServiceRange,
-		// Nothing is aggregated, but every program with delegated authentication reads these and complains without them.
+		// Mostly nothing is aggregated, but every program with delegated authentication reads these and complains without them.
 		"--requestheader-client-ca-file=" + l.file(ProxyAuthorityFile),
 		"--requestheader-allowed-names=" + ProxyUser,
 		"--requestheader-username-headers=X-Remote-User",
@@ -175,6 +175,9 @@ func (l Layout) ControllerManagerArgs() []string {
 		"--kube-api-burst=1000",
 		// And a new node waits for this one, 5s by default.
 		"--node-monitor-period=1s",
+		// Whoever tries an autoscaler out here will not wait for minutes to see it scale in.
+		"--horizontal-pod-autoscaler-sync-period=5s",
+		"--horizontal-pod-autoscaler-downscale-stabilization=10s",
 		// Some seconds beyond the lease, as the defaults of both have it.
 		"--node-monitor-grace-period=" + (l.Heartbeat + 10*time.Second).String(),
 	}

@@ -1,14 +1,15 @@
-package scheduler_test
+package live
 
 import (
 	"bufio"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
-// lastLines are the last lines of a file that have the text.
-func lastLines(file, text string, count int) string {
-	opened, err := os.Open(file)
+// LogLines are the last lines of a program's log that have the text, for the report of a failure.
+func (o *Own) LogLines(program, text string, count int) string {
+	opened, err := os.Open(filepath.Join(o.Machine.Dir, "logs", program+".log"))
 	if err != nil {
 		return err.Error()
 	}

@@ -1,0 +1,78 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"packtree.dev/e2e/devcluster"
+)
+
+// patience is how long the operators may take to work once the cluster is up, on a machine that does other things too.
+const patience = 2 * time.Minute
+
+// Own is a dev cluster that a suite has for itself, beside one that the developer may have. What it embeds acts on it as a user.
+type Own struct {
+	*Cluster
+	// Machine are its programs.
+	Machine *devcluster.Cluster
+	// Server says how an administrator reaches its API server.
+	Server *rest.Config
+
+	directory string
+}
+
+// BringUp starts a dev cluster in a directory of its own, whatever Dir the options name, tells its progress on standard error, and
+// returns when constraints that name no topology are understood. If it fails nothing is left.
+func BringUp(ctx context.Context, options devcluster.Options) (*Own, error) {
+	directory, err := os.MkdirTemp("", "packtree-e2e-")
+	if err != nil {
+		return nil, err
+	}
+	options.Dir, options.Progress = filepath.Join(directory, "cluster"), os.Stderr
+	own := &Own{directory: directory}
+	if own.Machine, err = devcluster.Up(ctx, options); err != nil {
+		return nil, fmt.Errorf("bringing a dev cluster up: %w", joined(err, os.RemoveAll(directory)))
+	}
+	if err := own.connect(ctx, options.Components); err != nil {
+		return nil, joined(err, own.TakeDown(context.WithoutCancel(ctx)))
+	}
+	return own, nil
+}
+
+func (o *Own) connect(ctx context.Context, components []string) (err error) {
+	if o.Server, err = clientcmd.BuildConfigFromFlags("", o.Machine.Kubeconfig); err != nil {
+		return fmt.Errorf("reading %s: %w", o.Machine.Kubeconfig, err)
+	}
+	if o.Cluster, err = Connect(o.Server); err != nil {
+		return err
+	}
+	if components != nil && !slices.Contains(components, "grove-operator") {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return Wait(waiting, "grove-operator has made the topology of its configuration", o.DefaultTopologyMade)
+}
+
+// TakeDown ends every program of the cluster and removes its directory.
+func (o *Own) TakeDown(ctx context.Context) error {
+	if _, err := devcluster.Down(ctx, o.Machine.Dir); err != nil {
+		return fmt.Errorf("taking the dev cluster down: %w", err)
+	}
+	return os.RemoveAll(o.directory)
+}
+
+// joined is the first error, and what went wrong in cleaning up after it.
+func joined(err, cleaning error) error {
+	if cleaning == nil {
+		return err
+	}
+	return fmt.Errorf("%w; and cleaning up: %w", err, cleaning)
+}
