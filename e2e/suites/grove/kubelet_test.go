@@ -91,7 +91,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"--server=" + server.Host, "--credentials=" + directory}, pod.Spec.InitContainers[0].Args...)
+	args := append([]string{"--server=" + cluster.Server.Host, "--credentials=" + directory}, pod.Spec.InitContainers[0].Args...)
 	process := exec.CommandContext(k.running, filepath.Join("..", "..", "..", "bin", startupContainer), args...)
 	process.Stderr = k.logs[pod.Name]
 	if err := process.Start(); err != nil {

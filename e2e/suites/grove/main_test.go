@@ -3,14 +3,12 @@ package grove_test
 
 import (
 	"context"
-	"fmt"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
@@ -18,19 +16,28 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// patience is how long anything may take, on a machine that does other things too.
-const patience = 2 * time.Minute
+const (
+	// patience is how long anything may take, on a machine that does other things too.
+	patience = 4 * time.Minute
+	// heartbeat is how long a node is believed to live without a sign of life, short so that nobody waits for long when one is cut off.
+	heartbeat = 10 * time.Second
+
+	operator = "grove-operator"
+)
 
 var (
 	testenv env.Environment
-	machine *devcluster.Cluster
-	server  *rest.Config
-	cluster *live.Cluster
+	cluster *live.Own
 
-	components = []string{"grove-operator", "podgrouper", "kai-topology-plugin"}
+	components = []string{operator, "podgrouper", "kai-topology-plugin"}
 )
 
 func TestMain(m *testing.M) {
+	// Scenarios wait most of the time, so that many run at once, however few processors there are.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
 	testenv = env.NewWithConfig(envconf.New())
 	testenv.Setup(up)
 	testenv.Finish(down)
@@ -38,35 +45,22 @@ func TestMain(m *testing.M) {
 }
 
 func up(ctx context.Context, config *envconf.Config) (context.Context, error) {
-	directory, err := os.MkdirTemp("", "packtree-grove-")
-	if err != nil {
-		return ctx, err
-	}
-	machine, err = devcluster.Up(ctx, devcluster.Options{
-		Dir: filepath.Join(directory, "cluster"), Progress: os.Stderr, NodesFile: filepath.Join("testdata", "nodes.yaml"),
-		Components: components,
+	var err error
+	cluster, err = live.BringUp(ctx, devcluster.Options{
+		NodesFile: filepath.Join("testdata", "nodes.yaml"), Components: components, Heartbeat: heartbeat,
+		// An operator that is started again need not wait until the lease of the one that was killed runs out.
+		Values: map[string]map[string]any{operator: {"leaderElection": map[string]any{"enabled": false}}},
 	})
 	if err != nil {
 		return ctx, err
 	}
-	config.WithKubeconfigFile(machine.Kubeconfig)
-	if server, err = clientcmd.BuildConfigFromFlags("", machine.Kubeconfig); err != nil {
-		return ctx, fmt.Errorf("reading %s: %w", machine.Kubeconfig, err)
-	}
-	if cluster, err = live.Connect(server); err != nil {
-		return ctx, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return ctx, live.Wait(waiting, "grove-operator has made the topology of its configuration", cluster.DefaultTopologyMade)
+	config.WithKubeconfigFile(cluster.Machine.Kubeconfig)
+	return ctx, nil
 }
 
 func down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-	if machine == nil {
+	if cluster == nil {
 		return ctx, nil
 	}
-	if _, err := devcluster.Down(ctx, machine.Dir); err != nil {
-		return ctx, err
-	}
-	return ctx, os.RemoveAll(filepath.Dir(machine.Dir))
+	return ctx, cluster.TakeDown(ctx)
 }

@@ -108,11 +108,11 @@ func (s *startup) waits(podClique, says string) types.StepFunc {
 
 // serverRestarts kills the operator and the API server, and starts the latter when the init containers have noticed.
 func (s *startup) serverRestarts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-	for _, name := range []string{"grove-operator", "kube-apiserver"} {
-		if err := machine.Kill(name); err != nil {
+	for _, name := range []string{operator, "kube-apiserver"} {
+		if err := cluster.Machine.Kill(name); err != nil {
 			t.Fatal(err)
 		}
-		<-machine.Ended(name)
+		<-cluster.Machine.Ended(name)
 	}
 	noticed := func(context.Context) (bool, string, error) {
 		log := s.kubelet.logOf("llm-0-g-0-worker")
@@ -123,7 +123,7 @@ func (s *startup) serverRestarts(ctx context.Context, t *testing.T, config *envc
 	if err := live.Wait(waiting, "init containers notice that the API server is away", noticed); err != nil {
 		t.Fatal(err)
 	}
-	if err := machine.Start(ctx, "kube-apiserver"); err != nil {
+	if err := cluster.Machine.Start(ctx, "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}
 	return s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0, "llm-0-g-1-worker": 2})(ctx, t, config)
@@ -139,8 +139,8 @@ func (s *startup) end(ctx context.Context, t *testing.T, _ *envconf.Config) cont
 	s.kubelet.ended.Wait()
 	// A program that could not renew its lease while the API server was away has ended.
 	for _, name := range components {
-		if machine.PID(name) == 0 {
-			if err := machine.Start(ctx, name); err != nil {
+		if cluster.Machine.PID(name) == 0 {
+			if err := cluster.Machine.Start(ctx, name); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,0 +1,40 @@
+package grove_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+)
+
+// life is what happens to sets, each scenario with the nodes that it needs.
+var life = map[string]struct {
+	world world
+	story func(*world) *features.FeatureBuilder
+}{
+	"rolling update":           {world{racks: []int{2}}, rollingUpdate},
+	"update without room":      {world{racks: []int{1}, gpus: 4}, updateWithoutRoom},
+	"update on delete":         {world{racks: []int{2}}, updateOnDelete},
+	"scaling":                  {world{racks: []int{2}, gpus: 7}, scaling},
+	"deletion":                 {world{racks: []int{2}}, deletion},
+	"termination of a replica": {world{racks: []int{2, 2, 2}, gpus: 1}, terminationOfAReplica},
+	"termination of a copy":    {world{racks: []int{5}, gpus: 1}, terminationOfACopy},
+	"autoscaling":              {world{racks: []int{2}}, autoscaling},
+}
+
+func TestLife(t *testing.T) { runLife(t, false) }
+
+// TestLifeWithAnOperatorThatDies goes through the same, and the operator is killed in the middle of each scenario. Those that run at
+// the same time live through that too.
+func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
+
+func runLife(t *testing.T, operatorDies bool) {
+	for name, scenario := range life {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := scenario.world
+			w.name, w.operatorDies = envconf.RandomName("life", 12), operatorDies
+			testenv.Test(t, scenario.story(&w).Feature())
+		})
+	}
+}
