@@ -150,8 +150,12 @@ func TestTheProgramServesWhatOthersMount(t *testing.T) {
 			torn := map[string][]byte{"ca.crt": after["ca.crt"], "tls.crt": after["tls.crt"], "tls.key": before["tls.key"]}
 			provide(torn)
 			for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
-				if served, err := c.serves(t.Context(), running.webhooks); err != nil || !served.Equal(first) {
-					t.Fatalf("a certificate without its key is served: %v, %v", served, err)
+				served, err := c.serves(t.Context(), running.webhooks)
+				if err != nil {
+					t.Fatalf("while a certificate is mounted that does not fit its key: %v", err)
+				}
+				if !served.Equal(first) {
+					t.Fatalf("a certificate is served, valid until %s, whose key is not mounted", served.NotAfter)
 				}
 			}
 
