@@ -145,12 +145,6 @@ func leavingPods(existing []*corev1.Pod, current []string) []string {
 // copies are the PodCliques of a scaling group, by copy.
 type copies map[int32][]*grovev1alpha1.PodClique
 
-// behind tells whether a PodClique is not known to have nothing but pods of its template.
-func behind(podClique *grovev1alpha1.PodClique) bool {
-	current := podClique.Status.CurrentPodTemplateHash
-	return current == nil || *current != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
-}
-
 func (c copies) any(is func(*grovev1alpha1.PodClique) bool) bool {
 	for _, podCliques := range c {
 		if slices.ContainsFunc(podCliques, is) {
