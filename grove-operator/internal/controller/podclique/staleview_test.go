@@ -1,0 +1,115 @@
+package podclique_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/children"
+	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/controller/podclique"
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/pods"
+)
+
+// TestAStaleCacheHasNoPodTooManyDeleted: a scale-in from four to three has deleted pod 3. The cache does not show that yet,
+// but shows that pod 1 is not ready any more, which by itself would make it the next to go.
+func TestAStaleCacheHasNoPodTooManyDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		cached, live []string
+		want         []string
+	}{
+		"what is too many goes":                         {cached: []string{"0", "1", "2", "3"}, live: []string{"0", "1", "2", "3"}, want: []string{"3"}},
+		"what has gone already is not made good":        {cached: []string{"0", "1!", "2", "3"}, live: []string{"0", "1!", "2"}},
+		"what goes already is not made good":            {cached: []string{"0", "1!", "2", "3"}, live: []string{"0", "1!", "2", "3-"}},
+		"what the cache does not show as unready goes":  {cached: []string{"0", "1", "2", "3"}, live: []string{"0", "1!", "2", "3"}, want: []string{"1"}},
+		"what became ready again stays":                 {cached: []string{"0", "1!", "2", "3"}, live: []string{"0", "1", "2", "3"}, want: []string{"3"}},
+		"of two that are too many, one has gone before": {cached: []string{"0", "1!", "2", "3", "4"}, live: []string{"0", "1!", "2", "3"}, want: []string{"1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := stale(t, c.cached, c.live)
+			if _, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key}); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(world.deleted)
+			if diff := cmp.Diff(c.want, world.deleted); diff != "" {
+				t.Errorf("deleted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// staleWorld is a PodClique of three pods whose reconciler reads an old list of pods.
+type staleWorld struct {
+	reconciler *podclique.Reconciler
+	key        client.ObjectKey
+	deleted    []string
+}
+
+func stale(t *testing.T, cached, live []string) *staleWorld {
+	t.Helper()
+	set := fixture.Set(t, "{metadata: {name: s, namespace: n, uid: s}, spec: {replicas: 1, template: {cliques: [{name: a, spec: {replicas: 3}}]}}}")
+	member := layout.Standalone(set, 0)[0]
+	owner := children.PodClique(set, member, nil)
+	owner.UID = "owner"
+	maker := pods.Maker{Set: set, Member: member, PodClique: owner}
+	world := &staleWorld{key: client.ObjectKeyFromObject(owner)}
+	writes := interceptor.Funcs{
+		Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+			world.deleted = append(world.deleted, object.GetLabels()[grovev1alpha1.LabelPodIndex])
+			return nil
+		},
+		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
+			return nil // What the status says is no matter here.
+		},
+	}
+	builder := func(words []string) *fake.ClientBuilder {
+		return fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(podsOf(maker, words)...).
+			WithIndex(&corev1.Pod{}, "packtree.dev/podclique", func(pod client.Object) []string {
+				return []string{pod.GetLabels()[grovev1alpha1.LabelPodClique]}
+			})
+	}
+	cache := builder(cached).WithObjects(set, owner).WithInterceptorFuncs(writes).Build()
+	world.reconciler = &podclique.Reconciler{
+		Client: cache, Writer: apply.Writer{Client: cache, Live: builder(live).Build()},
+		Clock: testingclock.NewFakePassiveClock(time.Unix(1_800_000_000, 0)),
+	}
+	return world
+}
+
+// podsOf are pods by their indexes: those with ! are not ready, those with - are being deleted.
+func podsOf(maker pods.Maker, words []string) []client.Object {
+	var all []client.Object
+	for _, word := range words {
+		index := int32(word[0] - '0')
+		pod := maker.Make(fmt.Sprintf("p%d", index), index)
+		pod.Spec.NodeName, pod.Spec.SchedulingGates = "node", nil
+		ready := corev1.ConditionTrue
+		switch word[1:] {
+		case "!":
+			ready = corev1.ConditionFalse
+		case "-":
+			pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
+			pod.Finalizers = []string{"example.com/kubelet"} // Nothing else is being deleted in a fake cluster.
+		}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+		all = append(all, pod)
+	}
+	return all
+}
