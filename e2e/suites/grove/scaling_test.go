@@ -41,7 +41,7 @@ func scaling(w *world) *features.FeatureBuilder {
 		Assess("and in while its pods are pending", allOf(w.whileTheOperatorIsDead(group(3)), runs(size{1, 2, 3}))).
 		Assess("to where it began, with all that it had", allOf(group(1), w.isAsIn(&small, "llm"))).
 		Assess("a PodClique goes out further than there is room", allOf(w.whileTheOperatorIsDead(routers(14)), w.pending(2), w.remembers("llm", &scheduled))).
-		Assess("and in by those that are pending, whatever their age", allOf(
+		Assess("and in by those that are pending", allOf(
 			w.whileTheOperatorIsDead(routers(12)), runs(size{1, 12, 1}), w.hasNothingBut(&scheduled, "llm"))).
 		Assess("and in to those that it had first", allOf(routers(2), w.isAsIn(&small, "llm"))).
 		Assess("all of it goes to zero and back, one by one", allOf(
