@@ -45,6 +45,8 @@ type SetsOptions struct {
 	Sets int
 	// QPS and Burst are the operator's runtimeClientConnection; 0 leaves both at their defaults.
 	QPS, Burst int
+	// Syncs is the operator's concurrentSyncs of every controller; 0 leaves it at its default.
+	Syncs int
 	// Program is the operator's binary; bin/grove-operator if empty.
 	Program string
 	// Profile, unless empty, is a directory that receives a CPU profile of the operator for each step.
@@ -92,9 +94,18 @@ func (o SetsOptions) cluster(pprof, metrics int) devcluster.Options {
 		"extraArgs": []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)},
 		"metrics":   map[string]any{"bindAddress": "127.0.0.1", "port": metrics},
 	}
+	config := map[string]any{}
 	if o.QPS > 0 {
-		values["config"] = map[string]any{"runtimeClientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst}}
+		config["runtimeClientConnection"] = map[string]any{"qps": o.QPS, "burst": o.Burst}
 	}
+	if o.Syncs > 0 {
+		controllers := map[string]any{}
+		for _, controller := range []string{"podCliqueSet", "podClique", "podCliqueScalingGroup", "podGang"} {
+			controllers[controller] = map[string]any{"concurrentSyncs": o.Syncs}
+		}
+		config["controllers"] = controllers
+	}
+	values["config"] = config
 	options := devcluster.Options{
 		Dir: o.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Components: []string{operator}, Progress: o.Progress,
 		Values: map[string]map[string]any{operator: values},

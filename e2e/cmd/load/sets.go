@@ -51,6 +51,7 @@ func setsCommand() *cobra.Command {
 	flags.IntVar(&options.Sets, "sets", 200, "small sets, of six pods each")
 	flags.IntVar(&options.QPS, "qps", 0, "runtimeClientConnection.qps of the operator (default: its own)")
 	flags.IntVar(&options.Burst, "burst", 0, "runtimeClientConnection.burst of the operator, with --qps")
+	flags.IntVar(&options.Syncs, "syncs", 0, "controllers.<each>.concurrentSyncs of the operator (default: its own)")
 	flags.StringVar(&options.Program, "program", "", "binary of the operator (default bin/grove-operator)")
 	flags.StringVar(&options.Profile, "profile", "", "directory for CPU profiles of the operator")
 	flags.DurationVar(&options.Patience, "patience", 10*time.Minute, "bound of each wait")

@@ -4,6 +4,9 @@ package batches
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
+
+	"packtree.dev/grove-operator/internal/pace"
 )
 
 // most is how many requests of one pass are under way at the same time.
@@ -22,16 +25,21 @@ func SlowStart(count int, do func(i int) error) error {
 	return nil
 }
 
-// Each calls do for 0..count-1, whatever the others return, and returns all errors in the order of the calls.
+// Each calls do for 0..count-1, whatever the others return, and returns all errors in the order of the calls. Only when the
+// pass has spent its share it leaves out the rest, which the next pass finds.
 func Each(count int, do func(i int) error) error {
 	errs := make([]error, count)
 	free := make(chan struct{}, most)
 	var group sync.WaitGroup
-	for i := range count {
+	var spent atomic.Bool
+	for i := 0; i < count && !spent.Load(); i++ {
 		free <- struct{}{}
 		group.Go(func() {
 			defer func() { <-free }()
 			errs[i] = do(i)
+			if errors.Is(errs[i], pace.ErrShareSpent) {
+				spent.Store(true)
+			}
 		})
 	}
 	group.Wait()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"packtree.dev/grove-operator/internal/batches"
+	"packtree.dev/grove-operator/internal/pace"
 )
 
 func TestEachCallsAllAndBoundsHowManyAtOnce(t *testing.T) {
@@ -55,5 +56,19 @@ func TestSlowStartStopsAfterTheBatchThatFails(t *testing.T) {
 		if calls.Load() != want || (err != nil) != (failing >= 0) {
 			t.Errorf("call %d fails: %d calls, error %v; want %d calls", failing, calls.Load(), err, want)
 		}
+	}
+}
+
+func TestEachLeavesOutWhatThePassHasNoShareOf(t *testing.T) {
+	var calls atomic.Int32
+	err := batches.Each(1000, func(int) error {
+		if calls.Add(1) > 20 {
+			return fmt.Errorf("creating: %w", pace.ErrShareSpent)
+		}
+		return nil
+	})
+	// Those that were under way already had still to ask.
+	if !errors.Is(err, pace.ErrShareSpent) || calls.Load() < 21 || calls.Load() > 20+2*16 {
+		t.Errorf("%d calls, error %v; want few more than the 20 that there was a share of", calls.Load(), err)
 	}
 }

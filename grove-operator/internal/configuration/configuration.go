@@ -35,7 +35,13 @@ const (
 	defaultRetryPeriod     = 2 * time.Second
 	defaultResourceLock    = "leases"
 	defaultResourceName    = "grove-operator-leader-election"
-	defaultConcurrentSyncs = 10
+)
+
+// How many objects of a kind are looked at together. More would not be faster at the default rate, while the requests of a
+// pass, which the API server would answer side by side, would each take longer.
+const (
+	defaultConcurrentSyncs          = 2
+	defaultConcurrentPodCliqueSyncs = 4
 )
 
 // DefaultStartupImage is the image of grove-startup in this release.
@@ -147,11 +153,13 @@ func SetDefaults(configuration *groveconfigv1alpha1.OperatorConfiguration) {
 	}
 
 	controllers := &configuration.Controllers
-	for _, controller := range []*groveconfigv1alpha1.ControllerConfiguration{
-		&controllers.PodCliqueSet, &controllers.PodClique, &controllers.PodCliqueScalingGroup, &controllers.PodGang,
+	for controller, syncs := range map[*groveconfigv1alpha1.ControllerConfiguration]int32{
+		&controllers.PodCliqueSet:          defaultConcurrentSyncs,
+		&controllers.PodCliqueScalingGroup: defaultConcurrentSyncs,
+		&controllers.PodClique:             defaultConcurrentPodCliqueSyncs,
+		&controllers.PodGang:               defaultConcurrentSyncs,
 	} {
 		if controller.ConcurrentSyncs == nil {
-			syncs := int32(defaultConcurrentSyncs)
 			controller.ConcurrentSyncs = &syncs
 		}
 	}

@@ -35,9 +35,9 @@ func TestParseFillsInDefaults(t *testing.T) {
 	got := []any{
 		config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst, config.LeaderElection.LeaseDuration.Duration.String(),
 		config.Server.Webhooks.Port, config.Server.HealthProbes.Port, config.Server.Metrics.Port, string(config.Server.Webhooks.CertProvisionMode),
-		*config.Controllers.PodGang.ConcurrentSyncs, string(config.LogLevel), string(config.LogFormat), *config.DefaultSchedulerName, startup.Image, resources,
+		*config.Controllers.PodGang.ConcurrentSyncs, *config.Controllers.PodClique.ConcurrentSyncs, string(config.LogLevel), string(config.LogFormat), *config.DefaultSchedulerName, startup.Image, resources,
 	}
-	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(10), "info", "json", "kai-scheduler", configuration.DefaultStartupImage, "50m 50m 64Mi 64Mi"}
+	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(2), int32(4), "info", "json", "kai-scheduler", configuration.DefaultStartupImage, "50m 50m 64Mi 64Mi"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/conflicts"
+	"packtree.dev/grove-operator/internal/pace"
 )
 
 func TestLookAgain(t *testing.T) {
@@ -26,6 +27,8 @@ func TestLookAgain(t *testing.T) {
 		"conflicts of several writes":         {errors.Join(conflict, fmt.Errorf("all: %w", errors.Join(conflict, conflict))), true},
 		"an error beside a conflict":          {errors.Join(conflict, internal), false},
 		"an error beside a conflict, wrapped": {fmt.Errorf("all: %w", errors.Join(conflict, internal)), false},
+		"a share that is spent":               {errors.Join(conflict, fmt.Errorf("creating: %w", pace.ErrShareSpent)), true},
+		"an error beside a share spent":       {errors.Join(internal, pace.ErrShareSpent), false},
 		"another error":                       {internal, false},
 	} {
 		t.Run(name, func(t *testing.T) {

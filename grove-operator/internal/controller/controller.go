@@ -30,6 +30,7 @@ import (
 	"packtree.dev/grove-operator/internal/controller/podgang"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/pace"
 )
 
 // Scheme knows every kind that the operator reads or writes.
@@ -60,34 +61,36 @@ func Cache() cache.Options {
 	}
 }
 
-// Add registers every controller with a manager that was made with Scheme and Cache.
+// Add registers every controller with a manager that was made with Scheme and Cache. The rate of the manager's own client must
+// not be limited: the controllers keep the one that is configured.
 func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.OperatorConfiguration) error {
 	if err := fieldindex.Add(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	reader, now := mgr.GetClient(), clock.RealClock{}
-	writer := apply.Writer{Client: reader, Live: mgr.GetAPIReader()}
-	recorder := events.New(mgr.GetEventRecorder("grove-operator"))
+	limits := pace.New(config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst)
+	reader, now := pace.NewClient(mgr.GetClient(), limits), clock.RealClock{}
+	writer := apply.Writer{Client: reader, Live: pace.NewReader(mgr.GetAPIReader(), mgr.GetScheme(), limits)}
+	recorder := events.New(pace.NewRecorder(mgr.GetEventRecorder("grove-operator"), limits))
 	syncs := config.Controllers
 	for name, add := range map[string]func() error{
 		"PodCliqueSet": func() error {
 			reconciler := &podcliqueset.Reconciler{Client: reader, Writer: writer, Clock: now, Events: recorder}
-			return reconciler.SetupWithManager(mgr, int(*syncs.PodCliqueSet.ConcurrentSyncs))
+			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodCliqueSet.ConcurrentSyncs))
 		},
 		"PodCliqueScalingGroup": func() error {
 			reconciler := &podcliquescalinggroup.Reconciler{Client: reader, Writer: writer, Clock: now, Events: recorder}
-			return reconciler.SetupWithManager(mgr, int(*syncs.PodCliqueScalingGroup.ConcurrentSyncs))
+			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodCliqueScalingGroup.ConcurrentSyncs))
 		},
 		"PodClique": func() error {
 			reconciler := &podclique.Reconciler{
 				Client: reader, Writer: writer, Clock: now, Events: recorder,
 				DefaultScheduler: *config.DefaultSchedulerName, Startup: config.StartupOrder,
 			}
-			return reconciler.SetupWithManager(mgr, int(*syncs.PodClique.ConcurrentSyncs))
+			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodClique.ConcurrentSyncs))
 		},
 		"PodGang": func() error {
 			reconciler := &podgang.Reconciler{Client: reader, Writer: writer}
-			return reconciler.SetupWithManager(mgr, int(*syncs.PodGang.ConcurrentSyncs))
+			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodGang.ConcurrentSyncs))
 		},
 		"ClusterTopology": func() error {
 			reconciler := &clustertopology.Reconciler{Client: reader, Writer: writer, Configuration: config.TopologyAwareScheduling}

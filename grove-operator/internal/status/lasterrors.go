@@ -13,6 +13,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/pace"
 )
 
 // LastErrors turns the outcome of a pass into lastErrors. An error that was there before keeps its time. What another look
@@ -32,11 +33,12 @@ func LastErrors(before []grovev1alpha1.LastError, outcome error, now time.Time) 
 }
 
 // realErrors are those of a pass that somebody has to hear of: no conflicts with other writers, nothing that has just gone,
-// nothing that comes of the namespace or the program going.
+// nothing that comes of the namespace or the program going, and nothing that is only put off.
 func realErrors(outcome error) []error {
 	return slices.DeleteFunc(flatten(outcome), func(err error) bool {
 		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) ||
-			apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.Canceled)
+			apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.Canceled) ||
+			errors.Is(err, pace.ErrShareSpent)
 	})
 }
 

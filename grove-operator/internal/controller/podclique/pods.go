@@ -76,7 +76,7 @@ func (r *Reconciler) retire(ctx context.Context, scope *scope, overdue []*corev1
 
 // delete deletes pods and marks them as going, so that the status of this pass does not count them.
 func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
-	return batches.SlowStart(len(surplus), func(i int) error {
+	return batches.Each(len(surplus), func(i int) error {
 		pod := surplus[i]
 		if pod.DeletionTimestamp != nil {
 			return nil
@@ -160,7 +160,7 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 
 // open takes the gate off every pod that may be scheduled.
 func (r *Reconciler) open(ctx context.Context, gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, base *gangs.Base) error {
-	return batches.SlowStart(len(gated), func(i int) error {
+	return batches.Each(len(gated), func(i int) error {
 		if !gangs.GateOpen(gated[i].Namespace, gated[i].Name, gang, base) {
 			return nil
 		}

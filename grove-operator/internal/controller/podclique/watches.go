@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,13 +22,21 @@ import (
 	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/pace"
 	"packtree.dev/grove-operator/internal/templatehash"
 	"packtree.dev/grove-operator/internal/turns"
 )
 
+// written are the kinds of objects that a pass may write.
+var written = []schema.GroupKind{
+	corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(),
+	grovev1alpha1.GroupVersion.WithKind("PodClique").GroupKind(),
+	pace.Events,
+}
+
 // SetupWithManager watches PodCliques, their pods, their gangs, the base gangs that those follow, and whose turn it is to
 // be updated.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodClique{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
@@ -37,8 +46,11 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodCliqueSet{}, turns.Handler(r.inReplica), builder.WithPredicates(turns.Changed())).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet), builder.WithPredicates(templateChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
-		Complete(conflicts.LookAgain[reconcile.Request](r))
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrentSyncs,
+			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
+		}).
+		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
 }
 
 // scheduledNow lets the moment through in which a pod got its node, which is what scaled gangs wait for.

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -32,6 +35,7 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/pace"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/termination"
@@ -53,8 +57,15 @@ type Reconciler struct {
 	Events events.Recorder
 }
 
+// written are the kinds of objects that a pass may write.
+var written = []schema.GroupKind{
+	grovev1alpha1.GroupVersion.WithKind("PodCliqueScalingGroup").GroupKind(),
+	grovev1alpha1.GroupVersion.WithKind("PodClique").GroupKind(),
+	pace.Events,
+}
+
 // SetupWithManager watches PodCliqueScalingGroups, their PodCliques, and the sets whose template they come from.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, termination.Changed()))).
@@ -62,8 +73,11 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 			ownership.Events("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turns.Changed(), termination.Changed()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
-		Complete(conflicts.LookAgain[reconcile.Request](r))
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrentSyncs,
+			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
+		}).
+		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
 }
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
@@ -87,7 +101,7 @@ type scope struct {
 	replica int32
 	config  *grovev1alpha1.PodCliqueScalingGroupConfig
 	// created and deleted count the PodCliques that the pass made and removed.
-	created, deleted int
+	created, deleted atomic.Int32
 	// termination is what this pass decided about a copy that stays below its minimum.
 	termination termination.Plan
 }
@@ -113,10 +127,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if apierrors.IsConflict(recorded) {
 		return reconcile.Result{RequeueAfter: staleRetry}, err
 	}
+	if recorded == nil {
+		r.report(scope)
+	}
 	if err = errors.Join(err, recorded); err != nil {
 		return reconcile.Result{}, err
 	}
-	r.report(scope)
 	r.announce(ctx, scope)
 	return r.requeue(scope), nil
 }
@@ -124,11 +140,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // report tells what this pass has done, after the status that shows it.
 func (r *Reconciler) report(scope *scope) {
 	group := scope.group
-	if scope.created > 0 {
-		r.Events.Normal(group, events.ScaledOut, "created %d PodCliques; %d copies are wanted", scope.created, group.Spec.Replicas)
+	if created := scope.created.Load(); created > 0 {
+		r.Events.Normal(group, events.ScaledOut, "created %d PodCliques; %d copies are wanted", created, group.Spec.Replicas)
 	}
-	if scope.deleted > 0 {
-		r.Events.Normal(group, events.ScaledIn, "deleted %d PodCliques; %d copies are wanted", scope.deleted, group.Spec.Replicas)
+	if deleted := scope.deleted.Load(); deleted > 0 {
+		r.Events.Normal(group, events.ScaledIn, "deleted %d PodCliques; %d copies are wanted", deleted, group.Spec.Replicas)
 	}
 }
 
@@ -173,13 +189,10 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 				continue
 			}
 			members = append(members, member)
-			if scope.podCliques[member.Name] == nil {
-				scope.created++
-			}
 		}
 	}
 	reached := rollout.Reached(scope.set, scope.replica)
-	errs := []error{batches.Each(len(members), func(i int) error {
+	applied := batches.Each(len(members), func(i int) error {
 		live := scope.podCliques[members[i].Name]
 		desired := children.NextPodClique(scope.set, members[i], scope.group, live, reached)
 		scope.keepReplicas(desired)
@@ -187,17 +200,24 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		if err = apply.IgnoreGone(err); err != nil {
 			return fmt.Errorf("applying PodClique %s: %w", desired.Name, err)
 		}
-		return nil
-	})}
-	for name, podClique := range scope.podCliques {
-		if !wanted[name] {
-			if podClique.DeletionTimestamp == nil {
-				scope.deleted++
-			}
-			errs = append(errs, r.Writer.Delete(ctx, podClique))
+		if live == nil {
+			scope.created.Add(1)
 		}
-	}
-	return errors.Join(errs...)
+		return nil
+	})
+	surplus := slices.DeleteFunc(scope.members(), func(podClique *grovev1alpha1.PodClique) bool { return wanted[podClique.Name] })
+	return errors.Join(applied, r.delete(ctx, scope, surplus))
+}
+
+// delete deletes PodCliques, and counts those that were not going already.
+func (r *Reconciler) delete(ctx context.Context, scope *scope, podCliques []*grovev1alpha1.PodClique) error {
+	return batches.Each(len(podCliques), func(i int) error {
+		err := r.Writer.Delete(ctx, podCliques[i])
+		if err == nil && podCliques[i].DeletionTimestamp == nil {
+			scope.deleted.Add(1)
+		}
+		return err
+	})
 }
 
 // finalize deletes the PodCliques and lets the group go when they are gone.
@@ -206,11 +226,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	if !controllerutil.ContainsFinalizer(group, grovev1alpha1.FinalizerPodCliqueScalingGroup) {
 		return nil
 	}
-	var errs []error
-	for _, podClique := range scope.podCliques {
-		errs = append(errs, r.Writer.Delete(ctx, podClique))
-	}
-	if err := errors.Join(errs...); err != nil || len(scope.podCliques) > 0 {
+	if err := r.delete(ctx, scope, scope.members()); err != nil || len(scope.podCliques) > 0 {
 		return errors.Join(err, r.writeStatus(ctx, scope, err))
 	}
 	return r.Writer.Release(ctx, group, grovev1alpha1.FinalizerPodCliqueScalingGroup)

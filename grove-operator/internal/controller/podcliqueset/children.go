@@ -30,11 +30,10 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	}
 	// First: pods that wait for others run under the account, and are turned down while it does not exist.
 	outcome = errors.Join(outcome, all(r.writeAccess(ctx, scope)))
-	wanted, writes := &childNames{}, []write{}
+	wanted, writes := &childNames{}, r.writeBinding(ctx, scope)
 	for replica := range made {
 		writes = append(writes, r.writeReplica(ctx, scope, replica, wanted)...)
 	}
-	scope.happened = scope.changed(wanted)
 	return errors.Join(outcome, all(writes), r.prune(ctx, scope, wanted))
 }
 
@@ -55,8 +54,16 @@ func (r *Reconciler) writeAccess(ctx context.Context, scope *scope) []write {
 	return []write{
 		r.apply(ctx, children.ServiceAccount(scope.set), orNil(scope.account)),
 		r.apply(ctx, children.Role(scope.set), orNil(scope.role)),
-		r.apply(ctx, children.RoleBinding(scope.set, slices.Collect(maps.Values(scope.allPodCliques))), orNil(scope.binding)),
 	}
+}
+
+// writeBinding returns the write of the RoleBinding. It is turned down while the API server does not know the Role, whose
+// appearance brings the set back.
+func (r *Reconciler) writeBinding(ctx context.Context, scope *scope) []write {
+	if scope.role == nil {
+		return nil
+	}
+	return []write{r.apply(ctx, children.RoleBinding(scope.set, slices.Collect(maps.Values(scope.allPodCliques))), orNil(scope.binding))}
 }
 
 // orNil turns the nil pointer of a child that does not exist into a nil object.
@@ -95,17 +102,19 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 		group := children.ScalingGroup(scope.set, replica, &groups[i])
 		scope.keepReplicas(termination.KindScalingGroup, group, &group.Spec.Replicas)
 		wanted.scalingGroups = append(wanted.scalingGroups, group.Name)
-		writes = append(writes, func() error {
-			return describe(group, r.Writer.ApplyScalingGroup(ctx, group, scope.scalingGroups[group.Name]))
-		})
+		live := scope.scalingGroups[group.Name]
+		writes = append(writes, scope.happened.creates(live == nil, func() error {
+			return describe(group, r.Writer.ApplyScalingGroup(ctx, group, live))
+		}))
 	}
 	for _, member := range layout.Standalone(scope.set, replica) {
 		podClique := children.NextPodClique(scope.set, member, nil, scope.podCliques[member.Name], rollout.Reached(scope.set, replica))
 		scope.keepReplicas(termination.KindPodClique, podClique, &podClique.Spec.Replicas)
+		live := scope.podCliques[podClique.Name]
 		wanted.podCliques = append(wanted.podCliques, podClique.Name)
-		writes = append(writes, func() error {
-			return describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, scope.podCliques[podClique.Name]))
-		})
+		writes = append(writes, scope.happened.creates(live == nil, func() error {
+			return describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, live))
+		}))
 	}
 	if scope.held(replica) {
 		return nil
@@ -125,7 +134,11 @@ func (r *Reconciler) prune(ctx context.Context, scope *scope, wanted *childNames
 			surplus = append(surplus, gang)
 		}
 	}
-	return batches.Each(len(surplus), func(i int) error { return r.Writer.Delete(ctx, surplus[i]) })
+	return batches.Each(len(surplus), func(i int) error {
+		err := r.Writer.Delete(ctx, surplus[i])
+		scope.happened.deletes(surplus[i], err)
+		return err
+	})
 }
 
 // notWanted returns the objects of other names, in the order of their names.

@@ -1,50 +1,53 @@
 package podcliqueset
 
 import (
+	"sync/atomic"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/events"
 )
 
-// happenings count the children that a pass created and deleted.
+// happenings count the children with pods that a pass created and deleted. Several are written at the same time.
 type happenings struct {
-	created, deleted int
+	created, deleted atomic.Int32
 }
 
-// changed counts what has to be created and deleted of the children that have pods.
-func (s *scope) changed(wanted *childNames) happenings {
-	created, deleted := difference(s.podCliques, wanted.podCliques)
-	createdGroups, deletedGroups := difference(s.scalingGroups, wanted.scalingGroups)
-	return happenings{created: created + createdGroups, deleted: deleted + deletedGroups}
+// creates counts a child as created once its write has succeeded, if there was none.
+func (h *happenings) creates(missing bool, apply write) write {
+	return func() error {
+		err := apply()
+		if err == nil && missing {
+			h.created.Add(1)
+		}
+		return err
+	}
 }
 
-func difference[T metav1.Object](existing map[string]T, wanted []string) (missing, surplus int) {
-	kept := map[string]bool{}
-	for _, name := range wanted {
-		kept[name] = true
-		if _, ok := existing[name]; !ok {
-			missing++
-		}
+// deletes counts a child as deleted once that has succeeded, if it was not being deleted already.
+func (h *happenings) deletes(child client.Object, err error) {
+	hasPods := false
+	switch child.(type) {
+	case *grovev1alpha1.PodClique, *grovev1alpha1.PodCliqueScalingGroup:
+		hasPods = true
 	}
-	for name, child := range existing {
-		if !kept[name] && child.GetDeletionTimestamp() == nil {
-			surplus++
-		}
+	if err == nil && hasPods && child.GetDeletionTimestamp() == nil {
+		h.deleted.Add(1)
 	}
-	return missing, surplus
 }
 
 // report tells what this pass has done and found, after the status that shows it. Before is the status that was there.
-func (r *Reconciler) report(scope *scope, before, after []metav1.Condition, outcome error) {
-	set, done := scope.set, scope.happened
-	if outcome == nil && done.created > 0 {
-		r.Events.Normal(set, events.ScaledOut, "created %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", done.created, set.Spec.Replicas)
+func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
+	set := scope.set
+	if created := scope.happened.created.Load(); created > 0 {
+		r.Events.Normal(set, events.ScaledOut, "created %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", created, set.Spec.Replicas)
 	}
-	if outcome == nil && done.deleted > 0 {
-		r.Events.Normal(set, events.ScaledIn, "deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", done.deleted, set.Spec.Replicas)
+	if deleted := scope.happened.deleted.Load(); deleted > 0 {
+		r.Events.Normal(set, events.ScaledIn, "deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", deleted, set.Spec.Replicas)
 	}
 	was := meta.FindStatusCondition(before, grovev1alpha1.ConditionTopologyLevelsUnavailable)
 	is := meta.FindStatusCondition(after, grovev1alpha1.ConditionTopologyLevelsUnavailable)

@@ -16,6 +16,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/status"
 )
@@ -39,8 +40,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if set.DeletionTimestamp == nil && !controllerutil.ContainsFinalizer(set, grovev1alpha1.FinalizerPodCliqueSet) {
-		// Before anything is created. The change brings the set back at once.
-		return reconcile.Result{}, r.Writer.Hold(ctx, set, grovev1alpha1.FinalizerPodCliqueSet)
+		return r.adopt(ctx, set)
 	}
 	scope, err := r.observe(ctx, set)
 	if err != nil {
@@ -53,6 +53,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err = errors.Join(err, r.write(ctx, scope))
 	decision, undecided := r.decideUpdate(ctx, scope)
 	return r.writeStatusAndReplace(ctx, scope, decision, errors.Join(err, undecided))
+}
+
+// adopt holds a new set before anything is created, and makes what its pods need to be let in. The next pass does the rest
+// when the cache shows all that; the changes themselves bring the set back, too.
+func (r *Reconciler) adopt(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (reconcile.Result, error) {
+	if err := r.Writer.Hold(ctx, set, grovev1alpha1.FinalizerPodCliqueSet); err != nil {
+		return reconcile.Result{}, err
+	}
+	none := &scope{set: set}
+	if err := r.observeAccess(ctx, none); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: coalesce.Window}, all(r.writeAccess(ctx, none))
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
@@ -70,6 +83,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 		}
 	}
 	r.Events.Failures(set, set.Status.LastErrors, judged.LastErrors)
-	r.report(scope, set.Status.Conditions, judged.Conditions, outcome)
+	r.report(scope, set.Status.Conditions, judged.Conditions)
 	return nil
 }

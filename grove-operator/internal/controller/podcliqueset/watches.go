@@ -2,14 +2,15 @@ package podcliqueset
 
 import (
 	"context"
-	"slices"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -23,39 +24,59 @@ import (
 	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/pace"
 	"packtree.dev/grove-operator/internal/termination"
 	"packtree.dev/grove-operator/internal/turns"
 )
 
+// written are the kinds of objects that a pass may write.
+var written = []schema.GroupKind{
+	grovev1alpha1.GroupVersion.WithKind("PodCliqueSet").GroupKind(),
+	grovev1alpha1.GroupVersion.WithKind("PodClique").GroupKind(),
+	grovev1alpha1.GroupVersion.WithKind("PodCliqueScalingGroup").GroupKind(),
+	schedulerv1alpha1.GroupVersion.WithKind("PodGang").GroupKind(),
+	corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(),
+	corev1.SchemeGroupVersion.WithKind("Service").GroupKind(),
+	corev1.SchemeGroupVersion.WithKind("ServiceAccount").GroupKind(),
+	rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(),
+	rbacv1.SchemeGroupVersion.WithKind("RoleBinding").GroupKind(),
+	autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler").GroupKind(),
+	pace.Events,
+}
+
 // SetupWithManager watches sets, their children, and the topologies that they use.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
 	// The status of an autoscaler says nothing about the set.
 	specOnly := builder.WithPredicates(predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
 	ofOwner := coalesce.Events(ownership.Events("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, finalizersChanged(),
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, finalizerLost(),
 			turns.Changed(), termination.Changed()))).
-		Owns(&corev1.ServiceAccount{}).
-		Owns(&rbacv1.Role{}).
-		Owns(&rbacv1.RoleBinding{}).
-		Owns(&corev1.Service{}).
-		Owns(&autoscalingv2.HorizontalPodAutoscaler{}, specOnly).
+		Watches(&corev1.ServiceAccount{}, ofOwner).
+		Watches(&rbacv1.Role{}, ofOwner).
+		Watches(&rbacv1.RoleBinding{}, ofOwner).
+		Watches(&corev1.Service{}, ofOwner).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, ofOwner, specOnly).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofOwner).
 		Watches(&grovev1alpha1.PodClique{}, ofOwner).
 		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(handler.EnqueueRequestsFromMapFunc(r.updatingSetOf))).
 		Watches(&schedulerv1alpha1.PodGang{}, ofOwner).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentSyncs}).
-		Complete(conflicts.LookAgain[reconcile.Request](r))
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrentSyncs,
+			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
+		}).
+		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
 }
 
-// finalizersChanged lets the moment through in which a set gets its finalizer, so that the work begins.
-func finalizersChanged() predicate.Funcs {
+// finalizerLost lets the moment through in which somebody takes the finalizer off a set, so that it gets it back.
+func finalizerLost() predicate.Funcs {
+	const finalizer = grovev1alpha1.FinalizerPodCliqueSet
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+		return controllerutil.ContainsFinalizer(e.ObjectOld, finalizer) && !controllerutil.ContainsFinalizer(e.ObjectNew, finalizer)
 	}}
 }
 

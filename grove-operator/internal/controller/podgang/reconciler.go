@@ -20,6 +20,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
@@ -159,27 +160,26 @@ func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
 
 // write applies the gangs, deletes those of copies that were scaled in, and writes the status of the others.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
-	var errs []error
-	wanted := map[string]bool{}
-	for _, desired := range gangs.Desired(scope.set, scope.replica, scope.topology, scope.live()) {
-		wanted[desired.Name] = true
-		live := scope.gangs[desired.Name]
-		if live == nil {
-			errs = append(errs, r.apply(ctx, desired, nil))
-			continue
-		}
-		if err := r.apply(ctx, desired, live); err != nil {
-			errs = append(errs, err) // Its status would tell of pods that it does not list.
-			continue
-		}
-		errs = append(errs, r.writeStatus(ctx, scope, desired, live))
+	desired := gangs.Desired(scope.set, scope.replica, scope.topology, scope.live())
+	err := batches.Each(len(desired), func(i int) error { return r.writeGang(ctx, scope, desired[i]) })
+	surplus := maps.Clone(scope.gangs)
+	for _, wanted := range desired {
+		delete(surplus, wanted.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(scope.gangs)) {
-		if !wanted[name] {
-			errs = append(errs, r.Writer.Delete(ctx, scope.gangs[name]))
-		}
+	names := slices.Sorted(maps.Keys(surplus))
+	return errors.Join(err, batches.Each(len(names), func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
+}
+
+// writeGang applies a gang, and its status where there has been one to tell of.
+func (r *Reconciler) writeGang(ctx context.Context, scope *scope, desired *schedulerv1alpha1.PodGang) error {
+	live := scope.gangs[desired.Name]
+	if live == nil {
+		return r.apply(ctx, desired, nil)
 	}
-	return errors.Join(errs...)
+	if err := r.apply(ctx, desired, live); err != nil {
+		return err // Its status would tell of pods that it does not list.
+	}
+	return r.writeStatus(ctx, scope, desired, live)
 }
 
 func (r *Reconciler) apply(ctx context.Context, desired *schedulerv1alpha1.PodGang, live client.Object) error {

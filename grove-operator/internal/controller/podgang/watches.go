@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,12 +20,18 @@ import (
 	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/pace"
 	"packtree.dev/grove-operator/internal/termination"
 )
 
+// written are the kinds of objects that a pass may write.
+var written = []schema.GroupKind{
+	schedulerv1alpha1.GroupVersion.WithKind("PodGang").GroupKind(),
+}
+
 // SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies; and
 // the gangs themselves.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
 	ofChild := coalesce.Events(handler.TypedEnqueueRequestsFromMapFunc(replicaOf))
 	return builder.TypedControllerManagedBy[Request](mgr).
 		Named("podgang").
@@ -37,8 +44,11 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, concurrentSyncs int) 
 		Watches(&schedulerv1alpha1.PodGang{}, ofChild).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.TypedOptions[Request]{MaxConcurrentReconciles: concurrentSyncs}).
-		Complete(conflicts.LookAgain[Request](r))
+		WithOptions(controller.TypedOptions[Request]{
+			MaxConcurrentReconciles: concurrentSyncs,
+			NewQueue:                pace.Queue[Request](limits, written...),
+		}).
+		Complete(conflicts.LookAgain(pace.Passes[Request](r)))
 }
 
 // replicaOf is the replica of the set that a child belongs to.
