@@ -195,6 +195,12 @@ func runOperator(t *testing.T, config *rest.Config, faulty injector) {
 	}
 	operator := &groveconfigv1alpha1.OperatorConfiguration{}
 	configuration.SetDefaults(operator)
+	// Many worlds side by side make more requests than an operator does.
+	syncs := int32(side)
+	operator.RuntimeClientConnection.QPS, operator.RuntimeClientConnection.Burst = config.QPS, int32(config.Burst)
+	controllers := &operator.Controllers
+	controllers.PodCliqueSet.ConcurrentSyncs, controllers.PodCliqueScalingGroup.ConcurrentSyncs = &syncs, &syncs
+	controllers.PodClique.ConcurrentSyncs, controllers.PodGang.ConcurrentSyncs = &syncs, &syncs
 	if err := controller.Add(t.Context(), mgr, operator); err != nil {
 		t.Fatal(err)
 	}
