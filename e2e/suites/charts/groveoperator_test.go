@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,5 +103,29 @@ func TestCertManagerFindsTheWebhookConfigurations(t *testing.T) {
 	}
 	if names := namesOf(objects, "Secret"); len(names) > 0 {
 		t.Errorf("the chart makes Secrets that somebody else is to make: %v", names)
+	}
+}
+
+// nodeVerbs are what a ClusterRole lets do with nodes.
+func nodeVerbs(role *unstructured.Unstructured) []any {
+	rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
+	var verbs []any
+	for _, rule := range rules {
+		fields := rule.(map[string]any)
+		if resources, _ := fields["resources"].([]any); slices.Contains(resources, any("nodes")) {
+			granted, _ := fields["verbs"].([]any)
+			verbs = append(verbs, granted...)
+		}
+	}
+	return verbs
+}
+
+func TestNodesAreReadOnlyWhereTopologyAwarenessIsOn(t *testing.T) {
+	if diff := cmp.Diff([]any{"get", "list", "watch"}, nodeVerbs(ofKind(t, rendered(t, "grove-operator"), "ClusterRole"))); diff != "" {
+		t.Errorf("verbs on nodes (-want +got):\n%s", diff)
+	}
+	off := rendered(t, "grove-operator", "config.topologyAwareScheduling.enabled=false")
+	if verbs := nodeVerbs(ofKind(t, off, "ClusterRole")); verbs != nil {
+		t.Errorf("verbs on nodes with topology awareness off: %v", verbs)
 	}
 }

@@ -17,34 +17,41 @@ const Window = 200 * time.Millisecond
 
 // Events returns a handler that requests what inner requests, once for all events within Window.
 func Events[R comparable](inner handler.TypedEventHandler[client.Object, R]) handler.TypedEventHandler[client.Object, R] {
-	return late[R]{inner}
+	return Within(Window, inner)
+}
+
+// Within is Events with a window of one's own.
+func Within[R comparable](window time.Duration, inner handler.TypedEventHandler[client.Object, R]) handler.TypedEventHandler[client.Object, R] {
+	return late[R]{window, inner}
 }
 
 type late[R comparable] struct {
-	inner handler.TypedEventHandler[client.Object, R]
+	window time.Duration
+	inner  handler.TypedEventHandler[client.Object, R]
 }
 
 func (l late[R]) Create(ctx context.Context, e event.TypedCreateEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
-	l.inner.Create(ctx, e, lateQueue[R]{queue})
+	l.inner.Create(ctx, e, lateQueue[R]{queue, l.window})
 }
 
 func (l late[R]) Update(ctx context.Context, e event.TypedUpdateEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
-	l.inner.Update(ctx, e, lateQueue[R]{queue})
+	l.inner.Update(ctx, e, lateQueue[R]{queue, l.window})
 }
 
 func (l late[R]) Delete(ctx context.Context, e event.TypedDeleteEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
-	l.inner.Delete(ctx, e, lateQueue[R]{queue})
+	l.inner.Delete(ctx, e, lateQueue[R]{queue, l.window})
 }
 
 func (l late[R]) Generic(ctx context.Context, e event.TypedGenericEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
-	l.inner.Generic(ctx, e, lateQueue[R]{queue})
+	l.inner.Generic(ctx, e, lateQueue[R]{queue, l.window})
 }
 
-// lateQueue is a queue to which everything is added after Window. What waits already is not put off further.
+// lateQueue is a queue to which everything is added after a window. What waits already is not put off further.
 type lateQueue[R comparable] struct {
 	workqueue.TypedRateLimitingInterface[R]
+	window time.Duration
 }
 
 func (q lateQueue[R]) Add(item R) {
-	q.AddAfter(item, Window)
+	q.AddAfter(item, q.window)
 }

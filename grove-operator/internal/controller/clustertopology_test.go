@@ -86,6 +86,21 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Eventually(schedulerLevels("gb200")).Should(Equal([]string{"example.com/zone", "example.com/block", "example.com/rack"}))
 	})
 
+	It("takes the name from what a deleted one has left behind", func() {
+		doomed := fixture.Topology("again", "zone")
+		Expect(c.Create(ctx, doomed)).To(Succeed())
+		Eventually(schedulerLevels("again")).Should(Equal([]string{"example.com/zone"}))
+		Expect(c.Delete(ctx, doomed)).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(doomed), doomed)) }).Should(BeTrue())
+		Expect(schedulerLevels("again")()).To(Equal([]string{"example.com/zone"}), "no garbage collector runs here")
+
+		made := fixture.Topology("again", "rack")
+		Expect(c.Create(ctx, made)).To(Succeed())
+		Eventually(schedulerLevels("again")).Should(Equal([]string{"example.com/rack"}))
+		Expect(metav1.GetControllerOf(get("", "again", &kaiv1alpha1.Topology{}))).To(HaveField("UID", made.UID))
+		Eventually(condition("again", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
+	})
+
 	It("leaves a Topology of somebody else alone, and says so", func() {
 		foreign := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
 		foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}

@@ -57,6 +57,7 @@ func Cache() cache.Options {
 			&rbacv1.Role{}:                           ours,
 			&rbacv1.RoleBinding{}:                    ours,
 			&autoscalingv2.HorizontalPodAutoscaler{}: ours,
+			&corev1.Node{}:                           {Transform: clustertopology.LabelsOnly},
 		},
 	}
 }

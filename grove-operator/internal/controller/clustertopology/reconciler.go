@@ -18,6 +18,7 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/census"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -36,6 +37,8 @@ type Reconciler struct {
 type scope struct {
 	clusterTopology *grovev1alpha1.ClusterTopology
 	users           []grovev1alpha1.PodCliqueSet
+	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
+	nodes *census.Census
 }
 
 // Reconcile brings one ClusterTopology and what follows from it into line.
@@ -56,7 +59,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.reconcile(ctx, &scope{clusterTopology: clusterTopology, users: users})
+	nodes, err := r.askNodes(ctx, clusterTopology.Spec.Levels)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, r.reconcile(ctx, &scope{clusterTopology: clusterTopology, users: users, nodes: nodes})
 }
 
 func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopology, error) {
@@ -90,7 +97,7 @@ func (r *Reconciler) reconcile(ctx context.Context, scope *scope) error {
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced schedulerTopology) error {
-	judged := statusOf(scope.clusterTopology, scope.users, synced)
+	judged := statusOf(scope, synced)
 	if apiequality.Semantic.DeepEqual(scope.clusterTopology.Status, judged) {
 		return nil
 	}

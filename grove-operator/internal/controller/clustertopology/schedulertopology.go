@@ -25,6 +25,14 @@ type schedulerTopology struct {
 	why string
 }
 
+// ofPredecessor tells whether a Topology was made for a ClusterTopology of the same name that no longer exists. The garbage
+// collector would remove it some time, and until then it would look like somebody else's.
+func ofPredecessor(live *kaiv1alpha1.Topology, clusterTopology *grovev1alpha1.ClusterTopology) bool {
+	owner := metav1.GetControllerOf(live)
+	return owner != nil && owner.APIVersion == grovev1alpha1.GroupVersion.String() && owner.Kind == "ClusterTopology" &&
+		owner.Name == clusterTopology.Name && owner.UID != clusterTopology.UID
+}
+
 // syncSchedulerTopology creates the scheduler's Topology, or deletes one with other levels, which cannot be changed: its
 // end brings the ClusterTopology back, and a new one is created. One that belongs to somebody else is left alone.
 func (r *Reconciler) syncSchedulerTopology(
@@ -41,6 +49,8 @@ func (r *Reconciler) syncSchedulerTopology(
 		return schedulerTopology{inSync: true}, nil
 	case err != nil:
 		return schedulerTopology{why: err.Error()}, fmt.Errorf("reading Topology %s: %w", desired.Name, err)
+	case ofPredecessor(live, clusterTopology):
+		return schedulerTopology{why: "the Topology of a deleted ClusterTopology of this name is replaced"}, r.Writer.Delete(ctx, live)
 	case !metav1.IsControlledBy(live, clusterTopology):
 		return schedulerTopology{foreign: true, why: fmt.Sprintf(
 			"a Topology %q exists that grove-operator did not make; remove it, or rename the ClusterTopology", live.Name)}, nil

@@ -10,14 +10,17 @@ import (
 	"packtree.dev/grove-operator/internal/wording"
 )
 
-// statusOf is the status of a ClusterTopology with these users.
-func statusOf(
-	clusterTopology *grovev1alpha1.ClusterTopology, users []grovev1alpha1.PodCliqueSet, synced schedulerTopology,
-) grovev1alpha1.ClusterTopologyStatus {
+// statusOf is the status of a ClusterTopology with the users and nodes that a pass has found.
+func statusOf(scope *scope, synced schedulerTopology) grovev1alpha1.ClusterTopologyStatus {
+	clusterTopology, users := scope.clusterTopology, scope.users
 	status := *clusterTopology.Status.DeepCopy()
 	status.ObservedGeneration = clusterTopology.Generation
 	status.InUse = int32(len(users))
 	status.Domains = topology.DomainList(clusterTopology)
+	status.Levels, status.Nodes, status.NodesMissingLevels = nil, nil, nil
+	if nodes := scope.nodes; nodes != nil {
+		status.Levels, status.Nodes, status.NodesMissingLevels = nodes.Levels, &nodes.Complete, &nodes.Incomplete
+	}
 	for _, condition := range []metav1.Condition{syncCondition(synced), heldCondition(users), readyCondition(synced)} {
 		condition.ObservedGeneration = clusterTopology.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)

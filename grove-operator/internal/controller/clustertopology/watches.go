@@ -3,6 +3,7 @@ package clustertopology
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -15,19 +16,21 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// SetupWithManager watches ClusterTopologies, the Topologies made from them, and the sets that use them. The scheduler's
-// kind need not be installed where topology awareness is off.
+// SetupWithManager watches ClusterTopologies, the Topologies made from them, the sets that use them, and the labels of
+// nodes. The scheduler's kind need not be installed, nor nodes be readable, where topology awareness is off.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	controller := builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.ClusterTopology{}).
 		Watches(&grovev1alpha1.PodCliqueSet{}, usedTopologies())
 	if r.Configuration.Enabled {
 		// All Topologies and not only owned ones: the end of a foreign one that took a name makes room for ours.
-		controller = controller.Watches(&kaiv1alpha1.Topology{}, &handler.EnqueueRequestForObject{})
+		controller = controller.Watches(&kaiv1alpha1.Topology{}, &handler.EnqueueRequestForObject{}).
+			WatchesMetadata(&corev1.Node{}, coalesce.Within(nodeWindow, r.relabelled()))
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.Startup)); err != nil {
 		return err
@@ -35,12 +38,17 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return controller.Complete(conflicts.LookAgain[reconcile.Request](r))
 }
 
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func requestFor(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
 // usedTopologies are the topology that a set uses and, when it turned to another, the one that it used before.
 func usedTopologies() handler.Funcs {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	add := func(queue queue, name string) {
 		if name != "" {
-			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+			queue.Add(requestFor(name))
 		}
 	}
 	return handler.Funcs{

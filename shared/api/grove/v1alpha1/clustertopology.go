@@ -18,6 +18,8 @@ const DefaultClusterTopologyName = "grove-topology"
 // +kubebuilder:resource:scope=Cluster,shortName=ct
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Domains",type=string,JSONPath=`.status.domains`,description="The domains of the levels, broadest first"
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes`,description="How many nodes carry the labels of all levels"
+// +kubebuilder:printcolumn:name="MissingLevels",type=integer,JSONPath=`.status.nodesMissingLevels`,description="How many nodes carry the labels of some levels and not of others"
 // +kubebuilder:printcolumn:name="InUse",type=integer,JSONPath=`.status.inUse`,description="How many PodCliqueSets use this topology"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterTopology struct {
@@ -79,13 +81,20 @@ type ClusterTopologyStatus struct {
 	// Domains lists the domains of the levels, broadest first, for people who read it in a column.
 	// +optional
 	Domains string `json:"domains,omitempty"`
-	// Levels tells for each level of the spec how many nodes carry its label. Unset: not observed yet.
+	// Levels tells for each level of the spec what the labels of the cluster's nodes say about it. It follows them within
+	// seconds. Unset: not observed yet, or topology awareness is off in the operator's configuration.
 	// +listType=map
 	// +listMapKey=domain
 	// +optional
 	Levels []TopologyLevelStatus `json:"levels,omitempty"`
-	// NodesMissingLevels is how many nodes carry the label of some level but not of every level above it, so that they
-	// stand in no domain from there on. Unset: not observed yet.
+	// Nodes is how many nodes carry the labels of all levels, and so have a place in the whole topology. Unset: as with
+	// levels.
+	// +optional
+	Nodes *int32 `json:"nodes,omitempty"`
+	// NodesMissingLevels is how many nodes carry the labels of some levels and not of others: they stand in the topology
+	// down to the first label that they lack, and in no domain from there on. Which labels are missing is told level by
+	// level. Where a cluster has several topologies with labels in common, the nodes of the others are among them.
+	// Unset: as with levels.
 	// +optional
 	NodesMissingLevels *int32 `json:"nodesMissingLevels,omitempty"`
 }
@@ -98,9 +107,19 @@ type TopologyLevelStatus struct {
 	// Nodes is how many nodes carry the level's label.
 	// +optional
 	Nodes int32 `json:"nodes"`
-	// DomainCount is how many different domains those nodes stand in.
+	// DomainCount is how many domains of this level there are: a rack of the same name in two zones is two racks. Nodes
+	// that lack the label of a level above stand in none.
 	// +optional
 	DomainCount int32 `json:"domainCount"`
+	// NodesMissing is how many nodes carry the label of another level, and not the one of this.
+	// +optional
+	NodesMissing int32 `json:"nodesMissing"`
+	// MissingOn names nodes that carry the label of another level, and not the one of this: the first five in the order
+	// of their names.
+	// +kubebuilder:validation:MaxItems=5
+	// +listType=set
+	// +optional
+	MissingOn []string `json:"missingOn,omitempty"`
 }
 
 // Conditions of a ClusterTopology.

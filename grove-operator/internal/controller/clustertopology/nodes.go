@@ -1,0 +1,75 @@
+package clustertopology
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/census"
+)
+
+// nodeWindow is how long the first node that changes waits for others. Nodes join by the thousand, one after the other, and
+// each would have the status of its topologies written anew.
+const nodeWindow = 5 * time.Second
+
+// LabelsOnly is the transform of nodes in the cache: it keeps the name and the labels, and what the cache itself needs.
+func LabelsOnly(object any) (any, error) {
+	if node, ok := object.(*metav1.PartialObjectMetadata); ok {
+		node.ObjectMeta = metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels}
+	}
+	return object, nil
+}
+
+// askNodes returns what the labels of nodes say about levels; nil where topology awareness is off.
+func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.TopologyLevel) (*census.Census, error) {
+	if !r.Configuration.Enabled {
+		return nil, nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	nodes := make([]census.Node, len(list.Items))
+	for i := range list.Items {
+		nodes[i] = census.Node{Name: list.Items[i].Name, Labels: list.Items[i].Labels}
+	}
+	taken := census.Take(levels, nodes)
+	return &taken, nil
+}
+
+// relabelled are the topologies about whose levels a node says something else than before.
+func (r *Reconciler) relabelled() handler.Funcs {
+	ask := func(ctx context.Context, queue queue, before, after map[string]string) {
+		var topologies grovev1alpha1.ClusterTopologyList
+		if err := r.Client.List(ctx, &topologies, client.UnsafeDisableDeepCopy); err != nil {
+			log.FromContext(ctx).Error(err, "listing ClusterTopologies of a changed node")
+			return
+		}
+		for i := range topologies.Items {
+			if census.Differs(topologies.Items[i].Spec.Levels, before, after) {
+				queue.Add(requestFor(topologies.Items[i].Name))
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue queue) {
+			ask(ctx, queue, nil, e.Object.GetLabels())
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue queue) {
+			ask(ctx, queue, e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue queue) {
+			ask(ctx, queue, e.Object.GetLabels(), nil)
+		},
+	}
+}

@@ -1,0 +1,155 @@
+package clustertopology_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/controller/clustertopology"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+var errInjected = errors.New("the API server says no")
+
+func on() groveconfigv1alpha1.TopologyAwareSchedulingConfiguration {
+	return groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
+		Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "rack", Key: "example.com/rack"}},
+	}
+}
+
+// fromBefore is the default topology, as an operator with topology awareness has left it.
+func fromBefore() *grovev1alpha1.ClusterTopology {
+	made := topology.Default(on())
+	made.Finalizers = []string{grovev1alpha1.FinalizerClusterTopology}
+	return made
+}
+
+// reconciler reads and writes a cluster that has objects, some calls to which fail.
+func reconciler(
+	t *testing.T, configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration, failing interceptor.Funcs, objects ...client.Object,
+) *clustertopology.Reconciler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{grovev1alpha1.AddToScheme, kaiv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(failing).Build()
+	return &clustertopology.Reconciler{
+		Client: cluster, Writer: apply.Writer{Client: cluster, Live: cluster}, Configuration: configuration,
+	}
+}
+
+// kindOf is the kind of an object that is applied.
+func kindOf(t *testing.T, object runtime.ApplyConfiguration) string {
+	t.Helper()
+	named, ok := object.(interface{ GetKind() string })
+	if !ok {
+		t.Fatalf("%T has no kind", object)
+	}
+	return named.GetKind()
+}
+
+func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
+	for _, kind := range []string{"ClusterTopology", "Topology"} {
+		t.Run(kind, func(t *testing.T) {
+			failing := interceptor.Funcs{Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+				if kindOf(t, object) == kind {
+					return errInjected
+				}
+				return c.Apply(ctx, object, options...)
+			}}
+			err := reconciler(t, on(), failing).Startup(t.Context())
+			if !errors.Is(err, errInjected) || !strings.HasPrefix(err.Error(), "starting topology awareness: ") || !strings.Contains(err.Error(), kind+" grove-topology") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestStartupMakesTheTopologies(t *testing.T) {
+	r := reconciler(t, on(), interceptor.Funcs{})
+	if err := r.Startup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	made, ofScheduler := &grovev1alpha1.ClusterTopology{}, &kaiv1alpha1.Topology{}
+	for _, object := range []client.Object{made, ofScheduler} {
+		if err := r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName}, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made.Spec.Levels[0].Key != "example.com/rack" || ofScheduler.Spec.Levels[0].NodeLabel != "example.com/rack" {
+		t.Errorf("levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
+	}
+}
+
+// logged is what is logged at startup, which does not end the program.
+func logged(t *testing.T, r *clustertopology.Reconciler) string {
+	t.Helper()
+	var lines strings.Builder
+	logger := funcr.New(func(prefix, arguments string) { lines.WriteString(prefix + " " + arguments + "\n") }, funcr.Options{})
+	if err := r.Startup(log.IntoContext(t.Context(), logger)); err != nil {
+		t.Errorf("the program ends with %v", err)
+	}
+	return lines.String()
+}
+
+func TestStartupWithoutTopologyAwarenessRemovesTheDefaultOne(t *testing.T) {
+	r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, interceptor.Funcs{}, fromBefore())
+	if lines := logged(t, r); lines != "" {
+		t.Errorf("logged: %s", lines)
+	}
+	err := r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName}, &grovev1alpha1.ClusterTopology{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+func TestWhatCannotBeRemovedAtStartupIsLoggedAndNotFatal(t *testing.T) {
+	for name, failing := range map[string]interceptor.Funcs{
+		"reading": {Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errInjected
+		}},
+		"deleting": {Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			return errInjected
+		}},
+		"taking the finalizer": {Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return errInjected
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, failing, fromBefore())
+			lines := logged(t, r)
+			if !strings.Contains(lines, "removing the default topology") || !strings.Contains(lines, errInjected.Error()) {
+				t.Errorf("logged: %s", lines)
+			}
+		})
+	}
+}
+
+func TestATopologyOfThatNameWhichTheOperatorDidNotMakeStays(t *testing.T) {
+	theirs := topology.Default(on())
+	theirs.Labels = nil
+	r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, interceptor.Funcs{}, theirs)
+	if lines := logged(t, r); lines != "" {
+		t.Errorf("logged: %s", lines)
+	}
+	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+		t.Error(err)
+	}
+}
