@@ -9,17 +9,22 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/topology"
 	"packtree.dev/grove-operator/internal/wording"
 )
 
 var levelsPath = field.NewPath("spec", "levels")
 
-// ValidateClusterTopology returns what is wrong with a ClusterTopology beyond its schema: keys that are no label keys.
+// ValidateClusterTopology returns what is wrong with a ClusterTopology beyond its schema: keys that are no label keys, or that
+// the scheduler would not take.
 func ValidateClusterTopology(clusterTopology *grovev1alpha1.ClusterTopology) field.ErrorList {
 	var errs field.ErrorList
 	for i, level := range clusterTopology.Spec.Levels {
 		for _, problem := range validation.IsQualifiedName(level.Key) {
 			errs = append(errs, field.Invalid(levelsPath.Index(i).Child("key"), level.Key, "must be the key of a node label: "+problem))
+		}
+		if problem := topology.KeyProblem(level, clusterTopology.Spec.Levels); problem != "" {
+			errs = append(errs, field.Invalid(levelsPath.Index(i).Child("key"), level.Key, problem))
 		}
 	}
 	return errs

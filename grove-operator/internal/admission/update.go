@@ -29,6 +29,9 @@ func ValidateUpdate(old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, sched
 	if changed := validateConstraintsKept(old, set); len(changed) > 0 {
 		return warnings, append(errs, changed...)
 	}
+	if topology.NameFor(old) != topology.NameFor(set) {
+		warnings = append(warnings, warnOfTopology(set, cluster)...)
+	}
 	return warnings, append(errs, validateTopologyChange(old, set, cluster, scheduled)...)
 }
 

@@ -157,6 +157,11 @@ func TestValidateClusterTopology(t *testing.T) {
 	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid}, summary(admission.ValidateClusterTopology(made))); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
+	made.Spec.Levels[1].Key = "kubernetes.io/hostname"
+	made.Spec.Levels = append(made.Spec.Levels, grovev1alpha1.TopologyLevel{Domain: "host", Key: "example.com/host"})
+	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid}, summary(admission.ValidateClusterTopology(made))); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
 	if errs := admission.ValidateReservedName("x"); len(errs) > 0 {
 		t.Errorf("x is not reserved: %v", errs)
 	}

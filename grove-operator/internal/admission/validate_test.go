@@ -55,7 +55,9 @@ func TestValidateCreate(t *testing.T) {
 	const clique, group = "spec.template.cliques[0]", "spec.template.podCliqueScalingGroups[0]"
 	for name, c := range map[string]struct {
 		set, template string
-		want          []string
+		// alone is a cluster without a default topology.
+		alone bool
+		want  []string
 	}{
 		"as many pods as a set may have": {template: "cliques: [" + one("a", "replicas: 10000") + "," + one("b", "replicas: 10000") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 9}]"},
 		"one copy more than a set may have": {
@@ -198,6 +200,10 @@ func TestValidateCreate(t *testing.T) {
 		"clusterTopologyName: not without a constraint": {
 			template: "clusterTopologyName: gb, cliques: [" + one("a", "") + "]", want: []string{"spec.template.clusterTopologyName: " + forbidden},
 		},
+		"a constraint without a name while there is no default topology is told at each place": {
+			alone: true, template: "topologyConstraint: {packDomain: zone}, cliques: [" + constrained("a", "{packDomain: rack}") + "]",
+			want: []string{"spec.template.topologyConstraint: " + invalid, clique + ".topologyConstraint: " + invalid},
+		},
 		"domains are those of the named topology": {
 			template: "clusterTopologyName: gb, topologyConstraint: {packDomain: host}, cliques: [" + one("a", "") + "]",
 			want:     []string{"spec.template.topologyConstraint: " + invalid},
@@ -220,7 +226,11 @@ func TestValidateCreate(t *testing.T) {
 				c.set = "s"
 			}
 			set := fixture.Set(t, manifest(c.set, c.template))
-			_, errs := admission.ValidateCreate(set, cluster())
+			within := cluster()
+			if c.alone {
+				within.Lookup = fixture.Lookup(fixture.Topology("gb", "zone", "rack"))
+			}
+			_, errs := admission.ValidateCreate(set, within)
 			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
 			}
@@ -229,11 +239,15 @@ func TestValidateCreate(t *testing.T) {
 }
 
 func TestConstraintsAreRefusedWhileTopologyAwarenessIsOff(t *testing.T) {
-	set := fixture.Set(t, manifest("s", "clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliques: ["+constrained("a", "{packDomain: rack}")+"]"))
-	_, errs := admission.ValidateCreate(set, admission.Cluster{Lookup: cluster().Lookup})
+	set := fixture.Set(t, manifest("s", "clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliques: ["+constrained("a", "{packDomain: rack}")+"],"+
+		"podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: numa}}]"))
+	warnings, errs := admission.ValidateCreate(set, admission.Cluster{Lookup: cluster().Lookup})
 	want := []string{
 		"spec.template.clusterTopologyName: " + forbidden, "spec.template.topologyConstraint: " + forbidden,
-		"spec.template.cliques[0].topologyConstraint: " + forbidden,
+		"spec.template.cliques[0].topologyConstraint: " + forbidden, "spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden,
+	}
+	if len(warnings) > 0 {
+		t.Errorf("warnings about what is refused: %q", warnings)
 	}
 	if diff := cmp.Diff(want, summary(errs)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

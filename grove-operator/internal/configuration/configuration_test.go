@@ -89,6 +89,19 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			[]string{"topologyAwareScheduling.levels[1].domain: Duplicate", "topologyAwareScheduling.levels[1].key: Duplicate"},
 		},
 		"a key that is no label key": {header + on("{domain: rack, key: a b}"), []string{"topologyAwareScheduling.levels[0].key: Invalid"}},
+		"a key that is empty":        {header + on("{domain: rack}"), []string{"topologyAwareScheduling.levels[0].key: Invalid"}},
+		"eight levels": {
+			header + on("{domain: numa, key: a/7}, {domain: region, key: a/1}, {domain: zone, key: a/2}, {domain: datacenter, key: a/3}, {domain: block, key: a/4}, {domain: rack, key: a/5}, {domain: host, key: a/6}, {domain: zone, key: a/8}"),
+			[]string{"topologyAwareScheduling.levels[7].domain: Duplicate"},
+		},
+		"a level below single hosts": {
+			header + on("{domain: host, key: a/host}, {domain: rack, key: kubernetes.io/hostname}"),
+			[]string{"topologyAwareScheduling.levels[1].key: Invalid", "no level can be below it but numa, and host is"},
+		},
+		"a level inside of hosts that does not look like one": {
+			header + on("{domain: numa, key: a/socket}, {domain: host, key: kubernetes.io/hostname}"),
+			[]string{"topologyAwareScheduling.levels[0].key: Invalid"},
+		},
 		"an init container that no pod could have": {
 			header + "startupOrder: {image: 'a b', imagePullPolicy: Sometimes, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}",
 			[]string{"startupOrder.image: Invalid", "startupOrder.imagePullPolicy: Unsupported", "startupOrder.resources.requests[cpu]: Invalid"},

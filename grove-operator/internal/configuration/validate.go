@@ -14,6 +14,8 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/didyoumean"
 	"packtree.dev/shared/domains"
+
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 // Validate returns everything that is wrong with a configuration whose defaults are set, and warnings.
@@ -51,7 +53,7 @@ func validateLevels(path *field.Path, levels []groveconfigv1alpha1.TopologyLevel
 	if len(levels) == 0 {
 		return nil, field.ErrorList{field.Required(path, "topology awareness needs at least one level")}
 	}
-	seenDomains, seenKeys := sets.New[string](), sets.New[string]()
+	seenDomains, seenKeys, translated := sets.New[string](), sets.New[string](), topology.Levels(levels)
 	for i, level := range levels {
 		domainPath, keyPath := path.Index(i).Child("domain"), path.Index(i).Child("key")
 		switch {
@@ -65,6 +67,9 @@ func validateLevels(path *field.Path, levels []groveconfigv1alpha1.TopologyLevel
 		}
 		for _, problem := range validation.IsQualifiedName(level.Key) {
 			errs = append(errs, field.Invalid(keyPath, level.Key, "must be the key of a node label: "+problem))
+		}
+		if problem := topology.KeyProblem(translated[i], translated); problem != "" {
+			errs = append(errs, field.Invalid(keyPath, level.Key, problem))
 		}
 		if level.Domain == domains.Host && level.Key != corev1.LabelHostname {
 			warnings = append(warnings, fmt.Sprintf("%s: the kubelet labels hosts with %s, not with %s", keyPath, corev1.LabelHostname, level.Key))

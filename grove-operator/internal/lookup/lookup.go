@@ -15,20 +15,30 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Topologies looks ClusterTopologies up. Errors are collected: see Err.
+// Topologies looks ClusterTopologies up, each name once. Errors are collected: see Err.
 type Topologies struct {
 	ctx     context.Context
 	readers []client.Reader
+	known   map[string]*grovev1alpha1.ClusterTopology
 	err     error
 }
 
 // TopologiesIn returns a lookup by way of readers, each of which is asked about what those before it did not find.
 func TopologiesIn(ctx context.Context, readers ...client.Reader) *Topologies {
-	return &Topologies{ctx: ctx, readers: readers}
+	return &Topologies{ctx: ctx, readers: readers, known: map[string]*grovev1alpha1.ClusterTopology{}}
 }
 
 // Find returns the ClusterTopology of a name; nil if there is none, or if it cannot be read.
 func (t *Topologies) Find(name string) *grovev1alpha1.ClusterTopology {
+	found, ok := t.known[name]
+	if !ok {
+		found = t.read(name)
+		t.known[name] = found
+	}
+	return found
+}
+
+func (t *Topologies) read(name string) *grovev1alpha1.ClusterTopology {
 	for _, reader := range t.readers {
 		found := &grovev1alpha1.ClusterTopology{}
 		err := reader.Get(t.ctx, types.NamespacedName{Name: name}, found)

@@ -1,9 +1,11 @@
 package topology
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -18,10 +20,7 @@ func Default(configuration groveconfigv1alpha1.TopologyAwareSchedulingConfigurat
 	if !configuration.Enabled {
 		return nil
 	}
-	levels := make([]grovev1alpha1.TopologyLevel, 0, len(configuration.Levels))
-	for _, level := range configuration.Levels {
-		levels = append(levels, grovev1alpha1.TopologyLevel{Domain: grovev1alpha1.TopologyDomain(level.Domain), Key: level.Key})
-	}
+	levels := Levels(configuration.Levels)
 	slices.SortStableFunc(levels, func(a, b grovev1alpha1.TopologyLevel) int {
 		return domains.Compare(string(a.Domain), string(b.Domain))
 	})
@@ -33,6 +32,15 @@ func Default(configuration groveconfigv1alpha1.TopologyAwareSchedulingConfigurat
 		},
 		Spec: grovev1alpha1.ClusterTopologySpec{Levels: levels},
 	}
+}
+
+// Levels are levels of the configuration as a ClusterTopology has them, in the order given.
+func Levels(configured []groveconfigv1alpha1.TopologyLevel) []grovev1alpha1.TopologyLevel {
+	levels := make([]grovev1alpha1.TopologyLevel, 0, len(configured))
+	for _, level := range configured {
+		levels = append(levels, grovev1alpha1.TopologyLevel{Domain: grovev1alpha1.TopologyDomain(level.Domain), Key: level.Key})
+	}
+	return levels
 }
 
 // ForScheduler is the Topology that the scheduler reads in place of a ClusterTopology. It is owned by it, unless the
@@ -56,6 +64,23 @@ func ForScheduler(clusterTopology *grovev1alpha1.ClusterTopology) *kaiv1alpha1.T
 		}
 	}
 	return made
+}
+
+// KeyProblem is why the scheduler would not take the key of one of the levels; empty if it would. The levels may be in any
+// order. To the scheduler a level below kubernetes.io/hostname is one inside of a host, which it tells by its key.
+func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel) string {
+	byHost := slices.ContainsFunc(levels, func(l grovev1alpha1.TopologyLevel) bool { return l.Key == corev1.LabelHostname })
+	switch {
+	case level.Key == corev1.LabelHostname:
+		for _, other := range levels {
+			if other.Domain != grovev1alpha1.TopologyDomainNuma && domains.Narrower(string(other.Domain), string(level.Domain)) {
+				return fmt.Sprintf("the label tells single hosts apart, so that no level can be below it but numa, and %s is", other.Domain)
+			}
+		}
+	case byHost && level.Domain == grovev1alpha1.TopologyDomainNuma && !strings.Contains(strings.ToLower(level.Key), "numa"):
+		return "below a level with label " + corev1.LabelHostname + " the scheduler takes only a label that has \"numa\" in its key"
+	}
+	return ""
 }
 
 // DomainList is the levels' domains, for a column that people read.

@@ -120,6 +120,41 @@ func value(key *string) string {
 	return *key
 }
 
+func TestKeyProblem(t *testing.T) {
+	const hostname = "kubernetes.io/hostname"
+	levels := func(domainsAndKeys ...string) (made []grovev1alpha1.TopologyLevel) {
+		for i := 0; i < len(domainsAndKeys); i += 2 {
+			made = append(made, grovev1alpha1.TopologyLevel{Domain: grovev1alpha1.TopologyDomain(domainsAndKeys[i]), Key: domainsAndKeys[i+1]})
+		}
+		return made
+	}
+	for name, c := range map[string]struct {
+		levels []grovev1alpha1.TopologyLevel
+		wrong  []string
+	}{
+		"hosts are the narrowest":            {levels: levels("rack", "a/rack", "host", hostname)},
+		"numa is below hosts":                {levels: levels("host", hostname, "numa", "a/Numa-Zone")},
+		"numa without hosts":                 {levels: levels("rack", "a/rack", "numa", "a/socket")},
+		"numa below hosts of another label":  {levels: levels("host", "a/host", "numa", "a/socket")},
+		"a numa that the scheduler refuses":  {levels: levels("numa", "a/socket", "host", hostname), wrong: []string{"a/socket"}},
+		"racks that are single hosts":        {levels: levels("host", "a/host", "rack", hostname), wrong: []string{hostname}},
+		"racks that are hosts, and no other": {levels: levels("zone", "a/zone", "rack", hostname)},
+		"numa zones that are hosts":          {levels: levels("host", "a/host", "numa", hostname)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var wrong []string
+			for _, level := range c.levels {
+				if topology.KeyProblem(level, c.levels) != "" {
+					wrong = append(wrong, level.Key)
+				}
+			}
+			if diff := cmp.Diff(c.wrong, wrong); diff != "" {
+				t.Errorf("keys with a problem (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestDefaultStoresLevelsBroadestFirst(t *testing.T) {
 	made := topology.Default(groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
 		Enabled: true,

@@ -1,0 +1,105 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// warnOfTopology tells of constraints that may be given, and do not do what they say: those on NUMA zones, and required ones
+// on a level in which no node stands, as the status of the ClusterTopology has it. What several constraints have in common
+// is said once.
+func warnOfTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) []string {
+	name := topology.NameFor(set)
+	if name == "" || !cluster.TopologyAware {
+		return nil
+	}
+	clusterTopology := cluster.Lookup(name)
+	if clusterTopology == nil {
+		return nil
+	}
+	var reasons []string
+	paths := map[string][]string{}
+	for _, place := range constrained(set) {
+		for _, reason := range doubts(place.constraint, clusterTopology) {
+			if paths[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			paths[reason] = append(paths[reason], place.path.String())
+		}
+	}
+	warnings := make([]string, 0, len(reasons))
+	for _, reason := range reasons {
+		where := paths[reason][0]
+		if more := len(paths[reason]) - 1; more > 0 {
+			where += fmt.Sprintf(" and %d more", more)
+		}
+		warnings = append(warnings, where+": "+reason)
+	}
+	return warnings
+}
+
+// doubts are what there is to say about one constraint.
+func doubts(constraint *grovev1alpha1.TopologyConstraint, clusterTopology *grovev1alpha1.ClusterTopology) []string {
+	var reasons []string
+	required, preferred := constraint.RequiredDomain(), constraint.PreferredDomain()
+	if required == grovev1alpha1.TopologyDomainNuma {
+		reasons = append(reasons, "NUMA zones are not told apart yet: what is enforced is that the pods stand on "+oneHost(clusterTopology))
+	}
+	if preferred == grovev1alpha1.TopologyDomainNuma {
+		reasons = append(reasons, "NUMA zones are not told apart yet: what is preferred is that the pods stand on "+oneHost(clusterTopology))
+	}
+	if nobody := nobodyIn(required, clusterTopology); nobody != "" {
+		reasons = append(reasons, nobody+": the pods wait until one does")
+	}
+	return reasons
+}
+
+// oneHost is what a constraint on NUMA zones comes to. A node has one value of a label, and so one NUMA zone.
+func oneHost(clusterTopology *grovev1alpha1.ClusterTopology) string {
+	if keyOf(grovev1alpha1.TopologyDomainHost, clusterTopology) != "" {
+		return "one host"
+	}
+	return fmt.Sprintf("nodes with one value of label %s", keyOf(grovev1alpha1.TopologyDomainNuma, clusterTopology))
+}
+
+// nobodyIn says that no node stands in a domain of a level; empty if one does, or if nobody has looked yet.
+func nobodyIn(domain grovev1alpha1.TopologyDomain, clusterTopology *grovev1alpha1.ClusterTopology) string {
+	if clusterTopology.Status.ObservedGeneration != clusterTopology.Generation {
+		return ""
+	}
+	for _, level := range clusterTopology.Status.Levels {
+		switch {
+		case level.Domain != domain || level.DomainCount > 0:
+		case level.Nodes == 0:
+			return fmt.Sprintf("no node carries label %s of level %s of ClusterTopology %q", keyOf(domain, clusterTopology), domain, clusterTopology.Name)
+		default:
+			return fmt.Sprintf("no node stands in a %s of ClusterTopology %q, for none carries all of the labels %s",
+				domain, clusterTopology.Name, strings.Join(keysDownTo(domain, clusterTopology), ", "))
+		}
+	}
+	return ""
+}
+
+func keyOf(domain grovev1alpha1.TopologyDomain, clusterTopology *grovev1alpha1.ClusterTopology) string {
+	for _, level := range clusterTopology.Spec.Levels {
+		if level.Domain == domain {
+			return level.Key
+		}
+	}
+	return ""
+}
+
+func keysDownTo(domain grovev1alpha1.TopologyDomain, clusterTopology *grovev1alpha1.ClusterTopology) []string {
+	var keys []string
+	for _, level := range clusterTopology.Spec.Levels {
+		keys = append(keys, level.Key)
+		if level.Domain == domain {
+			break
+		}
+	}
+	return keys
+}

@@ -1,0 +1,100 @@
+package webhook_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+var _ = Describe("The labels of nodes", Ordered, func() {
+	var made *grovev1alpha1.ClusterTopology
+	BeforeAll(func() { made = useTopology("labelled", "rack", "host", "numa") })
+
+	// observe writes what the nodes say about rack, as the controller of ClusterTopologies does.
+	observe := func(nodes, racks int32) {
+		GinkgoHelper()
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(made), made)).To(Succeed())
+		made.Status.ObservedGeneration = made.Generation
+		made.Status.Levels = []grovev1alpha1.TopologyLevelStatus{{Domain: "rack", Nodes: nodes, DomainCount: racks}}
+		Expect(c.Status().Update(ctx, made)).To(Succeed())
+	}
+	// heard are the warnings about a new set with a constraint.
+	heard := func(constraint string) []string {
+		GinkgoHelper()
+		return warnings(func(attentive client.Client) {
+			set := written("s", template("clusterTopologyName: labelled, topologyConstraint: "+constraint+", cliques: ["+clique("a", "")+"]"))
+			Expect(attentive.Create(ctx, set, client.DryRunAll)).To(Succeed())
+		})
+	}
+
+	It("are missed at admission where a set requires a level that none carries", func() {
+		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "before anybody has looked at nodes")
+		observe(0, 0)
+		Expect(heard("{packDomain: rack}")).To(ConsistOf(
+			ofTheSet + `: no node carries label example.com/rack of level rack of ClusterTopology "labelled": the pods wait until one does`))
+		Expect(heard("{pack: {preferred: rack}}")).To(BeEmpty(), "a preference lets nobody wait")
+		observe(3, 1)
+		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "when there is a rack")
+	})
+
+	It("tell nothing about NUMA zones, which a set that asks for them hears", func() {
+		observe(3, 1)
+		Expect(heard("{packDomain: numa}")).To(ConsistOf(
+			ofTheSet + ": NUMA zones are not told apart yet: what is enforced is that the pods stand on one host"))
+	})
+})
+
+// A ClusterTopology whose Topology the scheduler's kind would not take would never become ready.
+var _ = Describe("The keys of a ClusterTopology", func() {
+	It("are accepted exactly where the scheduler's Topology takes them", func() {
+		keys := []string{"kubernetes.io/hostname", "example.com/NUMA", "example.com/other", "example.com/another"}
+		accepted, refused := 0, 0
+		for rack := range keys {
+			for host := range keys {
+				for numa := range keys {
+					if rack == host || host == numa || rack == numa {
+						continue
+					}
+					written := fixture.Topology(fmt.Sprintf("keys-%d%d%d", rack, host, numa), "rack", "host", "numa")
+					for i, key := range []int{rack, host, numa} {
+						written.Spec.Levels[i].Key = keys[key]
+					}
+					ours := c.Create(ctx, written, client.DryRunAll)
+					theirs := c.Create(ctx, topology.ForScheduler(written), client.DryRunAll)
+					if theirs == nil {
+						Expect(ours).NotTo(HaveOccurred())
+						accepted++
+						continue
+					}
+					Expect(causes(theirs)).To(ConsistOf("spec.levels"))
+					Expect(causes(ours)).To(HaveEach(HaveSuffix(".key")), "%v", written.Spec.Levels)
+					refused++
+				}
+			}
+		}
+		Expect(accepted).To(BeNumerically(">", 0))
+		Expect(refused).To(BeNumerically(">", 0))
+	})
+
+	DescribeTable("that cannot be are turned down, as are levels", func(path string, change func(*grovev1alpha1.ClusterTopology)) {
+		written := fixture.Topology("cannot-be", "zone", "rack")
+		change(written)
+		Expect(causes(c.Create(ctx, written, client.DryRunAll))).To(ContainElement(path))
+	},
+		Entry("a domain twice", "spec.levels", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Domain = "zone" }),
+		Entry("a key twice", "spec.levels", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Key = t.Spec.Levels[0].Key }),
+		Entry("an unknown domain", "spec.levels[1].domain", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Domain = "aisle" }),
+		Entry("no key", "spec.levels[0].key", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "" }),
+		Entry("a key that is no label key", "spec.levels[0].key", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "a key" }),
+		Entry("eight levels", "spec.levels", func(t *grovev1alpha1.ClusterTopology) {
+			t.Spec = fixture.Topology("", "region", "zone", "datacenter", "block", "rack", "host", "numa", "rack").Spec
+		}),
+	)
+})
