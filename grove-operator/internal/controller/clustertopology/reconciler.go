@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,7 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, err
 		}
 	}
-	if clusterTopology == nil {
+	if clusterTopology == nil || r.overwritten(clusterTopology) {
 		return reconcile.Result{}, nil
 	}
 	users, err := lookup.UsersOf(ctx, r.Client, clusterTopology.Name)
@@ -117,6 +118,13 @@ func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.Cluste
 		return errors.Join(r.Writer.Delete(ctx, live), r.Writer.Release(ctx, live, grovev1alpha1.FinalizerClusterTopology))
 	}
 	return nil
+}
+
+// overwritten tells whether a topology is the default one with other levels than the configuration's, which have been put
+// right just now. Nothing is done with them: what was applied brings the topology back.
+func (r *Reconciler) overwritten(live *grovev1alpha1.ClusterTopology) bool {
+	desired := topology.Default(r.Configuration)
+	return desired != nil && live.Name == desired.Name && live.DeletionTimestamp == nil && !slices.Equal(live.Spec.Levels, desired.Spec.Levels)
 }
 
 func describe(err error) error {

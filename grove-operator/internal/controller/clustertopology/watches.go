@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -25,8 +27,12 @@ import (
 // nodes. The scheduler's kind need not be installed, nor nodes be readable, where topology awareness is off.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	controller := builder.ControllerManagedBy(mgr).
-		For(&grovev1alpha1.ClusterTopology{}).
-		Watches(&grovev1alpha1.PodCliqueSet{}, usedTopologies())
+		For(&grovev1alpha1.ClusterTopology{}, builder.WithPredicates(beyondStatus())).
+		// A status that was written is looked at, since the pass that wrote it may have gone by an old one; but not at once, or
+		// each write would bring the next for as long as nodes join.
+		Watches(&grovev1alpha1.ClusterTopology{}, coalesce.Within(nodeWindow, &handler.EnqueueRequestForObject{}),
+			builder.WithPredicates(predicate.Not(beyondStatus()))).
+		Watches(&grovev1alpha1.PodCliqueSet{}, coalesce.Events[reconcile.Request](usedTopologies()))
 	if r.Configuration.Enabled {
 		// All Topologies and not only owned ones: the end of a foreign one that took a name makes room for ours.
 		controller = controller.Watches(&kaiv1alpha1.Topology{}, &handler.EnqueueRequestForObject{}).
@@ -36,6 +42,15 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		return err
 	}
 	return controller.Complete(conflicts.LookAgain[reconcile.Request](r))
+}
+
+// beyondStatus are the events of objects of which more has changed than the status.
+func beyondStatus() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, is := e.ObjectOld.(*grovev1alpha1.ClusterTopology).ObjectMeta, e.ObjectNew.(*grovev1alpha1.ClusterTopology).ObjectMeta
+		was.ResourceVersion, is.ResourceVersion = "", ""
+		return !apiequality.Semantic.DeepEqual(was, is) // The generation tells of the spec.
+	}}
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
