@@ -17,13 +17,18 @@ import (
 const immutable = "cannot be changed; delete the PodCliqueSet and create it anew"
 
 // ValidateUpdate returns everything that is wrong with a changed PodCliqueSet, and warnings. Scheduled is how many pods of
-// the set stand on nodes. A set whose spec stays what it was is accepted whatever the rules say today: its metadata must
+// the set stand on nodes. A spec that stays what it was is accepted whatever the rules say today: its metadata must
 // remain editable after a level went away, or after an older operator accepted it.
 func ValidateUpdate(old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, scheduled int32) (warnings []string, errs field.ErrorList) {
-	if set.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(old.Spec, set.Spec) {
+	if set.DeletionTimestamp != nil {
 		return nil, nil
 	}
+	annotated := validateAnnotationsChanged(old, set)
+	if apiequality.Semantic.DeepEqual(old.Spec, set.Spec) {
+		return nil, annotated
+	}
 	warnings, errs = validateSpec(set)
+	errs = append(errs, annotated...)
 	errs = append(errs, validateCliquesKept(old, set)...)
 	errs = append(errs, validateGroupsKept(old, set)...)
 	if changed := validateConstraintsKept(old, set); len(changed) > 0 {

@@ -31,6 +31,7 @@ var templatePath = field.NewPath("spec", "template")
 // ValidateCreate returns everything that is wrong with a new PodCliqueSet whose defaults are set, and warnings.
 func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings []string, errs field.ErrorList) {
 	warnings, errs = validateSpec(set)
+	errs = append(errs, validateAnnotations(set)...)
 	return append(warnings, warnOfTopology(set, cluster)...), append(errs, validateTopology(set, cluster)...)
 }
 

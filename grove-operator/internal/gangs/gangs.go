@@ -25,6 +25,8 @@ type Live struct {
 	Replicas func(podClique string) (replicas int32, ok bool)
 	// Pods returns the names of the pods of the PodClique of that name, sorted.
 	Pods func(podClique string) []string
+	// Gang returns the PodGang of that name as it is; nil if it does not exist.
+	Gang func(name string) *schedulerv1alpha1.PodGang
 }
 
 // carriedLabels are labels of the set that tell the pod grouper how to queue its gangs.
@@ -49,6 +51,7 @@ func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.R
 	var gangs []*schedulerv1alpha1.PodGang
 	for _, gang := range desired {
 		if len(gang.Spec.PodGroups) > 0 {
+			hold(gang, live.Gang, resolved)
 			gangs = append(gangs, gang)
 		}
 	}

@@ -1,14 +1,15 @@
 package gangs
 
 import (
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
-// GateOpen decides whether a pod may be scheduled: its gang lists it, and either the gang is a base gang or every group
-// of its base gang has its minimum of scheduled pods. Gang is nil while the pod's PodGang does not exist. Base is nil for
+// GateOpen decides whether a pod may be scheduled: its gang lists it and is not held for a topology, and either the gang is a
+// base gang or every group of its base gang has its minimum of scheduled pods. Gang is nil while the pod's PodGang does not exist. Base is nil for
 // a pod of a base gang.
 func GateOpen(namespace, pod string, gang *schedulerv1alpha1.PodGang, base *Base) bool {
-	if gang == nil || !Lists(gang, namespace, pod) {
+	if gang == nil || !Lists(gang, namespace, pod) || heldFor(gang) != "" {
 		return false
 	}
 	return base == nil || base.scheduled()
@@ -34,6 +35,11 @@ func (b *Base) scheduled() bool {
 		}
 	}
 	return true
+}
+
+// heldFor says what of its topology a gang waits for; empty if it does not.
+func heldFor(gang *schedulerv1alpha1.PodGang) string {
+	return gang.Annotations[grovev1alpha1.AnnotationHeldForTopology]
 }
 
 // Lists tells whether a gang refers to a pod.

@@ -46,6 +46,8 @@ func gateReason(pod *corev1.Pod, gangName string, gang *schedulerv1alpha1.PodGan
 	switch {
 	case own && (gang == nil || !Lists(gang, pod.Namespace, pod.Name)):
 		return fmt.Sprintf("pods waiting for PodGang %s to list them", gangName)
+	case own && heldFor(gang) != "":
+		return "pods held for " + heldFor(gang) + ", which is missing"
 	case own && base != nil && !base.scheduled():
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:

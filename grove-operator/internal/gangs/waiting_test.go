@@ -27,6 +27,8 @@ func TestWhyGated(t *testing.T) {
 	base := func(scheduled int32) *gangs.Base {
 		return &gangs.Base{Name: "s-0", Gang: gang, Scheduled: func(string) int32 { return scheduled }}
 	}
+	held := gang.DeepCopy()
+	held.Annotations = map[string]string{"packtree.dev/held-for-topology": "level rack of ClusterTopology x"}
 	for name, c := range map[string]struct {
 		pods []*corev1.Pod
 		gang *schedulerv1alpha1.PodGang
@@ -37,6 +39,7 @@ func TestWhyGated(t *testing.T) {
 		"the gang does not exist":                  {pods: []*corev1.Pod{pod("a", own), pod("b", own)}, want: "pods waiting for PodGang s-0-g-0 to list them: 2"},
 		"the gang lists one of two":                {pods: []*corev1.Pod{pod("listed"), pod("b", own)}, gang: gang, want: "pods waiting for PodGang s-0-g-0 to list them: 1"},
 		"the base gang is not scheduled":           {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(0), want: "pods waiting until every group of the base gang s-0 has its minimum on nodes: 1"},
+		"the gang is held":                         {pods: []*corev1.Pod{pod("listed", own)}, gang: held, base: base(0), want: "pods held for level rack of ClusterTopology x, which is missing: 1"},
 		"everything is there and the patch failed": {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(1), want: "pods whose gate is being opened: 1"},
 		"gates of others are named": {
 			pods: []*corev1.Pod{pod("listed", "b.example.com/hold", "a.example.com/hold")}, gang: gang,

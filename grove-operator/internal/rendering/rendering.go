@@ -13,6 +13,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/offline"
 
@@ -210,5 +211,6 @@ func firstReconcile(podNames map[string][]string) gangs.Live {
 		Copies:   func(string) (int32, bool) { return 0, false },
 		Replicas: func(string) (int32, bool) { return 0, false },
 		Pods:     func(podClique string) []string { return podNames[podClique] },
+		Gang:     func(string) *schedulerv1alpha1.PodGang { return nil },
 	}
 }

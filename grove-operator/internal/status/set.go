@@ -58,6 +58,9 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
 	failures := realErrors(outcome)
 	ready := setReady(set, status, append(missing, behind...), failures)
+	if awaited := observed.Topology.Awaited(); awaited != "" && ready.Reason == grovev1alpha1.ReasonGangsWaiting {
+		ready.Message = "held for " + awaited + ", which is missing; " + ready.Message
+	}
 	if set.DeletionTimestamp != nil && len(failures) == 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted, whatRemains(observed)
 	} else if observed.UpdateWaits != "" && outcome == nil {

@@ -25,6 +25,8 @@ type Resolution struct {
 	Found bool
 	// Missing are the domains in use that are not levels of it, broadest first.
 	Missing []grovev1alpha1.TopologyDomain
+	// hold tells whether the set's pods wait for what is missing, rather than do without.
+	hold bool
 
 	keys map[grovev1alpha1.TopologyDomain]string
 }
@@ -80,7 +82,7 @@ func DomainsOf(constraint *grovev1alpha1.TopologyConstraint) []grovev1alpha1.Top
 
 // Resolve finds the topology of a set and compares its levels with the domains that the set's constraints name.
 func Resolve(set *grovev1alpha1.PodCliqueSet, lookup Lookup) Resolution {
-	resolution := Resolution{Name: NameFor(set), keys: map[grovev1alpha1.TopologyDomain]string{}}
+	resolution := Resolution{Name: NameFor(set), hold: holds(set), keys: map[grovev1alpha1.TopologyDomain]string{}}
 	if resolution.Name == "" {
 		return resolution
 	}
@@ -146,11 +148,11 @@ func (r Resolution) Condition(generation int64) metav1.Condition {
 	case !r.Found:
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = grovev1alpha1.ReasonClusterTopologyNotFound
-		condition.Message = fmt.Sprintf("ClusterTopology %q does not exist, so that the topology constraints are not enforced; create it", r.Name)
+		condition.Message = fmt.Sprintf("ClusterTopology %q does not exist, %s; create it", r.Name, r.consequence("the topology constraints"))
 	case len(r.Missing) > 0:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = grovev1alpha1.ReasonClusterTopologyLevelsUnavailable
-		condition.Message = fmt.Sprintf("ClusterTopology %q has no level %s, so that constraints on it are not enforced", r.Name, joined(r.Missing))
+		condition.Message = fmt.Sprintf("ClusterTopology %q has no level %s, %s", r.Name, joined(r.Missing), r.consequence("constraints on it"))
 	default:
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable

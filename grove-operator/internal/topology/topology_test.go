@@ -174,3 +174,46 @@ func TestDefaultStoresLevelsBroadestFirst(t *testing.T) {
 		t.Error("there is a default topology although topology awareness is off")
 	}
 }
+
+func TestConditionSaysWhatFollows(t *testing.T) {
+	const name = grovev1alpha1.DefaultClusterTopologyName
+	without := fixture.Topology(name, "zone")
+	for title, c := range map[string]struct {
+		policy  string
+		cluster []*grovev1alpha1.ClusterTopology
+		words   string
+		awaited string
+	}{
+		"dropped": {
+			cluster: []*grovev1alpha1.ClusterTopology{without},
+			words:   `ClusterTopology "grove-topology" has no level rack, so that constraints on it are not enforced`,
+		},
+		"dropped in words": {
+			policy: "drop", words: `ClusterTopology "grove-topology" does not exist, so that the topology constraints are not enforced; create it`,
+		},
+		"held": {
+			policy: "hold", cluster: []*grovev1alpha1.ClusterTopology{without},
+			words:   `ClusterTopology "grove-topology" has no level rack, so that pods which are on no node wait (packtree.dev/missing-topology-level: hold)`,
+			awaited: "level rack of ClusterTopology grove-topology",
+		},
+		"held without a topology": {
+			policy:  "hold",
+			words:   `ClusterTopology "grove-topology" does not exist, so that pods which are on no node wait (packtree.dev/missing-topology-level: hold); create it`,
+			awaited: "ClusterTopology grove-topology",
+		},
+		"nothing to hold for": {
+			policy: "hold", cluster: []*grovev1alpha1.ClusterTopology{fixture.Topology(name, "zone", "rack")},
+			words: `every domain in use is a level of ClusterTopology "grove-topology"`,
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			asking := set(t, rackAndZone)
+			asking.Annotations = map[string]string{grovev1alpha1.AnnotationMissingTopologyLevel: c.policy}
+			resolved := topology.Resolve(asking, fixture.Lookup(c.cluster...))
+			got := []string{resolved.Condition(1).Message, resolved.Awaited()}
+			if diff := cmp.Diff([]string{c.words, c.awaited}, got); diff != "" {
+				t.Errorf("words, awaited (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -43,7 +43,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, 
 		Watches(&corev1.Pod{}, coalesce.Events(ownership.Events("PodClique", grovev1alpha1.LabelPodClique))).
 		Watches(&corev1.Pod{}, coalesce.Events(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
 		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, turns.Handler(r.inReplica), builder.WithPredicates(turns.Changed())).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet), builder.WithPredicates(templateChanged())).
 		WithOptions(controller.Options{

@@ -52,7 +52,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, 
 	ofOwner := coalesce.Events(ownership.Events("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, finalizerLost(),
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, finalizerLost(),
 			turns.Changed(), termination.Changed()))).
 		Watches(&corev1.ServiceAccount{}, ofOwner).
 		Watches(&rbacv1.Role{}, ofOwner).

@@ -208,5 +208,6 @@ func (s *scope) live() gangs.Live {
 			}
 			return names
 		},
+		Gang: func(name string) *schedulerv1alpha1.PodGang { return s.gangs[name] },
 	}
 }

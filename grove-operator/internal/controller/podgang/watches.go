@@ -36,7 +36,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, 
 	return builder.TypedControllerManagedBy[Request](mgr).
 		Named("podgang").
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.TypedEnqueueRequestsFromMapFunc(replicasOf),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, termination.Changed()))).
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
+				predicate.AnnotationChangedPredicate{}, termination.Changed()))).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofChild, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, termination.Changed()))).
 		Watches(&grovev1alpha1.PodClique{}, ofChild).

@@ -60,6 +60,12 @@ const (
 	AnnotationDisableProtection = "grove.io/disable-managed-resource-protection"
 	// AnnotationTopologyName is on a PodGang with constraints and names the topology that they refer to.
 	AnnotationTopologyName = "grove.io/topology-name"
+	// AnnotationMissingTopologyLevel is put on a PodCliqueSet by its user and says what becomes of pods that are not on nodes
+	// while a level that the set's constraints name is missing from its ClusterTopology: one of the MissingTopologyLevel
+	// constants. Unset means drop.
+	AnnotationMissingTopologyLevel = "packtree.dev/missing-topology-level"
+	// AnnotationHeldForTopology is on a PodGang whose pods keep their gates, and says what of which topology they wait for.
+	AnnotationHeldForTopology = "packtree.dev/held-for-topology"
 	// AnnotationTemplateReplicas is on a PodClique or PodCliqueScalingGroup and has the replicas of the template that the
 	// operator last carried over. While the template stays there, a scale of the object is left alone.
 	AnnotationTemplateReplicas = "packtree.dev/template-replicas"
@@ -69,6 +75,14 @@ const (
 	// AnnotationPodTemplate is on a PodClique and has, in JSON, what its pods are made from besides its podSpec: labels,
 	// annotations and priorityClassName.
 	AnnotationPodTemplate = "packtree.dev/pod-template"
+)
+
+// Values of AnnotationMissingTopologyLevel.
+const (
+	// MissingTopologyLevelDrop has the constraints on the missing level left out, and the pods scheduled without them.
+	MissingTopologyLevelDrop = "drop"
+	// MissingTopologyLevelHold has the pods wait until the level is back.
+	MissingTopologyLevelHold = "hold"
 )
 
 // Finalizers.

@@ -1,0 +1,122 @@
+package controller_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+var _ = Describe("A PodCliqueSet that asks to be held for missing levels", func() {
+	const own = grovev1alpha1.SchedulingGatePodGangPending + " "
+	open, shut := []string{"", ""}, []string{own, own}
+	setLevels := func(name string, domains ...grovev1alpha1.TopologyDomain) {
+		GinkgoHelper()
+		Eventually(func() error {
+			changed := get("", name, &grovev1alpha1.ClusterTopology{})
+			changed.Spec = fixture.Topology(name, domains...).Spec
+			return c.Update(ctx, changed)
+		}).Should(Succeed())
+	}
+	annotate := func(in, policy string) {
+		GinkgoHelper()
+		set := get(in, "user", &grovev1alpha1.PodCliqueSet{})
+		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
+			`{"metadata":{"annotations":{%q:%q}}}`, grovev1alpha1.AnnotationMissingTopologyLevel, policy))
+		Expect(c.Patch(ctx, set, patch)).To(Succeed())
+	}
+	message := func(conditions []metav1.Condition, kind string) string {
+		if found := meta.FindStatusCondition(conditions, kind); found != nil {
+			return found.Message
+		}
+		return ""
+	}
+	const manifest = `
+metadata: {name: user, annotations: {packtree.dev/missing-topology-level: hold}}
+spec: {replicas: 1, template: {clusterTopologyName: %s, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {replicas: 2, podSpec: {}}}]}}`
+
+	It("keeps the gates of its pods shut until the level is back, and says so", func() {
+		in := namespace()
+		Expect(c.Create(ctx, fixture.Topology("holding", "zone"))).To(Succeed())
+		createSet(in, fmt.Sprintf(manifest, "holding"))
+		pods := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"})
+		listed := func() int {
+			gang := &schedulerv1alpha1.PodGang{}
+			if c.Get(ctx, client.ObjectKey{Namespace: in, Name: "user-0"}, gang) != nil || len(gang.Spec.PodGroups) == 0 {
+				return 0
+			}
+			return len(gang.Spec.PodGroups[0].PodReferences)
+		}
+		Eventually(listed).Should(Equal(2), "the gang lists its pods")
+		const words = "held for level rack of ClusterTopology holding, which is missing"
+		Eventually(func() string {
+			return message(get(in, "user-0-a", &grovev1alpha1.PodClique{}).Status.Conditions, grovev1alpha1.ConditionPodCliqueScheduled)
+		}).Should(ContainSubstring("pods " + words + ": 2"))
+		Eventually(func() string {
+			return message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionReady)
+		}).Should(ContainSubstring(words))
+		Expect(message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)).
+			To(ContainSubstring("pods which are on no node wait"))
+		Consistently(func() []string { return gates(pods()) }).Should(Equal(shut))
+
+		setLevels("holding", "zone", "rack")
+		Eventually(func() []string { return gates(pods()) }).Should(Equal(open))
+		gang := get(in, "user-0", &schedulerv1alpha1.PodGang{})
+		Expect(*gang.Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/rack"))
+		Expect(gang.Annotations).NotTo(HaveKey(grovev1alpha1.AnnotationHeldForTopology))
+	})
+
+	It("lets its pods go when it asks no longer", func() {
+		in := namespace()
+		Expect(c.Create(ctx, fixture.Topology("released", "zone"))).To(Succeed())
+		createSet(in, fmt.Sprintf(manifest, "released"))
+		pods := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"})
+		Eventually(func() []string { return gates(pods()) }).Should(Equal(shut))
+		Consistently(func() []string { return gates(pods()) }).Should(Equal(shut))
+		annotate(in, grovev1alpha1.MissingTopologyLevelDrop)
+		Eventually(func() []string { return gates(pods()) }).Should(Equal(open))
+	})
+
+	It("leaves pods whose gates are open their constraint, lets running ones run, and holds the next", func() {
+		in := namespace()
+		Expect(c.Create(ctx, fixture.Topology("kept", "zone", "rack"))).To(Succeed())
+		createSet(in, fmt.Sprintf(manifest, "kept"))
+		labels := client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"}
+		pods := podsOf(in, labels)
+		Eventually(func() []string { return gates(pods()) }).Should(Equal(open))
+		setLevels("kept", "zone")
+		Eventually(func() map[string]string {
+			return get(in, "user-0", &schedulerv1alpha1.PodGang{}).Annotations
+		}).Should(HaveKeyWithValue(grovev1alpha1.AnnotationHeldForTopology, "level rack of ClusterTopology kept"))
+		gang := get(in, "user-0", &schedulerv1alpha1.PodGang{})
+		Expect(*gang.Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/rack"))
+
+		run(in, labels)
+		lost := pods()[0]
+		Expect(c.Delete(ctx, &lost, client.GracePeriodSeconds(0))).To(Succeed())
+		next := func() []corev1.Pod {
+			var unbound []corev1.Pod
+			for _, pod := range pods() {
+				if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
+					unbound = append(unbound, pod)
+				}
+			}
+			return unbound
+		}
+		Eventually(func() []string { return gates(next()) }).Should(Equal([]string{own}), "the lost pod is replaced")
+		Consistently(func() []string { return gates(next()) }).Should(Equal([]string{own}))
+
+		annotate(in, grovev1alpha1.MissingTopologyLevelDrop)
+		Eventually(func() []string { return gates(next()) }).Should(Equal([]string{""}), "without the constraint it may go")
+		Expect(get(in, "user-0", &schedulerv1alpha1.PodGang{}).Spec.TopologyConstraint).To(BeNil())
+	})
+})

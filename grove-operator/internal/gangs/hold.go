@@ -1,0 +1,69 @@
+package gangs
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// hold makes a gang wait whose topology lacks something that its set does not want to do without. The gates of its pods stay
+// shut as long as the gang says so. What the gang asked for already stays, for the pods whose gates are open: the scheduler
+// lets them wait, since it knows no such level either. Both are written at once, so that no pod is let through in between.
+//
+// Current returns the PodGang of a name as it is, nil if it does not exist.
+func hold(gang *schedulerv1alpha1.PodGang, current func(name string) *schedulerv1alpha1.PodGang, resolved topology.Resolution) {
+	awaited := resolved.Awaited()
+	if awaited == "" {
+		return
+	}
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationHeldForTopology, awaited)
+	live := current(gang.Name)
+	if live == nil || live.Annotations[grovev1alpha1.AnnotationTopologyName] != resolved.Name {
+		return
+	}
+	keepAnnotations(gang, live)
+	gang.Spec.TopologyConstraint = live.Spec.TopologyConstraint.DeepCopy()
+	before := map[string]*schedulerv1alpha1.TopologyConstraint{}
+	for _, group := range live.Spec.PodGroups {
+		before[group.Name] = group.TopologyConstraint
+	}
+	exists := map[string]bool{}
+	for i := range gang.Spec.PodGroups {
+		group := &gang.Spec.PodGroups[i]
+		exists[group.Name] = true
+		if constraint, ok := before[group.Name]; ok {
+			group.TopologyConstraint = constraint.DeepCopy()
+		}
+	}
+	gang.Spec.TopologyConstraintGroupConfigs = keptConfigs(live, exists)
+}
+
+func keepAnnotations(gang, live *schedulerv1alpha1.PodGang) {
+	for _, key := range append(schedulingv2alpha2.CompanyAnnotations(), grovev1alpha1.AnnotationTopologyName) {
+		if value, ok := live.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
+		}
+	}
+}
+
+// keptConfigs are the group configs of a gang without the pod groups that no longer exist.
+func keptConfigs(live *schedulerv1alpha1.PodGang, exists map[string]bool) []schedulerv1alpha1.TopologyConstraintGroupConfig {
+	var kept []schedulerv1alpha1.TopologyConstraintGroupConfig
+	for i := range live.Spec.TopologyConstraintGroupConfigs {
+		config := live.Spec.TopologyConstraintGroupConfigs[i].DeepCopy()
+		var names []string
+		for _, name := range config.PodGroupNames {
+			if exists[name] {
+				names = append(names, name)
+			}
+		}
+		if config.PodGroupNames = names; len(names) > 0 {
+			kept = append(kept, *config)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,35 @@
+package topology
+
+import (
+	"fmt"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// holds tells whether a set's pods are to wait for a missing level.
+func holds(set *grovev1alpha1.PodCliqueSet) bool {
+	return set.Annotations[grovev1alpha1.AnnotationMissingTopologyLevel] == grovev1alpha1.MissingTopologyLevelHold
+}
+
+// Awaited says what the pods of a set wait for that asks to be held rather than placed without its constraints; empty if
+// everything is there, or if the set does not ask.
+func (r Resolution) Awaited() string {
+	switch {
+	case !r.hold || r.Name == "":
+		return ""
+	case !r.Found:
+		return fmt.Sprintf("ClusterTopology %s", r.Name)
+	case len(r.Missing) > 0:
+		return fmt.Sprintf("level %s of ClusterTopology %s", joined(r.Missing), r.Name)
+	}
+	return ""
+}
+
+// consequence says what follows for the set from what is missing.
+func (r Resolution) consequence(constraints string) string {
+	if r.hold {
+		return fmt.Sprintf("so that pods which are on no node wait (%s: %s)",
+			grovev1alpha1.AnnotationMissingTopologyLevel, grovev1alpha1.MissingTopologyLevelHold)
+	}
+	return "so that " + constraints + " are not enforced"
+}
