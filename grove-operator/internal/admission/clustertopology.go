@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,7 +11,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/wording"
 )
 
 var levelsPath = field.NewPath("spec", "levels")
@@ -39,12 +39,30 @@ func ValidateReservedName(name string) field.ErrorList {
 		"the name is reserved for the topology that grove-operator makes from its configuration (topologyAwareScheduling.levels)")}
 }
 
-// ValidateLevelChange refuses other levels while pods stand where the present ones put them. Users are the PodCliqueSets
-// with scheduled pods that use the topology, as namespace/name.
-func ValidateLevelChange(old, clusterTopology *grovev1alpha1.ClusterTopology, users []string) field.ErrorList {
+// ScheduledUsersTold is how many PodCliqueSets are named that keep the levels of a topology from being changed.
+const ScheduledUsersTold = 5
+
+// ScheduledUser is a PodCliqueSet that uses a topology, and how many of its pods stand on nodes.
+type ScheduledUser struct {
+	// Set is namespace/name.
+	Set string
+	// Pods are more than 0.
+	Pods int32
+}
+
+// ValidateLevelChange refuses other levels while pods stand where the present ones put them. Users are PodCliqueSets with
+// scheduled pods that use the topology: all of them, or more than are named.
+func ValidateLevelChange(old, clusterTopology *grovev1alpha1.ClusterTopology, users []ScheduledUser) field.ErrorList {
 	if len(users) == 0 || slices.Equal(old.Spec.Levels, clusterTopology.Spec.Levels) {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(levelsPath, fmt.Sprintf(
-		"cannot be changed while PodCliqueSets that use it have scheduled pods: %s", wording.Few(users)))}
+	var named []string
+	for _, user := range users[:min(len(users), ScheduledUsersTold)] {
+		named = append(named, fmt.Sprintf("%s (%d)", user.Set, user.Pods))
+	}
+	words := strings.Join(named, ", ")
+	if len(users) > ScheduledUsersTold {
+		words += " and others"
+	}
+	return field.ErrorList{field.Forbidden(levelsPath, "cannot be changed while PodCliqueSets that use it have scheduled pods: "+words)}
 }

@@ -105,9 +105,7 @@ func validateNames(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fiel
 		if len(constrained(set)) == 0 {
 			errs = append(errs, field.Forbidden(path, "it may only be given together with a topologyConstraint somewhere in the set"))
 		}
-		if lookup(named) == nil {
-			errs = append(errs, missingTopology(path, named))
-		}
+		errs = append(errs, validateChosen(path, named, lookup)...)
 	}
 	first := named
 	for _, place := range constrained(set) {
@@ -116,9 +114,7 @@ func validateNames(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fiel
 		case name == "":
 		case first == "":
 			first = name
-			if lookup(name) == nil {
-				errs = append(errs, missingTopology(path, name))
-			}
+			errs = append(errs, validateChosen(path, name, lookup)...)
 		case name != first && named != "":
 			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("must equal spec.template.clusterTopologyName, %q", named)))
 		case name != first:
@@ -128,8 +124,17 @@ func validateNames(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fiel
 	return errs
 }
 
-func missingTopology(path *field.Path, name string) *field.Error {
-	return field.Invalid(path, name, "there is no ClusterTopology of this name")
+// validateChosen checks a topology that a set begins to use. One that is being deleted goes when the sets have gone that use it
+// already; the default one is made anew then.
+func validateChosen(path *field.Path, name string, lookup topology.Lookup) field.ErrorList {
+	chosen := lookup(name)
+	switch {
+	case chosen == nil:
+		return field.ErrorList{field.Invalid(path, name, "there is no ClusterTopology of this name")}
+	case chosen.DeletionTimestamp != nil && name != grovev1alpha1.DefaultClusterTopologyName:
+		return field.ErrorList{field.Invalid(path, name, "the ClusterTopology is being deleted; name another one, or wait until it is gone and create it anew")}
+	}
+	return nil
 }
 
 // validateDomains reports every constraint that names a domain which is not a level of the set's topology.

@@ -172,7 +172,10 @@ func TestValidateClusterTopology(t *testing.T) {
 
 func TestValidateLevelChange(t *testing.T) {
 	old, changed := fixture.Topology("x", "zone", "rack"), fixture.Topology("x", "zone")
-	users := []string{"ns/f", "ns/a", "ns/b", "ns/c", "ns/d", "ns/e"}
+	users := []admission.ScheduledUser{{Set: "ns/a", Pods: 4}}
+	for _, name := range []string{"ns/b", "ns/c", "ns/d", "ns/e", "ns/f"} {
+		users = append(users, admission.ScheduledUser{Set: name, Pods: 1})
+	}
 	if errs := admission.ValidateLevelChange(old, changed, nil); len(errs) > 0 {
 		t.Errorf("nobody has scheduled pods: %v", errs)
 	}
@@ -183,7 +186,10 @@ func TestValidateLevelChange(t *testing.T) {
 	if diff := cmp.Diff([]string{"spec.levels: " + forbidden}, summary(errs)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
-	if want := "ns/a, ns/b, ns/c, ns/d, ns/e and 1 more"; !strings.HasSuffix(errs[0].Detail, want) {
+	if want := "scheduled pods: ns/a (4), ns/b (1), ns/c (1), ns/d (1), ns/e (1) and others"; !strings.HasSuffix(errs[0].Detail, want) {
 		t.Errorf("%q does not end with %q", errs[0].Detail, want)
+	}
+	if errs := admission.ValidateLevelChange(old, changed, users[:1]); !strings.HasSuffix(errs[0].Detail, "scheduled pods: ns/a (4)") {
+		t.Errorf("one set: %q", errs[0].Detail)
 	}
 }

@@ -1,6 +1,8 @@
 package controller_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +15,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/controller/clustertopology"
 	"packtree.dev/grove-operator/internal/fixture"
 )
 
@@ -125,7 +128,10 @@ spec: {template: {clusterTopologyName: held, topologyConstraint: {packDomain: zo
 		Consistently(func() error { return c.Get(ctx, client.ObjectKeyFromObject(made), made) }).Should(Succeed())
 		Expect(made.Status.InUse).To(BeEquivalentTo(1))
 		Expect(c.Delete(ctx, set)).To(Succeed())
-		Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(made), made)) }).Should(BeTrue())
+		Eventually(condition("held", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True RequestsPending"))
+		Eventually(func() bool {
+			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(made), made))
+		}).WithTimeout(clustertopology.AdmissionTime + time.Minute).WithPolling(time.Second).Should(BeTrue())
 	})
 
 	It("that loses a level takes the constraints from the gangs, and gives them back", func() {

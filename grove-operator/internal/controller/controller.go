@@ -94,7 +94,10 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodGang.ConcurrentSyncs))
 		},
 		"ClusterTopology": func() error {
-			reconciler := &clustertopology.Reconciler{Client: reader, Writer: writer, Configuration: config.TopologyAwareScheduling}
+			reconciler := &clustertopology.Reconciler{
+				Client: reader, Writer: writer, Configuration: config.TopologyAwareScheduling,
+				Clock: now, AdmissionTime: clustertopology.AdmissionTime,
+			}
 			return reconciler.SetupWithManager(mgr)
 		},
 	} {

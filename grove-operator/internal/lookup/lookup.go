@@ -69,7 +69,7 @@ func Resolve(ctx context.Context, cache, live client.Reader, set *grovev1alpha1.
 // ScheduledPods counts the pods of a set that stand on nodes, as its PodCliques tell.
 func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (int32, error) {
 	var list grovev1alpha1.PodCliqueList
-	if err := reader.List(ctx, &list, fieldindex.OfSet(set)...); err != nil {
+	if err := reader.List(ctx, &list, append(fieldindex.OfSet(set), client.UnsafeDisableDeepCopy)...); err != nil {
 		return 0, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	var scheduled int32
@@ -79,11 +79,33 @@ func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1
 	return scheduled, nil
 }
 
-// UsersOf returns the sets, of all namespaces, whose constraints refer to a ClusterTopology.
-func UsersOf(ctx context.Context, reader client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
+// UsersOf returns the sets of the cache, of all namespaces, whose constraints refer to a ClusterTopology. What they point to
+// is the cache's own and must not be changed: there may be thousands.
+func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
 	var list grovev1alpha1.PodCliqueSetList
-	if err := reader.List(ctx, &list, fieldindex.UsingTopology(name)...); err != nil {
+	if err := cache.List(ctx, &list, append(fieldindex.UsingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliqueSets: %w", err)
 	}
 	return list.Items, nil
+}
+
+// pageOfSets is how many sets are read at a time where they are not cached.
+const pageOfSets = 500
+
+// InUse tells whether the constraints of any set refer to a ClusterTopology, as the API server has it.
+func InUse(ctx context.Context, live client.Reader, name string) (bool, error) {
+	page := grovev1alpha1.PodCliqueSetList{}
+	for {
+		if err := live.List(ctx, &page, client.Limit(pageOfSets), client.Continue(page.Continue)); err != nil {
+			return false, fmt.Errorf("listing PodCliqueSets: %w", err)
+		}
+		for i := range page.Items {
+			if topology.NameFor(&page.Items[i]) == name {
+				return true, nil
+			}
+		}
+		if page.Continue == "" {
+			return false, nil
+		}
+	}
 }

@@ -29,6 +29,8 @@ func Default(configuration groveconfigv1alpha1.TopologyAwareSchedulingConfigurat
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   grovev1alpha1.DefaultClusterTopologyName,
 			Labels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
+			// From the first moment on: a set may use it at once, and somebody delete it.
+			Finalizers: []string{grovev1alpha1.FinalizerClusterTopology},
 		},
 		Spec: grovev1alpha1.ClusterTopologySpec{Levels: levels},
 	}

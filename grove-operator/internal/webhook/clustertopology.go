@@ -1,11 +1,14 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -18,6 +21,13 @@ import (
 // that it can bring the default topology into line before its webhooks are served.
 type clusterTopologies struct {
 	reader client.Reader
+}
+
+// Default gives a new topology the finalizer that its controller takes off in the end. Were it the controller that puts it on,
+// somebody could delete the topology before, although a set uses it already.
+func (*clusterTopologies) Default(_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology) error {
+	controllerutil.AddFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+	return nil
 }
 
 // ValidateCreate judges a new topology.
@@ -50,20 +60,27 @@ func (*clusterTopologies) ValidateDelete(context.Context, *grovev1alpha1.Cluster
 	return nil, nil
 }
 
-// scheduledUsers are the sets with scheduled pods that use a topology.
-func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]string, error) {
+// scheduledUsers are sets with scheduled pods that use a topology, the first ones by name: no more than it takes to know that
+// not all of them can be named.
+func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]admission.ScheduledUser, error) {
 	users, err := lookup.UsersOf(ctx, w.reader, name)
 	if err != nil {
 		return nil, err
 	}
-	var scheduled []string
+	slices.SortFunc(users, func(a, b grovev1alpha1.PodCliqueSet) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	var scheduled []admission.ScheduledUser
 	for i := range users {
 		pods, err := lookup.ScheduledPods(ctx, w.reader, &users[i])
 		if err != nil {
 			return nil, err
 		}
 		if pods > 0 {
-			scheduled = append(scheduled, users[i].Namespace+"/"+users[i].Name)
+			scheduled = append(scheduled, admission.ScheduledUser{Set: users[i].Namespace + "/" + users[i].Name, Pods: pods})
+		}
+		if len(scheduled) > admission.ScheduledUsersTold {
+			break
 		}
 	}
 	return scheduled, nil

@@ -28,6 +28,8 @@ const (
 	DefaultPodCliqueSetPath = "/mutate-grove-io-v1alpha1-podcliqueset"
 	// ValidatePodCliqueSetPath validates.
 	ValidatePodCliqueSetPath = "/validate-grove-io-v1alpha1-podcliqueset"
+	// HoldClusterTopologyPath gives new ClusterTopologies their finalizer.
+	HoldClusterTopologyPath = "/mutate-grove-io-v1alpha1-clustertopology"
 	// ValidateClusterTopologyPath validates.
 	ValidateClusterTopologyPath = "/validate-grove-io-v1alpha1-clustertopology"
 )
@@ -39,8 +41,10 @@ func Add(mgr manager.Manager, topologyAware bool) error {
 	server := mgr.GetWebhookServer()
 	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: firstLook{sets: sets, next: defaulter.Handler}})
 	server.Register(ValidatePodCliqueSetPath, validator)
+	topologies := &clusterTopologies{reader: mgr.GetClient()}
 	err := ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.ClusterTopology{}).
-		WithValidator(&clusterTopologies{reader: mgr.GetClient()}).WithValidatorCustomPath(ValidateClusterTopologyPath).
+		WithDefaulter(topologies).WithDefaulterCustomPath(HoldClusterTopologyPath).
+		WithValidator(topologies).WithValidatorCustomPath(ValidateClusterTopologyPath).
 		Complete()
 	if err != nil {
 		return fmt.Errorf("adding webhook of ClusterTopologies: %w", err)

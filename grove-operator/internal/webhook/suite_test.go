@@ -123,11 +123,15 @@ func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "default.podcliquesets.grove.io", ClientConfig: at(webhook.DefaultPodCliqueSetPath), Rules: rules("podcliquesets"),
+			Name: "default.podcliquesets.grove.io", ClientConfig: at(webhook.DefaultPodCliqueSetPath), Rules: rules("podcliquesets", admissionregistrationv1.Create, admissionregistrationv1.Update),
 			SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			MatchConditions: []admissionregistrationv1.MatchCondition{{
 				Name: "not-of-a-later-release", Expression: "request.userInfo.username != '" + laterRelease + "'",
 			}},
+		}, {
+			Name: "hold.clustertopologies.grove.io", ClientConfig: at(webhook.HoldClusterTopologyPath),
+			Rules:       rules("clustertopologies", admissionregistrationv1.Create),
+			SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
 }
@@ -137,11 +141,11 @@ func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
 		ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{
 			{
-				Name: "validate.podcliquesets.grove.io", ClientConfig: at(webhook.ValidatePodCliqueSetPath), Rules: rules("podcliquesets"),
+				Name: "validate.podcliquesets.grove.io", ClientConfig: at(webhook.ValidatePodCliqueSetPath), Rules: rules("podcliquesets", admissionregistrationv1.Create, admissionregistrationv1.Update),
 				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			},
 			{
-				Name: "validate.clustertopologies.grove.io", ClientConfig: at(webhook.ValidateClusterTopologyPath), Rules: rules("clustertopologies"),
+				Name: "validate.clustertopologies.grove.io", ClientConfig: at(webhook.ValidateClusterTopologyPath), Rules: rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update),
 				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			},
 			{
@@ -178,9 +182,9 @@ func at(path string) admissionregistrationv1.WebhookClientConfig {
 	}}
 }
 
-func rules(resource string) []admissionregistrationv1.RuleWithOperations {
+func rules(resource string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Operations: operations,
 		Rule: admissionregistrationv1.Rule{
 			APIGroups: []string{"grove.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{resource},
 		},

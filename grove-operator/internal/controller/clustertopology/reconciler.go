@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -32,6 +34,10 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Configuration says whether topology awareness is on, and what the default topology is.
 	Configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration
+	// Clock tells when a deleted topology may go.
+	Clock clock.PassiveClock
+	// AdmissionTime is how long after a topology was deleted a PodCliqueSet can come that was admitted before.
+	AdmissionTime time.Duration
 }
 
 // scope is what one pass knows.
@@ -40,6 +46,8 @@ type scope struct {
 	users           []grovev1alpha1.PodCliqueSet
 	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
 	nodes *census.Census
+	// choosable tells that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
+	choosable bool
 }
 
 // Reconcile brings one ClusterTopology and what follows from it into line.
@@ -64,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.reconcile(ctx, &scope{clusterTopology: clusterTopology, users: users, nodes: nodes})
+	return r.reconcile(ctx, &scope{clusterTopology: clusterTopology, users: users, nodes: nodes})
 }
 
 func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopology, error) {
@@ -79,14 +87,15 @@ func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string
 	return found, nil
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, scope *scope) error {
-	clusterTopology := scope.clusterTopology
-	if clusterTopology.DeletionTimestamp != nil {
-		if len(scope.users) == 0 {
-			return r.Writer.Release(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
-		}
-		return r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
+func (r *Reconciler) reconcile(ctx context.Context, scope *scope) (reconcile.Result, error) {
+	if scope.clusterTopology.DeletionTimestamp != nil {
+		return r.release(ctx, scope)
 	}
+	return reconcile.Result{}, r.keep(ctx, scope)
+}
+
+func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
+	clusterTopology := scope.clusterTopology
 	if !controllerutil.ContainsFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology) {
 		return r.Writer.Hold(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
 	}

@@ -21,7 +21,7 @@ func statusOf(scope *scope, synced schedulerTopology) grovev1alpha1.ClusterTopol
 	if nodes := scope.nodes; nodes != nil {
 		status.Levels, status.Nodes, status.NodesMissingLevels = nodes.Levels, &nodes.Complete, &nodes.Incomplete
 	}
-	for _, condition := range []metav1.Condition{syncCondition(synced), heldCondition(users), readyCondition(synced)} {
+	for _, condition := range []metav1.Condition{syncCondition(synced), heldCondition(users, scope.choosable), readyCondition(synced)} {
 		condition.ObservedGeneration = clusterTopology.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
@@ -43,7 +43,14 @@ func syncCondition(synced schedulerTopology) metav1.Condition {
 	return condition
 }
 
-func heldCondition(users []grovev1alpha1.PodCliqueSet) metav1.Condition {
+func heldCondition(users []grovev1alpha1.PodCliqueSet, choosable bool) metav1.Condition {
+	if choosable {
+		return metav1.Condition{
+			Type: grovev1alpha1.ClusterTopologyDeletionBlocked, Status: metav1.ConditionTrue,
+			Reason:  grovev1alpha1.ReasonTopologyMayBeChosen,
+			Message: "no PodCliqueSet uses the topology; it goes within a minute of its deletion, when none can come that was admitted before",
+		}
+	}
 	if len(users) == 0 {
 		return metav1.Condition{
 			Type: grovev1alpha1.ClusterTopologyDeletionBlocked, Status: metav1.ConditionFalse,

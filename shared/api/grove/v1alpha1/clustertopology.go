@@ -141,6 +141,9 @@ const (
 	ReasonTopologyUsable = "Usable"
 	// ReasonTopologyInUse: PodCliqueSets use the topology.
 	ReasonTopologyInUse = "InUse"
+	// ReasonTopologyMayBeChosen: the topology is being deleted and nobody uses it, but a PodCliqueSet that was admitted before
+	// may still be stored.
+	ReasonTopologyMayBeChosen = "RequestsPending"
 	// ReasonTopologyNotInUse: no PodCliqueSet uses the topology.
 	ReasonTopologyNotInUse = "NotInUse"
 )

@@ -1,0 +1,223 @@
+package clustertopology_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/apiservertest"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/controller/clustertopology"
+	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+const (
+	// requestTime is the longest that a writer's request takes after its admission, which the API server sees to.
+	requestTime = time.Second
+	// settled is requestTime, the second that a deletionTimestamp may lack, and room for a machine that is busy.
+	settled = 4 * time.Second
+	writers = 8
+	written = 20 * time.Second
+)
+
+// Writers create and delete topologies and the sets that use them, in random order. A set is created some time after its
+// admission, so that a topology is often deleted in between.
+func TestAUsedTopologyIsNeverGone(t *testing.T) {
+	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	keepTopologies(t, server.Config)
+	config := rest.CopyConfig(server.Config)
+	config.Timeout, config.QPS = requestTime, -1
+	world := &world{t: t, existed: map[string]bool{}}
+	if world.writer, err = client.New(config, client.Options{Scheme: controller.Scheme()}); err != nil {
+		t.Fatal(err)
+	}
+	if world.Client, err = client.New(server.Config, client.Options{Scheme: controller.Scheme()}); err != nil {
+		t.Fatal(err)
+	}
+	ended := time.Now().Add(written)
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			for step := 0; time.Now().Before(ended) && !t.Failed(); step++ {
+				world.act(fmt.Sprintf("s-%d-%d", i, step))
+			}
+		})
+	}
+	all.Go(func() {
+		for time.Now().Before(ended.Add(settled)) && !t.Failed() {
+			world.check()
+		}
+	})
+	all.Wait()
+	t.Logf("%d topologies created, %d deleted, %d gone; %d sets created, %d refused, %d deleted",
+		world.made.Load(), world.doomed.Load(), world.vanished.Load(), world.sets.Load(), world.refused.Load(), world.left.Load())
+	for what, count := range map[string]int32{
+		"set created": world.sets.Load(), "set deleted": world.left.Load(), "topology deleted": world.doomed.Load(),
+		"topology gone": world.vanished.Load(), "set refused because its topology goes": world.refused.Load(),
+	} {
+		if count == 0 {
+			t.Errorf("no %s: the test has looked at nothing", what)
+		}
+	}
+}
+
+// keepTopologies runs the controller of ClusterTopologies alone.
+func keepTopologies(t *testing.T, config *rest.Config) {
+	t.Helper()
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := fieldindex.Add(ctx, mgr.GetFieldIndexer()); err != nil {
+		t.Fatal(err)
+	}
+	reconciler := &clustertopology.Reconciler{
+		Client: mgr.GetClient(), Writer: apply.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Configuration: groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
+			Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "zone", Key: "example.com/zone"}},
+		},
+		Clock: clock.RealClock{}, AdmissionTime: settled,
+	}
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		t.Fatal("the caches are not filled")
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the controller ended: %v", err)
+		}
+	})
+}
+
+// world is an API server with topologies that come and go.
+type world struct {
+	client.Client
+	// writer gives up after requestTime, and the API server with it.
+	writer client.Client
+	t      *testing.T
+	// existed is which topologies the last check found.
+	existed map[string]bool
+	// made, doomed and vanished are topologies; sets and left are sets that came and went, refused those that did not come.
+	made, doomed, vanished, sets, left, refused atomic.Int32
+}
+
+func anyTopology() *grovev1alpha1.ClusterTopology {
+	return fixture.Topology(fmt.Sprintf("t%d", rand.IntN(3)), "zone")
+}
+
+// act does one of the things that users do.
+func (w *world) act(name string) {
+	ctx := context.Background()
+	switch rand.IntN(8) {
+	case 0, 1:
+		held := anyTopology() // As the webhook makes it.
+		held.Finalizers = []string{grovev1alpha1.FinalizerClusterTopology}
+		if w.writer.Create(ctx, held) == nil {
+			w.made.Add(1)
+		}
+	case 2:
+		if w.writer.Delete(ctx, anyTopology()) == nil {
+			w.doomed.Add(1)
+		}
+	case 3, 4:
+		w.create(ctx, name)
+	default:
+		var list grovev1alpha1.PodCliqueSetList
+		if w.List(ctx, &list) == nil && len(list.Items) > 0 {
+			if w.writer.Delete(ctx, &list.Items[rand.IntN(len(list.Items))]) == nil {
+				w.left.Add(1)
+			}
+		}
+	}
+	time.Sleep(rand.N(150 * time.Millisecond))
+}
+
+// create does what the API server does: it asks the rules, and stores the set some time later.
+func (w *world) create(ctx context.Context, name string) {
+	chosen := anyTopology()
+	set := fixture.Set(w.t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {clusterTopologyName: "+chosen.Name+
+		", topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
+	var going bool
+	_, errs := admission.ValidateCreate(set, admission.Cluster{TopologyAware: true, Lookup: func(name string) *grovev1alpha1.ClusterTopology {
+		found := &grovev1alpha1.ClusterTopology{}
+		if w.Get(ctx, client.ObjectKey{Name: name}, found) != nil {
+			return nil
+		}
+		going = found.DeletionTimestamp != nil
+		return found
+	}})
+	if len(errs) > 0 {
+		if going {
+			w.refused.Add(1)
+		}
+		return
+	}
+	time.Sleep(rand.N(requestTime / 2))
+	if w.writer.Create(ctx, set) == nil {
+		w.sets.Add(1)
+	}
+}
+
+// check finds sets whose topology does not exist although they were there before and after anybody looked for it.
+func (w *world) check() {
+	ctx := context.Background()
+	var list grovev1alpha1.PodCliqueSetList
+	if err := w.List(ctx, &list); err != nil {
+		w.t.Errorf("listing sets: %v", err)
+		return
+	}
+	seen := map[string]bool{}
+	for i := range 3 {
+		name := fmt.Sprintf("t%d", i)
+		err := w.Get(ctx, client.ObjectKey{Name: name}, &grovev1alpha1.ClusterTopology{})
+		seen[name] = err == nil
+		if client.IgnoreNotFound(err) != nil {
+			w.t.Errorf("reading topology %s: %v", name, err)
+			return
+		}
+		if w.existed[name] && !seen[name] {
+			w.vanished.Add(1)
+		}
+		w.existed[name] = seen[name]
+	}
+	for i := range list.Items {
+		set := &list.Items[i]
+		if seen[topology.NameFor(set)] {
+			continue
+		}
+		after := &grovev1alpha1.PodCliqueSet{}
+		if w.Get(ctx, client.ObjectKeyFromObject(set), after) == nil && after.UID == set.UID {
+			w.t.Errorf("set %s is there, and its topology %s is not", set.Name, topology.NameFor(set))
+		}
+	}
+}
