@@ -94,6 +94,9 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Expect(c.Create(ctx, doomed)).To(Succeed())
 		Eventually(schedulerLevels("again")).Should(Equal([]string{"example.com/zone"}))
 		Expect(c.Delete(ctx, doomed)).To(Succeed())
+		Eventually(condition("again", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True RequestsPending"))
+		released := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		Expect(c.Patch(ctx, doomed, released)).To(Succeed(), "somebody does not wait")
 		Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(doomed), doomed)) }).Should(BeTrue())
 		Expect(schedulerLevels("again")()).To(Equal([]string{"example.com/zone"}), "no garbage collector runs here")
 
@@ -115,19 +118,40 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Eventually(schedulerLevels("foreign")).Should(Equal([]string{"example.com/rack"}))
 	})
 
-	It("stays while a set uses it, and goes then", func() {
+	It("that is deleted under a running set stays and counts as before, and goes after the set", func() {
 		in := namespace()
 		made := fixture.Topology("held", "zone")
 		Expect(c.Create(ctx, made)).To(Succeed())
 		Eventually(schedulerLevels("held")).Should(Equal([]string{"example.com/zone"}))
 		set := createSet(in, `
 metadata: {name: user}
-spec: {template: {clusterTopologyName: held, topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}`)
+spec: {replicas: 1, template: {clusterTopologyName: held, topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}`)
+		pods := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"})
+		Eventually(func() []string { return gates(pods()) }).Should(Equal([]string{""}))
+		run(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"})
 		Eventually(condition("held", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True InUse"))
 		Expect(c.Delete(ctx, made)).To(Succeed())
 		Consistently(func() error { return c.Get(ctx, client.ObjectKeyFromObject(made), made) }).Should(Succeed())
 		Expect(made.Status.InUse).To(BeEquivalentTo(1))
+
+		lost := pods()[0]
+		Expect(c.Delete(ctx, &lost, client.GracePeriodSeconds(0))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(gates(pods())).To(Equal([]string{""}))
+			g.Expect(pods()[0].UID).NotTo(Equal(lost.UID))
+		}).Should(Succeed(), "the pod is replaced")
+		gang := get(in, "user-0", &schedulerv1alpha1.PodGang{})
+		Expect(*gang.Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/zone"))
+		levels := meta.FindStatusCondition(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
+		Expect(levels.Reason).To(Equal(grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable))
+
 		Expect(c.Delete(ctx, set)).To(Succeed())
+		Eventually(func() bool { // Nobody collects garbage here.
+			for _, kind := range []client.Object{&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{}} {
+				_ = c.DeleteAllOf(ctx, kind, client.InNamespace(in))
+			}
+			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(set), set))
+		}).Should(BeTrue())
 		Eventually(condition("held", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True RequestsPending"))
 		Eventually(func() bool {
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(made), made))
