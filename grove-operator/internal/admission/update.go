@@ -129,11 +129,30 @@ func validateTopologyChange(old, set *grovev1alpha1.PodCliqueSet, cluster Cluste
 	case was == is:
 		return append(validateShapes(set), validateNames(set, anyTopology)...)
 	case scheduled > 0:
-		return field.ErrorList{field.Forbidden(templatePath.Child("clusterTopologyName"), fmt.Sprintf(
-			"cannot be changed from %q while %d pods of the set are scheduled", was, scheduled))}
+		return field.ErrorList{field.Forbidden(whereTopologyChanged(old, set), fmt.Sprintf(
+			"cannot be changed from %q while %d pods of the set are scheduled; scale the set to 0, or make a new one", was, scheduled))}
 	default:
 		return validateTopology(set, cluster)
 	}
+}
+
+// whereTopologyChanged is the field by which a set has turned to another topology: clusterTopologyName, or else the first
+// constraint that names another one than before.
+func whereTopologyChanged(old, set *grovev1alpha1.PodCliqueSet) *field.Path {
+	path := templatePath.Child("clusterTopologyName")
+	if old.Spec.Template.ClusterTopologyName != set.Spec.Template.ClusterTopologyName {
+		return path
+	}
+	before := map[string]string{}
+	for _, place := range constrained(old) {
+		before[place.owner] = place.constraint.TopologyName
+	}
+	for _, place := range constrained(set) {
+		if place.constraint.TopologyName != before[place.owner] {
+			return place.path.Child("topologyName")
+		}
+	}
+	return path
 }
 
 // anyTopology answers for a topology that was checked when the set chose it.

@@ -117,6 +117,45 @@ func TestWhatIsLeftOpenStaysWhatItWas(t *testing.T) {
 	}
 }
 
+func TestATurnIsRefusedWhereItIsWritten(t *testing.T) {
+	const named = "cliques: [{name: a, topologyConstraint: {packDomain: rack, topologyName: gb}, spec: {podSpec: {containers: [{name: c, image: i}]}}}], topologyConstraint: {packDomain: zone"
+	old := fixture.Set(t, manifest("s", named+"}"))
+	for name, c := range map[string]struct {
+		set       *grovev1alpha1.PodCliqueSet
+		scheduled int32
+		want      []string
+	}{
+		"in the constraint that names another topology": {
+			set:       fixture.Set(t, manifest("s", strings.Replace(named, "gb", "grove-topology", 1)+"}")),
+			scheduled: 2, want: []string{"spec.template.cliques[0].topologyConstraint.topologyName: " + forbidden},
+		},
+		"in the set's name for it": {
+			set:       fixture.Set(t, manifest("s", "clusterTopologyName: grove-topology, "+strings.Replace(named, "gb", "grove-topology", 1)+"}")),
+			scheduled: 2, want: []string{"spec.template.clusterTopologyName: " + forbidden},
+		},
+		"not while nothing is scheduled": {
+			set: fixture.Set(t, manifest("s", strings.Replace(named, "gb", "grove-topology", 1)+"}")),
+		},
+		"not where another constraint names the same": {
+			set: fixture.Set(t, manifest("s", named+", topologyName: gb}")), scheduled: 2,
+		},
+		"nor where the set names what a constraint did": {
+			set: fixture.Set(t, manifest("s", "clusterTopologyName: gb, "+named+"}")), scheduled: 2,
+		},
+		"constraints that disagree": {
+			set:  fixture.Set(t, manifest("s", named+", topologyName: grove-topology}")),
+			want: []string{"spec.template.cliques[0].topologyConstraint.topologyName: " + invalid},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, errs := admission.ValidateUpdate(old, c.set, cluster(), c.scheduled)
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
+			}
+		})
+	}
+}
+
 func TestUpdatesThatAreAlwaysAccepted(t *testing.T) {
 	// Its level is gone, and it has a name that today's rules refuse.
 	old := fixture.Set(t, manifest("1st", "topologyConstraint: {packDomain: numa}, cliques: ["+one("a", "")+"]"))

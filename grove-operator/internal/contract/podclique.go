@@ -65,6 +65,27 @@ func (e *expectation) podClique(p place) {
 	e.gangs[p.gang].add(name, hostnames, minimum, p.clique.TopologyConstraint)
 }
 
+// podAnnotations are the user's and, in a set with constraints, the topology for which the pod is made.
+func (e *expectation) podAnnotations(p place) map[string]string {
+	annotations := maps.Clone(p.clique.Annotations)
+	template := &e.set.Spec.Template
+	constrained := template.TopologyConstraint != nil
+	for i := range template.Cliques {
+		constrained = constrained || template.Cliques[i].TopologyConstraint != nil
+	}
+	for i := range template.PodCliqueScalingGroups {
+		constrained = constrained || template.PodCliqueScalingGroups[i].TopologyConstraint != nil
+	}
+	if !constrained {
+		return annotations
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["grove.io/topology-name"] = "grove-topology"
+	return annotations
+}
+
 func (e *expectation) pod(p place, podClique, group string, index int, inherited map[string]string) (hostname string) {
 	hostname = fmt.Sprintf("%s-%d", podClique, index)
 	labels := e.labels(podClique, "", "grove.io/podclique", podClique, "grove.io/podclique-pod-index", fmt.Sprint(index))
@@ -87,7 +108,7 @@ func (e *expectation) pod(p place, podClique, group string, index int, inherited
 	}
 	spec := &p.clique.Spec.PodSpec
 	facts := map[string]string{
-		"subdomain": fact(service), "annotations": fact(maps.Clone(p.clique.Annotations)), "gates": fact(e.gates(p)),
+		"subdomain": fact(service), "annotations": fact(e.podAnnotations(p)), "gates": fact(e.gates(p)),
 		"scheduler":       fact(first(spec.SchedulerName, "kai-scheduler")),
 		"priorityClass":   fact(first(spec.PriorityClassName, e.set.Spec.Template.PriorityClassName)),
 		"serviceAccount":  fact(e.account(p.clique)),

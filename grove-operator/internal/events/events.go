@@ -41,6 +41,9 @@ const (
 	TopologyUnavailable Reason = "TopologyUnavailable"
 	// TopologyAvailable: it is back.
 	TopologyAvailable Reason = "TopologyAvailable"
+	// TopologyKept (warning): the set turned to another topology, and pods were placed under the one before at the same time,
+	// so that their gangs keep that.
+	TopologyKept Reason = "TopologyKept"
 	// UpdateStarted: pods of an old template begin to be replaced.
 	UpdateStarted Reason = "UpdateStarted"
 	// UpdateFinished: every pod runs the template as it is.
@@ -61,6 +64,7 @@ var action = map[Reason]string{
 	GangTerminated:      "TerminateGang",
 	TopologyUnavailable: "ResolveTopology",
 	TopologyAvailable:   "ResolveTopology",
+	TopologyKept:        "ResolveTopology",
 	UpdateStarted:       "Update",
 	UpdateFinished:      "Update",
 	ReconcileFailed:     "Reconcile",

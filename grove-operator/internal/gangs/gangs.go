@@ -14,6 +14,7 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/topology"
+	"packtree.dev/grove-operator/internal/topologychange"
 )
 
 // Live is what exists of a replica at the moment.
@@ -132,15 +133,21 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 	return gang
 }
 
-// named adds the topology's name to a gang that has a constraint anywhere, and what it shares with the other gangs of its
-// replica.
+// named adds the topology's name to a gang that has a constraint anywhere, for which topology its pods are made, and what it
+// shares with the other gangs of its replica.
 func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
 	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0
 	for _, group := range gang.Spec.PodGroups {
 		constrained = constrained || group.TopologyConstraint != nil
 	}
 	if constrained {
-		gang.Annotations = map[string]string{grovev1alpha1.AnnotationTopologyName: b.resolved.Name}
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyName, b.resolved.Name)
+	}
+	if b.resolved.Name != "" {
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationPodsTopology, b.resolved.Name)
+	}
+	if kept := topologychange.Kept(b.resolved.Named, b.resolved.Name); kept != "" {
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyKept, kept)
 	}
 	b.share(gang)
 	return gang

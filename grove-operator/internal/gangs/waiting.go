@@ -11,18 +11,19 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/topologychange"
 	"packtree.dev/grove-operator/internal/wording"
 )
 
 // WhyGated says for the pods of one PodClique that still have scheduling gates what those wait for, and how many pods wait
-// for it; empty if none has a gate. Gang is nil while the PodGang of that name does not exist, base is nil for a base gang.
+// for it; empty if none has a gate. Topology is what the set names. Gang is nil while the PodGang of that name does not exist, base is nil for a base gang.
 //
 // What a base gang lacks is not spelled out: it changes with every pod of it, and all pods that follow it would have to
 // be told.
-func WhyGated(gated []*corev1.Pod, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
+func WhyGated(gated []*corev1.Pod, topology, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
 	waiting := map[string]int{}
 	for _, pod := range gated {
-		if reason := gateReason(pod, gangName, gang, base); reason != "" {
+		if reason := gateReason(pod, topology, gangName, gang, base); reason != "" {
 			waiting[reason]++
 		}
 	}
@@ -33,7 +34,7 @@ func WhyGated(gated []*corev1.Pod, gangName string, gang *schedulerv1alpha1.PodG
 	return strings.Join(phrases, "; ")
 }
 
-func gateReason(pod *corev1.Pod, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
+func gateReason(pod *corev1.Pod, topology, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
 	var foreign []string
 	own := false
 	for _, gate := range pod.Spec.SchedulingGates {
@@ -48,6 +49,8 @@ func gateReason(pod *corev1.Pod, gangName string, gang *schedulerv1alpha1.PodGan
 		return fmt.Sprintf("pods waiting for PodGang %s to list them", gangName)
 	case own && heldFor(gang) != "":
 		return "pods held for " + heldFor(gang) + ", which is missing"
+	case own && !topologychange.MayOpen(pod, topology, gang):
+		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName, topologychange.ForNewPods(topology, gang))
 	case own && base != nil && !base.scheduled():
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:

@@ -51,7 +51,7 @@ func TestWhyGated(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := gangs.WhyGated(c.pods, "s-0-g-0", c.gang, c.base); got != c.want {
+			if got := gangs.WhyGated(c.pods, "", "s-0-g-0", c.gang, c.base); got != c.want {
 				t.Errorf("WhyGated = %q, want %q", got, c.want)
 			}
 		})

@@ -61,8 +61,13 @@ func (t *Topologies) Err() error {
 // Resolve finds the topology of a set in the cache, or else live: where the cache sees a set before the topology that was
 // applied with it, the gangs would lose their constraints, and their pods be placed anywhere.
 func Resolve(ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet) (topology.Resolution, error) {
+	return ResolveAs(ctx, cache, live, set, topology.NameFor(set))
+}
+
+// ResolveAs is Resolve with a topology other than the one that the set names, which its gangs keep.
+func ResolveAs(ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet, name string) (topology.Resolution, error) {
 	topologies := TopologiesIn(ctx, cache, live)
-	resolution := topology.Resolve(set, topologies.Find)
+	resolution := topology.ResolveAs(set, name, topologies.Find)
 	return resolution, topologies.Err()
 }
 

@@ -32,3 +32,22 @@ func ReadyPods(
 	}
 	return func(podClique *grovev1alpha1.PodClique) int32 { return ready[podClique.UID] }, nil
 }
+
+// BoundPods counts the pods of a set that stand on nodes and stay there, as the pods themselves show it.
+func BoundPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (int32, error) {
+	var list corev1.PodList
+	err := reader.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingLabels{
+		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
+		grovev1alpha1.LabelPartOf:    set.Name,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("listing pods: %w", err)
+	}
+	var bound int32
+	for i := range list.Items {
+		if pods.Active(&list.Items[i]) && pods.Scheduled(&list.Items[i]) {
+			bound++
+		}
+	}
+	return bound, nil
+}

@@ -37,6 +37,8 @@ type Maker struct {
 	Member layout.Member
 	// PodClique is the owner of the pods.
 	PodClique *grovev1alpha1.PodClique
+	// Topology is what the pods are made for; empty for a set without constraints.
+	Topology string
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string
 	// Startup is the init container of pods that start after others.
@@ -56,6 +58,9 @@ func (m Maker) Make(name string, index int32) *corev1.Pod {
 			Annotations:  maps.Clone(template.Annotations),
 		},
 		Spec: *template.PodSpec.DeepCopy(),
+	}
+	if m.Topology != "" {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, grovev1alpha1.AnnotationTopologyName, m.Topology)
 	}
 	if m.PodClique.UID != "" {
 		pod.OwnerReferences = []metav1.OwnerReference{

@@ -192,7 +192,7 @@ func podsOf(
 	configuration *groveconfigv1alpha1.OperatorConfiguration,
 ) []*corev1.Pod {
 	maker := pods.Maker{
-		Set: set, Member: member, PodClique: podClique,
+		Set: set, Member: member, PodClique: podClique, Topology: topology.NameFor(set),
 		DefaultScheduler: *configuration.DefaultSchedulerName, Startup: configuration.StartupOrder,
 	}
 	var made []*corev1.Pod

@@ -27,6 +27,8 @@ type Observed struct {
 	Gangs []*schedulerv1alpha1.PodGang
 	// Topology is what the set's constraints refer to.
 	Topology topology.Resolution
+	// PlacedElsewhere are the names of the pods on nodes that were made for another topology than the set names.
+	PlacedElsewhere []string
 	// Update is how far the update of the template got, without its counts; nil if there never was one.
 	Update *grovev1alpha1.PodCliqueSetUpdateProgress
 	// UpdateWaits says in words what the update is at; empty if there is none.
@@ -56,6 +58,7 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	}
 	status.PodGangStatuses = gangStatuses(observed.Gangs)
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
+	meta.SetStatusCondition(&status.Conditions, topologyKept(observed.Topology.Name, observed.Gangs, observed.PlacedElsewhere, set.Generation))
 	failures := realErrors(outcome)
 	ready := setReady(set, status, append(missing, behind...), failures)
 	if awaited := observed.Topology.Awaited(); awaited != "" && ready.Reason == grovev1alpha1.ReasonGangsWaiting {

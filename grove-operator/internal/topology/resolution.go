@@ -21,6 +21,8 @@ type Lookup func(name string) *grovev1alpha1.ClusterTopology
 type Resolution struct {
 	// Name is the ClusterTopology that the constraints refer to; empty for a set without constraints.
 	Name string
+	// Named is what the set names: another than Name only while its gangs keep Name, because pods stand on nodes under it.
+	Named string
 	// Found tells whether a ClusterTopology of that name exists.
 	Found bool
 	// Missing are the domains in use that are not levels of it, broadest first.
@@ -82,7 +84,12 @@ func DomainsOf(constraint *grovev1alpha1.TopologyConstraint) []grovev1alpha1.Top
 
 // Resolve finds the topology of a set and compares its levels with the domains that the set's constraints name.
 func Resolve(set *grovev1alpha1.PodCliqueSet, lookup Lookup) Resolution {
-	resolution := Resolution{Name: NameFor(set), hold: holds(set), keys: map[grovev1alpha1.TopologyDomain]string{}}
+	return ResolveAs(set, NameFor(set), lookup)
+}
+
+// ResolveAs is Resolve with a topology other than the one that the set names, which its gangs keep.
+func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Resolution {
+	resolution := Resolution{Name: name, Named: NameFor(set), hold: holds(set), keys: map[grovev1alpha1.TopologyDomain]string{}}
 	if resolution.Name == "" {
 		return resolution
 	}

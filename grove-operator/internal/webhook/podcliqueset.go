@@ -20,6 +20,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 // Paths at which the webhooks are served.
@@ -106,12 +107,22 @@ func (w *podCliqueSets) judge(ctx context.Context, old, set *grovev1alpha1.PodCl
 		warnings, errs = admission.ValidateCreate(set, cluster)
 		return warnings, errs, topologies.Err()
 	}
-	scheduled, err := lookup.ScheduledPods(ctx, w.reader, set)
+	scheduled, err := w.scheduledPods(ctx, old, set)
 	if err != nil {
 		return nil, nil, err
 	}
 	warnings, errs = admission.ValidateUpdate(old, set, cluster, scheduled)
 	return warnings, errs, topologies.Err()
+}
+
+// scheduledPods counts the pods that stand on nodes. Where a set turns to another topology because there are none, the pods
+// themselves are looked at: the status of their PodCliques is behind.
+func (w *podCliqueSets) scheduledPods(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (int32, error) {
+	scheduled, err := lookup.ScheduledPods(ctx, w.reader, set)
+	if err != nil || scheduled > 0 || topology.NameFor(old) == topology.NameFor(set) {
+		return scheduled, err
+	}
+	return lookup.BoundPods(ctx, w.live, set)
 }
 
 // ValidateDelete lets every set go.

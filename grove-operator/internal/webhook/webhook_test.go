@@ -5,7 +5,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -97,6 +99,19 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 		Expect(causes(c.Update(ctx, made))).To(ConsistOf("spec.template.clusterTopologyName"))
 		made.Spec.Template.ClusterTopologyName = "second"
 		Expect(c.Update(ctx, made)).To(Succeed())
+
+		By("looking at the pods themselves, which their PodClique does not tell of yet")
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "bound-", Namespace: made.Namespace, Labels: map[string]string{
+				grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue, grovev1alpha1.LabelPartOf: made.Name}},
+			Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "x"}}},
+		}
+		Expect(c.Create(ctx, pod)).To(Succeed())
+		back := made.DeepCopy()
+		back.Spec.Template.ClusterTopologyName = "first"
+		Expect(c.Update(ctx, back, client.DryRunAll)).To(MatchError(ContainSubstring("while 1 pods of the set are scheduled")))
+		Expect(c.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(c.Update(ctx, back, client.DryRunAll)).To(Succeed())
 
 		schedule(made, 1)
 		turn := func() error {

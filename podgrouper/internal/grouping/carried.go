@@ -36,10 +36,10 @@ func CarriedLabels(w Workload, grouper Grouper) map[string]string {
 }
 
 // CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other gangs it
-// shares a topology constraint. Nil if there are none.
+// shares a topology constraint, and for which topology its pods are made. Nil if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
 	var carried map[string]string
-	for _, key := range scheduling.CompanyAnnotations() {
+	for _, key := range scheduling.CarriedAnnotations() {
 		if value := w.Owner.GetAnnotations()[key]; value != "" {
 			if carried == nil {
 				carried = map[string]string{}

@@ -85,7 +85,7 @@ func labelsUpToDate(live, desired *scheduling.PodGroup) bool {
 }
 
 func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
-	for _, key := range scheduling.CompanyAnnotations() {
+	for _, key := range scheduling.CarriedAnnotations() {
 		if !valueUpToDate(live, live.Annotations[key], desired.Annotations[key], "metadata", "annotations", key) {
 			return false
 		}

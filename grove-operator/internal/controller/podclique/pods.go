@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,8 @@ import (
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/topology"
+	"packtree.dev/grove-operator/internal/topologychange"
 )
 
 // plan decides on pods. Where some are too many it looks a second time, past the cache: which of them go depends on all the
@@ -95,12 +98,17 @@ func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 // create makes pods. A name that is there already is that very pod, which the cache does not know yet. The new pods count
 // at once: the status of this pass need not be written again when the cache has them.
 func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.Addition) error {
+	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelPodGang)
+	if err != nil {
+		return err
+	}
 	maker := pods.Maker{
 		Set: scope.set, Member: scope.member, PodClique: scope.podClique,
+		Topology:         topologychange.ForNewPods(topology.NameFor(scope.set), gang),
 		DefaultScheduler: r.DefaultScheduler, Startup: r.Startup,
 	}
 	made := make([]*corev1.Pod, len(additions))
-	err := batches.SlowStart(len(additions), func(i int) error {
+	err = batches.SlowStart(len(additions), func(i int) error {
 		pod := maker.Make(additions[i].Name, additions[i].Index)
 		err := r.Client.Create(ctx, pod, apply.FieldOwner)
 		if apierrors.IsAlreadyExists(err) {
@@ -115,16 +123,19 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 	for _, pod := range made {
 		if pod != nil {
 			scope.pods = append(scope.pods, pod)
+			scope.made[pod.UID] = true
 			scope.happened.created++
 		}
 	}
 	return err
 }
 
-// ungate takes the operator's gate off a pod. A strategic merge by the gate's name leaves those of others where they are,
-// also those that came in between.
-var ungate = client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
-	`{"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, grovev1alpha1.SchedulingGatePodGangPending))
+// ungate takes the operator's gate off a pod, but not off another that has got its name since. A strategic merge by the gate's
+// name leaves those of others where they are, also those that came in between.
+func ungate(pod *corev1.Pod) client.Patch {
+	return client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
+		`{"metadata":{"uid":%q},"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, pod.UID, grovev1alpha1.SchedulingGatePodGangPending))
+}
 
 // openGates lets the pods be scheduled whose gang is there, and notes what the others wait for.
 func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
@@ -134,7 +145,9 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 			continue
 		}
 		held = append(held, pod)
-		if pods.Gated(pod) {
+		// A gang may list a new pod already, by the name of one before it. Which topology counts is looked up again when the
+		// cache has the pod.
+		if pods.Gated(pod) && !scope.made[pod.UID] {
 			gated = append(gated, pod)
 		}
 	}
@@ -150,30 +163,63 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 		return err
 	}
 	if gang != nil {
-		err = r.open(ctx, gated, gang, base)
+		err = r.open(ctx, scope, slices.Clone(gated), gang, base)
 		scope.happened.opened = countIf(gated, func(pod *corev1.Pod) bool { return !pods.Gated(pod) })
 		scope.gang = gang
 	}
-	scope.gating = gangs.WhyGated(held, scope.podClique.Labels[grovev1alpha1.LabelPodGang], gang, base)
+	scope.gating = gangs.WhyGated(held, topology.NameFor(scope.set), scope.podClique.Labels[grovev1alpha1.LabelPodGang], gang, base)
 	return err
 }
 
 // open takes the gate off every pod that may be scheduled.
-func (r *Reconciler) open(ctx context.Context, gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, base *gangs.Base) error {
-	return batches.Each(len(gated), func(i int) error {
-		if !gangs.GateOpen(gated[i].Namespace, gated[i].Name, gang, base) {
-			return nil
-		}
-		opened := gated[i].DeepCopy()
-		err := r.Client.Patch(ctx, opened, ungate, apply.FieldOwner)
-		if apply.IgnoreGone(err) != nil {
-			return fmt.Errorf("opening the gate of pod %s: %w", gated[i].Name, err)
+func (r *Reconciler) open(
+	ctx context.Context, scope *scope, gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, base *gangs.Base,
+) error {
+	openable, err := r.openable(ctx, scope, gated, gang, base)
+	if err != nil {
+		return err
+	}
+	return batches.Each(len(openable), func(i int) error {
+		opened := openable[i].DeepCopy()
+		err := r.Client.Patch(ctx, opened, ungate(openable[i]), apply.FieldOwner)
+		if apply.IgnoreGone(err) != nil && !replaced(err) {
+			return fmt.Errorf("opening the gate of pod %s: %w", openable[i].Name, err)
 		}
 		if err == nil {
-			*gated[i] = *opened // The status of this pass counts it.
+			*openable[i] = *opened // The status of this pass counts it.
 		}
 		return nil
 	})
+}
+
+// replaced tells that a pod of another UID has got the name of the one that was to be changed. That one is gone.
+func replaced(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
+}
+
+// openable are the pods that may be scheduled. Where the topology matters, the gang is read past the cache: it may have turned
+// twice since the cache saw it, and list the pod's name from the first time.
+func (r *Reconciler) openable(
+	ctx context.Context, scope *scope, gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, base *gangs.Base,
+) ([]*corev1.Pod, error) {
+	named := topology.NameFor(scope.set)
+	mayOpen := func(pod *corev1.Pod) bool {
+		return gangs.GateOpen(pod.Namespace, pod.Name, gang, base) && topologychange.MayOpen(pod, named, gang)
+	}
+	openable := slices.DeleteFunc(gated, func(pod *corev1.Pod) bool { return !mayOpen(pod) })
+	if named == "" || len(openable) == 0 {
+		return openable, nil
+	}
+	live := &schedulerv1alpha1.PodGang{}
+	if err := r.Writer.Live.Get(ctx, client.ObjectKeyFromObject(gang), live); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	gang = live
+	return slices.DeleteFunc(openable, func(pod *corev1.Pod) bool { return !mayOpen(pod) }), nil
 }
 
 // gang returns the PodGang that a label of the PodClique names; nil if it does not exist.

@@ -52,6 +52,8 @@ type scope struct {
 	set    *grovev1alpha1.PodCliqueSet
 	member layout.Member
 	pods   []*corev1.Pod
+	// made are the pods that this pass has made.
+	made map[types.UID]bool
 	// gating says why pods still have gates, and happened what this pass has done to pods.
 	gating   string
 	happened happenings
@@ -92,7 +94,7 @@ func (r *Reconciler) recheck(moment time.Time) reconcile.Result {
 }
 
 func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodClique) (*scope, error) {
-	observed := &scope{podClique: podClique}
+	observed := &scope{podClique: podClique, made: map[types.UID]bool{}}
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, fieldindex.OfPodClique(podClique)...); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)

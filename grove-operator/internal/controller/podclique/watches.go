@@ -24,6 +24,7 @@ import (
 	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/pace"
 	"packtree.dev/grove-operator/internal/templatehash"
+	"packtree.dev/grove-operator/internal/topology"
 	"packtree.dev/grove-operator/internal/turns"
 )
 
@@ -99,15 +100,17 @@ func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica i
 }
 
 // templateChanged lets edits of a template through: pods that were of the set's template are no longer, also those of
-// PodCliques that an update has not reached and that do not change themselves.
+// PodCliques that an update has not reached and that do not change themselves. So it does with a turn to another topology,
+// which PodCliques do not carry.
 func templateChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() &&
-				templatehash.OfSet(e.ObjectOld.(*grovev1alpha1.PodCliqueSet)) != templatehash.OfSet(e.ObjectNew.(*grovev1alpha1.PodCliqueSet))
+			before, after := e.ObjectOld.(*grovev1alpha1.PodCliqueSet), e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
+			return before.Generation != after.Generation &&
+				(templatehash.OfSet(before) != templatehash.OfSet(after) || topology.NameFor(before) != topology.NameFor(after))
 		},
 	}
 }

@@ -49,6 +49,10 @@ func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 	if deleted := scope.happened.deleted.Load(); deleted > 0 {
 		r.Events.Normal(set, events.ScaledIn, "deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", deleted, set.Spec.Replicas)
 	}
+	r.reportTopology(set, before, after)
+}
+
+func (r *Reconciler) reportTopology(set *grovev1alpha1.PodCliqueSet, before, after []metav1.Condition) {
 	was := meta.FindStatusCondition(before, grovev1alpha1.ConditionTopologyLevelsUnavailable)
 	is := meta.FindStatusCondition(after, grovev1alpha1.ConditionTopologyLevelsUnavailable)
 	switch wasThere := was == nil || was.Status == metav1.ConditionFalse; {
@@ -56,5 +60,9 @@ func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 		r.Events.Warning(set, events.TopologyUnavailable, "%s", is.Message)
 	case !wasThere && is.Status == metav1.ConditionFalse:
 		r.Events.Normal(set, events.TopologyAvailable, "%s", is.Message)
+	}
+	kept := meta.FindStatusCondition(after, grovev1alpha1.ConditionTopologyKept)
+	if kept.Status == metav1.ConditionTrue && !meta.IsStatusConditionTrue(before, grovev1alpha1.ConditionTopologyKept) {
+		r.Events.Warning(set, events.TopologyKept, "%s", kept.Message)
 	}
 }

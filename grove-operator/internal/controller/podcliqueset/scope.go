@@ -20,10 +20,12 @@ import (
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/termination"
 	"packtree.dev/grove-operator/internal/topology"
+	"packtree.dev/grove-operator/internal/topologychange"
 )
 
 // scope is what one pass knows: the set and its direct children, by name.
@@ -40,6 +42,8 @@ type scope struct {
 	allPodCliques map[string]*grovev1alpha1.PodClique
 	gangs         map[string]*schedulerv1alpha1.PodGang
 	topology      topology.Resolution
+	// placedElsewhere are the names of the pods on nodes that were made for another topology than the set names.
+	placedElsewhere []string
 	// update is what was decided about the update of the template.
 	update rollout.Decision
 	// happened is what the pass has done.
@@ -50,7 +54,7 @@ type scope struct {
 
 func (s *scope) observed() status.Observed {
 	observed := status.Observed{
-		PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology,
+		PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology, PlacedElsewhere: s.placedElsewhere,
 		Update: s.update.Progress, UpdateWaits: updateWords(s.update),
 	}
 	for _, gang := range s.gangs {
@@ -75,8 +79,30 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 	if err != nil {
 		return nil, err
 	}
-	scope.topology, err = lookup.Resolve(ctx, r.Client, r.Writer.Live, set)
-	return scope, err
+	if scope.topology, err = lookup.Resolve(ctx, r.Client, r.Writer.Live, set); err != nil {
+		return nil, err
+	}
+	return scope, r.observePlacedElsewhere(ctx, scope)
+}
+
+// observePlacedElsewhere looks at the pods of gangs that keep another topology than the set names.
+func (r *Reconciler) observePlacedElsewhere(ctx context.Context, scope *scope) error {
+	named := scope.topology.Name
+	for name, gang := range scope.gangs {
+		if named == "" || gang.Annotations[grovev1alpha1.AnnotationTopologyKept] != named {
+			continue
+		}
+		var list corev1.PodList
+		if err := r.Client.List(ctx, &list, fieldindex.OfGang(scope.set.Namespace, name)...); err != nil {
+			return fmt.Errorf("listing the pods of PodGang %s: %w", name, err)
+		}
+		for i := range list.Items {
+			if pod := &list.Items[i]; pods.Active(pod) && pods.Scheduled(pod) && topologychange.Of(pod, gang) != named {
+				scope.placedElsewhere = append(scope.placedElsewhere, pod.Name)
+			}
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) observeAccess(ctx context.Context, scope *scope) (err error) {

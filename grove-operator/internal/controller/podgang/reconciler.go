@@ -24,7 +24,6 @@ import (
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -75,6 +74,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing replica %s: %w", request, err)
 	}
+	if err := r.settleTopology(ctx, scope); err != nil {
+		return reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w", request, err)
+	}
 	return reconcile.Result{}, r.write(ctx, scope)
 }
 
@@ -86,10 +88,6 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 		terminations: map[string]*grovev1alpha1.GangTermination{},
 		pods:         map[string][]*corev1.Pod{},
 		gangs:        map[string]*schedulerv1alpha1.PodGang{},
-	}
-	var err error
-	if scope.topology, err = lookup.Resolve(ctx, r.Client, r.Writer.Live, set); err != nil {
-		return nil, err
 	}
 	return scope, errors.Join(r.observeGroups(ctx, scope), r.observeCliques(ctx, scope), r.observeGangs(ctx, scope))
 }

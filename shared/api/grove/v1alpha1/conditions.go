@@ -8,6 +8,9 @@ const (
 	// ConditionTopologyLevelsUnavailable of a PodCliqueSet: True when a domain that its constraints name is not a level of
 	// its ClusterTopology, Unknown when there is no such ClusterTopology.
 	ConditionTopologyLevelsUnavailable = "TopologyLevelsUnavailable"
+	// ConditionTopologyKept of a PodCliqueSet: True while gangs keep another topology than the set names, because pods were
+	// placed under it before they could turn. The message names them and what to do.
+	ConditionTopologyKept = "TopologyKept"
 	// ConditionMinAvailableBreached of a PodClique or PodCliqueScalingGroup: True when it once had its minimum and no
 	// longer has.
 	ConditionMinAvailableBreached = "MinAvailableBreached"
@@ -24,6 +27,14 @@ const (
 	// ReasonAllClusterTopologyLevelsAvailable (False): every domain in use is a level of the ClusterTopology, or none is
 	// in use.
 	ReasonAllClusterTopologyLevelsAvailable = "AllClusterTopologyLevelsAvailable"
+)
+
+// Reasons of TopologyKept.
+const (
+	// ReasonPodsScheduledBefore (True): pods stand on nodes that were placed under another topology than the set names.
+	ReasonPodsScheduledBefore = "PodsScheduledBefore"
+	// ReasonNamedTopologyInForce (False): every gang has the topology that the set names, or there are no constraints.
+	ReasonNamedTopologyInForce = "NamedTopologyInForce"
 )
 
 // Reasons of MinAvailableBreached.

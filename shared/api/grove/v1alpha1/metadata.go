@@ -58,7 +58,8 @@ const (
 	// may change and delete what the operator made of the set, although the operator's authorizer is enabled. The operator
 	// still makes good what differs.
 	AnnotationDisableProtection = "grove.io/disable-managed-resource-protection"
-	// AnnotationTopologyName is on a PodGang with constraints and names the topology that they refer to.
+	// AnnotationTopologyName is on a PodGang with constraints and names the topology that they refer to. On a pod of a set
+	// with constraints it names the topology for which the pod was made: it is to be scheduled under that one alone.
 	AnnotationTopologyName = "grove.io/topology-name"
 	// AnnotationMissingTopologyLevel is put on a PodCliqueSet by its user and says what becomes of pods that are not on nodes
 	// while a level that the set's constraints name is missing from its ClusterTopology: one of the MissingTopologyLevel
@@ -66,6 +67,9 @@ const (
 	AnnotationMissingTopologyLevel = "packtree.dev/missing-topology-level"
 	// AnnotationHeldForTopology is on a PodGang whose pods keep their gates, and says what of which topology they wait for.
 	AnnotationHeldForTopology = "packtree.dev/held-for-topology"
+	// AnnotationTopologyKept is on a PodGang and names the topology that its PodCliqueSet names, while the gang keeps
+	// another: pods of its replica stand on nodes under that.
+	AnnotationTopologyKept = "packtree.dev/topology-kept"
 	// AnnotationTemplateReplicas is on a PodClique or PodCliqueScalingGroup and has the replicas of the template that the
 	// operator last carried over. While the template stays there, a scale of the object is left alone.
 	AnnotationTemplateReplicas = "packtree.dev/template-replicas"

@@ -27,6 +27,16 @@ func CompanyAnnotations() []string {
 	return []string{AnnotationBaseGang, AnnotationSharedTopology, AnnotationSharedRequired, AnnotationSharedPreferred}
 }
 
+// AnnotationPodsTopology, on a PodGroup and on the PodGang that it is made from, names the topology for which its pods are
+// made. A pod that was made for another, which it names in its annotation grove.io/topology-name, waits: either the PodGroup
+// is about to change, or the pod to be replaced. Unset: the pods say nothing about topologies.
+const AnnotationPodsTopology = "packtree.dev/pods-topology"
+
+// CarriedAnnotations returns the keys of the annotations that go from a PodGang to its PodGroup.
+func CarriedAnnotations() []string {
+	return append(CompanyAnnotations(), AnnotationPodsTopology)
+}
+
 // RootGroup is the name of the root of every PodGroup's tree of groups: the PodGroup itself.
 const RootGroup = ""
 

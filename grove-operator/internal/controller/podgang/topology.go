@@ -1,0 +1,92 @@
+package podgang
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/batches"
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/topology"
+	"packtree.dev/grove-operator/internal/topologychange"
+)
+
+// settleTopology resolves the topology that the gangs of the replica are to refer to. Where a gang has to turn, or pods have
+// to go, it looks at the pods past the cache, and deletes those that were made for another topology and stand nowhere, each
+// as it was read: a pod that was bound since is a conflict, after which everything is looked at again. The gangs are not
+// written before all of them are gone.
+func (r *Reconciler) settleTopology(ctx context.Context, scope *scope) error {
+	named := topology.NameFor(scope.set)
+	decision := topologychange.Decide(named, scope.allPods(), scope.gangs)
+	if !topologychange.Settled(named, decision, scope.gangs) {
+		live, err := r.livePods(ctx, scope)
+		if err != nil {
+			return err
+		}
+		decision = topologychange.Decide(named, live, scope.gangs)
+		if err := r.deleteUnbound(ctx, decision.Outdated); err != nil {
+			return err
+		}
+	}
+	scope.keepMadeFor(decision.Topology)
+	var err error
+	scope.topology, err = lookup.ResolveAs(ctx, r.Client, r.Writer.Live, scope.set, decision.Topology)
+	return err
+}
+
+func (s *scope) allPods() []*corev1.Pod {
+	var all []*corev1.Pod
+	for _, ofClique := range s.pods {
+		all = append(all, ofClique...)
+	}
+	return all
+}
+
+// keepMadeFor forgets the pods that were made for another topology: no gang lists them.
+func (s *scope) keepMadeFor(inForce string) {
+	for podClique, ofClique := range s.pods {
+		s.pods[podClique] = slices.DeleteFunc(ofClique, func(pod *corev1.Pod) bool {
+			made := topologychange.Of(pod, s.gangs[pod.Labels[grovev1alpha1.LabelPodGang]])
+			return inForce != "" && made != "" && made != inForce
+		})
+	}
+}
+
+// livePods reads the replica's pods past the cache.
+func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.set.Namespace), client.MatchingLabels{
+		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
+		grovev1alpha1.LabelPartOf:    scope.set.Name,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing pods before gangs turn to another topology: %w", err)
+	}
+	var ofReplica []*corev1.Pod
+	for i := range list.Items {
+		// A pod that is overdue has lost this label. It is on its way out, and has no part in the decision.
+		if replica, ok := layout.ReplicaOf(&list.Items[i]); ok && replica == scope.replica {
+			ofReplica = append(ofReplica, &list.Items[i])
+		}
+	}
+	return ofReplica, nil
+}
+
+// deleteUnbound deletes pods that stood nowhere when they were read. One that has changed since is a conflict.
+func (r *Reconciler) deleteUnbound(ctx context.Context, outdated []*corev1.Pod) error {
+	return batches.SlowStart(len(outdated), func(i int) error {
+		pod := outdated[i]
+		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+		if err = apply.IgnoreGone(err); err != nil {
+			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+		}
+		return nil
+	})
+}
