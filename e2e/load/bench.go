@@ -45,6 +45,7 @@ func connect(cluster *devcluster.Cluster, o Options) (*bench, error) {
 		return nil, fmt.Errorf("reading %s: %w", cluster.Kubeconfig, err)
 	}
 	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{} // A thousand sets would be warned of the same.
 	b := &bench{Options: o, cluster: cluster, config: config, began: time.Now()}
 	if b.kai, err = versioned.NewForConfig(config); err != nil {
 		return nil, err

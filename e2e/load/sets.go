@@ -24,10 +24,12 @@ const (
 	Restart SetsPart = "restart"
 	// Many is how long reconciles take while many small sets are created.
 	Many SetsPart = "many"
+	// Topologies is how changes of ClusterTopologies are answered, and how they reach many sets.
+	Topologies SetsPart = "topologies"
 )
 
 // SetsParts are all parts in their order.
-var SetsParts = []SetsPart{Scale, Steady, Restart, Many}
+var SetsParts = []SetsPart{Scale, Steady, Restart, Many, Topologies}
 
 // SetsOptions choose what is measured of grove-operator.
 type SetsOptions struct {
@@ -43,6 +45,8 @@ type SetsOptions struct {
 	Pods, Foreign int
 	// Sets is how many small sets there are, of six pods each.
 	Sets int
+	// Users is how many sets, of one pod each, use one ClusterTopology.
+	Users int
 	// QPS and Burst are the operator's runtimeClientConnection; 0 leaves both at their defaults.
 	QPS, Burst int
 	// Syncs is the operator's concurrentSyncs of every controller; 0 leaves it at its default.
@@ -120,7 +124,7 @@ func (b *setsBench) measure(ctx context.Context, report *SetsReport) error {
 	for _, part := range []struct {
 		name SetsPart
 		run  func(context.Context, *SetsReport) error
-	}{{Scale, b.scale}, {Steady, b.steady}, {Restart, b.restart}, {Many, b.many}} {
+	}{{Scale, b.scale}, {Steady, b.steady}, {Restart, b.restart}, {Many, b.many}, {Topologies, b.topologies}} {
 		if !slices.Contains(b.options.Parts, part.name) {
 			continue
 		}

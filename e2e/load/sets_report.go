@@ -15,6 +15,8 @@ type SetsReport struct {
 	Steps    []Step      `json:"steps,omitempty"`
 	Rest     *Rest       `json:"rest,omitempty"`
 	Restarts []Restarted `json:"restarts,omitempty"`
+	// Topologies is nil where that part was not measured.
+	Topologies *TopologyChanges `json:"topologies,omitempty"`
 }
 
 // Print writes the report as tables.
@@ -45,7 +47,20 @@ func (r *SetsReport) Print(out io.Writer) error {
 	for _, s := range r.Restarts {
 		fmt.Fprintf(table, "%d\t%d\t%.1f\t%.1f\t%.0f\t%.0f\t%v\n", s.Pods, s.Foreign, s.Seconds, s.CPUSeconds, s.MiB, s.MostMiB, s.Writes)
 	}
+	if r.Topologies != nil {
+		r.Topologies.print(table)
+	}
 	return table.Flush()
+}
+
+func (t *TopologyChanges) print(out io.Writer) {
+	fmt.Fprintf(out, "\nTOPOLOGY OF %d SETS\tANSWERED S\tALL SETS TELL S\tAT REST S\tCPU S\n", t.Sets)
+	fmt.Fprintf(out, "an unused one changed\t%.3f\t\t\t\n", t.UnusedChanged)
+	fmt.Fprintf(out, "a level goes\t%.3f\t%.1f\t%.1f\t%.1f\n", t.Drifted.Answered, t.Drifted.All, t.Drifted.Settled, t.Drifted.CPUSeconds)
+	fmt.Fprintf(out, "it returns\t%.3f\t%.1f\t%.1f\t%.1f\n", t.Returned.Answered, t.Returned.All, t.Returned.Settled, t.Returned.CPUSeconds)
+	fmt.Fprintf(out, "deleted\t%.3f\t\t\t\n", t.UsedDeleted)
+	printWrites(out, "a level goes", t.Drifted.Writes)
+	printWrites(out, "it returns", t.Returned.Writes)
 }
 
 func printWrites(out io.Writer, step string, counts map[string]int) {

@@ -23,6 +23,9 @@ steady   Nothing happens: what is written, and what the operator computes.
 restart  The operator is started anew beside many pods, and again with as many pods of nobody's.
 many     Small sets are created at once: how long each reconcile takes, by controller-runtime's histogram.
 
+topologies  Many small sets use one ClusterTopology. Levels of another one change; a level of theirs goes and returns, and the clock runs until the
+         conditions of all sets tell, as a watch sees them; then their topology is deleted: how long the API server takes to answer.
+
 WRITTEN is what the API server counted, of everybody but for leases and nodes.`
 
 func setsCommand() *cobra.Command {
@@ -34,7 +37,7 @@ func setsCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
-	flags.Func("parts", "what to measure (default scale,steady,restart,many)", func(value string) error {
+	flags.Func("parts", "what to measure (default scale,steady,restart,many,topologies)", func(value string) error {
 		options.Parts = nil
 		for name := range strings.SplitSeq(value, ",") {
 			if !slices.Contains(load.SetsParts, load.SetsPart(name)) {
@@ -49,6 +52,7 @@ func setsCommand() *cobra.Command {
 	flags.IntVar(&options.Pods, "pods", 10000, "pods of sets at the restart")
 	flags.IntVar(&options.Foreign, "foreign", 10000, "pods of nobody's at the second restart; 0 leaves it out")
 	flags.IntVar(&options.Sets, "sets", 200, "small sets, of six pods each")
+	flags.IntVar(&options.Users, "users", 1000, "sets, of one pod each, that use one ClusterTopology")
 	flags.IntVar(&options.QPS, "qps", 0, "runtimeClientConnection.qps of the operator (default: its own)")
 	flags.IntVar(&options.Burst, "burst", 0, "runtimeClientConnection.burst of the operator, with --qps")
 	flags.IntVar(&options.Syncs, "syncs", 0, "controllers.<each>.concurrentSyncs of the operator (default: its own)")
