@@ -13,13 +13,17 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// autoscaling has Kubernetes' own autoscalers follow the load of a PodClique, by CPU, and of a scaling group, by a queue.
+// autoscaling has Kubernetes' own autoscalers follow the load of a PodClique, by CPU, of a scaling group, by a queue, and of another, whose
+// copies have four pods, by CPU.
 func autoscaling(w *world) *features.FeatureBuilder {
 	load := serveLoads()
-	runs := func(image string, fronts, copies int) types.StepFunc {
+	runs := func(image string, fronts, queued, busy int) types.StepFunc {
 		all := map[string]int{"llm-0-front": fronts}
-		for j := range copies {
+		for j := range queued {
 			all[fmt.Sprintf("llm-0-g-%d-leader", j)], all[fmt.Sprintf("llm-0-g-%d-worker", j)] = 1, 2
+		}
+		for j := range busy {
+			all[fmt.Sprintf("llm-0-h-%d-head", j)], all[fmt.Sprintf("llm-0-h-%d-hand", j)] = 2, 2
 		}
 		return w.runs(image, all)
 	}
@@ -28,38 +32,42 @@ func autoscaling(w *world) *features.FeatureBuilder {
 			w.must(ctx, t, load.aggregate(ctx))
 			return ctx
 		})).
-		Assess("a set runs", allOf(w.applies("autoscaled.yaml"), runs("engine:1", 1, 1))).
-		Assess("load comes, and the autoscalers ask for more", w.whileTheOperatorIsDead(w.isLoaded(load, 2000, 28), w.isAskedFor(4, 3))).
-		Assess("which run then", allOf(runs("engine:1", 4, 3), w.isReadyAgain("llm", 1))).
-		Assess("an update of the set leaves them their size", allOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3), w.isReadyAgain("llm", 1))).
-		Assess("the load goes, and what is not needed does too", allOf(w.isLoaded(load, 700, 12), runs("engine:2", 2, 2))).
-		Assess("down to what is set as the least", allOf(w.isLoaded(load, 0, 0), w.theOperatorDies, runs("engine:2", 1, 1), w.isReadyAgain("llm", 1))).
+		Assess("a set runs", allOf(w.applies("autoscaled.yaml"), runs("engine:1", 1, 1, 1))).
+		Assess("load comes, and the autoscalers ask for more", w.whileTheOperatorIsDead(w.isLoaded(load, 2000, 28, 1500), w.isAskedFor(4, 3, 3))).
+		Assess("which run then", allOf(runs("engine:1", 4, 3, 3), w.isReadyAgain("llm", 1))).
+		Assess("an update of the set leaves them their size", allOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3, 3), w.isReadyAgain("llm", 1))).
+		Assess("the load goes, and what is not needed does too", allOf(w.isLoaded(load, 700, 12, 900), runs("engine:2", 2, 2, 2))).
+		Assess("down to what is set as the least", allOf(w.isLoaded(load, 0, 0, 0), w.theOperatorDies, runs("engine:2", 1, 1, 1), w.isReadyAgain("llm", 1))).
 		Teardown(func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 			w.must(ctx, t, load.end(ctx))
 			return w.remove(ctx, t, config)
 		})
 }
 
-// isLoaded sets the load: CPU of the clique, in thousandths, and requests that wait for the group.
-func (w *world) isLoaded(l *loads, cpu, waiting int64) types.StepFunc {
+// isLoaded sets the load: CPU of the clique, in thousandths, requests that wait for the first group, and CPU of the second, counted as
+// one pod a copy works.
+func (w *world) isLoaded(l *loads, cpu, waiting, busy int64) types.StepFunc {
 	return func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.cpu["llm-0-front"], l.queue[w.name] = cpu, waiting
+		l.cpu["llm-0-front"], l.queue[w.name], l.cpu["llm-0-h"] = cpu, waiting, busy
 		return ctx
 	}
 }
 
 // isAskedFor waits until the autoscalers have scaled their targets, which takes no operator.
-func (w *world) isAskedFor(fronts, copies int32) types.StepFunc {
+func (w *world) isAskedFor(fronts, queued, busy int32) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, fmt.Sprintf("%d fronts and %d copies are asked for", fronts, copies), func(ctx context.Context) (bool, string, error) {
-			front, group := &grove.PodClique{}, &grove.PodCliqueScalingGroup{}
-			if err := cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: "llm-0-front"}, front); err != nil {
-				return false, "", err
+		want := [...]int32{fronts, queued, busy}
+		w.until(ctx, t, fmt.Sprintf("%v fronts and copies of the groups are asked for", want), func(ctx context.Context) (bool, string, error) {
+			front, byQueue, byCPU := &grove.PodClique{}, &grove.PodCliqueScalingGroup{}, &grove.PodCliqueScalingGroup{}
+			for name, object := range map[string]client.Object{"llm-0-front": front, "llm-0-g": byQueue, "llm-0-h": byCPU} {
+				if err := cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, object); err != nil {
+					return false, "", err
+				}
 			}
-			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: "llm-0-g"}, group)
-			return front.Spec.Replicas == fronts && group.Spec.Replicas == copies, fmt.Sprintf("%d and %d are", front.Spec.Replicas, group.Spec.Replicas), err
+			got := [...]int32{front.Spec.Replicas, byQueue.Spec.Replicas, byCPU.Spec.Replicas}
+			return got == want, fmt.Sprint(got, " are"), nil
 		})
 		return ctx
 	}

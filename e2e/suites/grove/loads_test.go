@@ -32,7 +32,8 @@ type loads struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// cpu are the milliseconds of work a second that the ready pods of a PodClique share.
+	// cpu are the milliseconds of work a second that the ready pods of a PodClique share, or the copies of a scaling group; each pod of a
+	// copy does as much.
 	cpu map[string]int64
 	// queue is how many requests wait for a namespace.
 	queue map[string]int64
@@ -88,7 +89,7 @@ func (l *loads) ofPods(request *http.Request) (any, error) {
 	for i := range pods.Items {
 		all[i] = &pods.Items[i]
 	}
-	ready := readyByPodClique(all)
+	ready := sharersOf(all)
 	list := &metrics.PodMetricsList{TypeMeta: metav1.TypeMeta{APIVersion: metrics.SchemeGroupVersion.String(), Kind: "PodMetricsList"}}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,8 +97,8 @@ func (l *loads) ofPods(request *http.Request) (any, error) {
 		if !isReady(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
-		podClique := pod.Labels["grove.io/podclique"]
-		used := *resource.NewMilliQuantity(l.cpu[podClique]/int64(ready[podClique]), resource.DecimalSI)
+		load, _ := loadOf(pod)
+		used := *resource.NewMilliQuantity(l.cpu[load]/int64(len(ready[load])), resource.DecimalSI)
 		list.Items = append(list.Items, metrics.PodMetrics{
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels},
 			Timestamp:  metav1.Now(), Window: metav1.Duration{Duration: time.Second},
@@ -105,6 +106,30 @@ func (l *loads) ofPods(request *http.Request) (any, error) {
 		})
 	}
 	return list, nil
+}
+
+// loadOf names the load of a pod, and who shares it: pods of a PodClique, or copies of a scaling group.
+func loadOf(pod *corev1.Pod) (load, sharer string) {
+	if group, ok := pod.Labels["grove.io/podcliquescalinggroup"]; ok {
+		return group, pod.Labels["grove.io/podcliquescalinggroup-replica-index"]
+	}
+	return pod.Labels["grove.io/podclique"], pod.Name
+}
+
+// sharersOf are those among whom each load is shared: who has a ready pod.
+func sharersOf(pods []*corev1.Pod) map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	for _, pod := range pods {
+		if !isReady(pod) || pod.DeletionTimestamp != nil {
+			continue
+		}
+		load, sharer := loadOf(pod)
+		if all[load] == nil {
+			all[load] = map[string]bool{}
+		}
+		all[load][sharer] = true
+	}
+	return all
 }
 
 func (l *loads) ofQueue(request *http.Request) (any, error) {

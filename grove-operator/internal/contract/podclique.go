@@ -90,6 +90,12 @@ func (e *expectation) pod(p place, podClique, group string, index int, inherited
 	hostname = fmt.Sprintf("%s-%d", podClique, index)
 	labels := e.labels(podClique, "", "grove.io/podclique", podClique, "grove.io/podclique-pod-index", fmt.Sprint(index))
 	maps.Copy(labels, inherited)
+	if index == 0 && p.group != nil && p.group.CliqueNames[0] == p.clique.Name {
+		labels["packtree.dev/stands-for-copy"] = "true"
+	}
+	if index == 0 && p.copyIndex == 0 && e.set.Spec.Template.Cliques[0].Name == p.clique.Name {
+		labels["packtree.dev/stands-for-replica"] = "true"
+	}
 	service := fmt.Sprintf("%s-%d", e.set.Name, p.replica)
 	env := []string{
 		"GROVE_PCS_NAME=" + e.set.Name, fmt.Sprintf("GROVE_PCS_INDEX=%d", p.replica), "GROVE_PCLQ_NAME=" + podClique,

@@ -155,6 +155,29 @@ func Find(set *grovev1alpha1.PodCliqueSet, podClique *grovev1alpha1.PodClique) (
 	return Member{}, false
 }
 
+// FirstCliques are the cliques of which a pod stands for others: that of the set's replicas, then those of each group's copies.
+func FirstCliques(set *grovev1alpha1.PodCliqueSet) []string {
+	var first []string
+	if cliques := set.Spec.Template.Cliques; len(cliques) > 0 {
+		first = append(first, cliques[0].Name)
+	}
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		first = append(first, groups[i].CliqueNames[:min(1, len(groups[i].CliqueNames))]...)
+	}
+	return first
+}
+
+// StandsForCopy tells whether one pod of a member stands for its copy of a scaling group.
+func StandsForCopy(member Member) bool {
+	return member.Group != nil && member.Group.CliqueNames[0] == member.Clique.Name
+}
+
+// StandsForReplica tells whether one pod of a member stands for its replica of the set.
+func StandsForReplica(set *grovev1alpha1.PodCliqueSet, member Member) bool {
+	return set.Spec.Template.Cliques[0].Name == member.Clique.Name && member.Copy == 0
+}
+
 // ReplicaOf returns the index of the set's replica that an object was made for.
 func ReplicaOf(object metav1.Object) (int32, bool) {
 	return indexLabel(object, grovev1alpha1.LabelPodCliqueSetReplicaIndex)

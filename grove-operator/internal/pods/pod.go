@@ -91,6 +91,12 @@ func (m Maker) labels(user map[string]string, index int32) map[string]string {
 	}
 	labels[grovev1alpha1.LabelPodClique] = m.PodClique.Name
 	labels[grovev1alpha1.LabelPodIndex] = strconv.Itoa(int(index))
+	for _, label := range standingLabels {
+		delete(labels, label) // One pod has it, so that no template may.
+	}
+	if index == 0 {
+		maps.Copy(labels, standing(m.Set, m.Member))
+	}
 	return labels
 }
 

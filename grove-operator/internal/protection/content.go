@@ -20,11 +20,13 @@ const ownPrefix = grovev1alpha1.GroupName + "/"
 // ownLabels are the operator's besides those with ownPrefix.
 var ownLabels = []string{
 	grovev1alpha1.LabelManagedBy, grovev1alpha1.LabelPartOf, grovev1alpha1.LabelName, grovev1alpha1.LabelComponent,
+	grovev1alpha1.LabelStandsForCopy, grovev1alpha1.LabelStandsForReplica,
 }
 
 // ownAnnotations are the operator's besides those with ownPrefix.
 var ownAnnotations = []string{
 	apply.AnnotationFields, grovev1alpha1.AnnotationTemplateReplicas, grovev1alpha1.AnnotationGenerationHash,
+	grovev1alpha1.AnnotationPodTemplate,
 }
 
 // content is what of an object is the operator's alone.

@@ -46,6 +46,8 @@ func TestUpdate(t *testing.T) {
 		"another owner":                       {"Pod", "metadata: {ownerReferences: [{uid: a}]}", "metadata: {ownerReferences: []}", "metadata.ownerReferences"},
 		"the operator's finalizer":            {"PodClique", "metadata: {finalizers: [grove.io/podclique.grove.io, x]}", "metadata: {finalizers: [x]}", "metadata.finalizers"},
 		"the operator's annotation":           {"PodClique", "metadata: {annotations: {packtree.dev/generation-hash: a}}", "metadata: {annotations: {packtree.dev/generation-hash: b}}", "metadata.annotations[packtree.dev/generation-hash]"},
+		"what the pods are made from":         {"PodClique", "metadata: {annotations: {packtree.dev/pod-template: '{}'}}", "metadata: {annotations: {packtree.dev/pod-template: '{\"labels\":{}}'}}", "metadata.annotations[packtree.dev/pod-template]"},
+		"what autoscalers count":              {"Pod", "{}", "metadata: {labels: {packtree.dev/stands-for-copy: 'true'}}", "metadata.labels[packtree.dev/stands-for-copy]"},
 		"a spec, and the first field is told": {"PodClique", "spec: {podSpec: {b: 1, a: 1}}", "spec: {podSpec: {b: 2, a: 2}}", "spec.podSpec.a may not"},
 		"replicas of an autoscaler":           {"HorizontalPodAutoscaler", "spec: {maxReplicas: 1}", "spec: {maxReplicas: 2}", "spec.maxReplicas"},
 		"rules of a role":                     {"Role", "rules: [{verbs: [get]}]", "rules: [{verbs: ['*']}]", "rules may not"},

@@ -28,7 +28,8 @@ func OfScalingGroup(
 ) grovev1alpha1.PodCliqueScalingGroupStatus {
 	status := *group.Status.DeepCopy()
 	status.ObservedGeneration = group.Generation
-	selector := grovev1alpha1.LabelPodCliqueScalingGroup + "=" + group.Name
+	selector := fmt.Sprintf("%s=%s,%s=%s", grovev1alpha1.LabelPodCliqueScalingGroup, group.Name,
+		grovev1alpha1.LabelStandsForCopy, grovev1alpha1.LabelStandsForValue)
 	status.Selector = &selector
 	status.Replicas, status.ScheduledReplicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0, 0
 	generationHash := group.Annotations[grovev1alpha1.AnnotationGenerationHash]

@@ -41,7 +41,8 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	status.ObservedGeneration = set.Generation
 	hash := templatehash.OfSet(set)
 	status.CurrentGenerationHash = &hash
-	selector := fmt.Sprintf("%s=%s,%s=%s", grovev1alpha1.LabelManagedBy, grovev1alpha1.LabelManagedByValue, grovev1alpha1.LabelPartOf, set.Name)
+	selector := fmt.Sprintf("%s=%s,%s=%s,%s=%s", grovev1alpha1.LabelManagedBy, grovev1alpha1.LabelManagedByValue,
+		grovev1alpha1.LabelPartOf, set.Name, grovev1alpha1.LabelStandsForReplica, grovev1alpha1.LabelStandsForValue)
 	status.HPAPodSelector = &selector
 	status.ClusterTopologyName = observed.Topology.Name
 	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0

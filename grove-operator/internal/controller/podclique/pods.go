@@ -2,6 +2,7 @@ package podclique
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -135,6 +136,23 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 func ungate(pod *corev1.Pod) client.Patch {
 	return client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"uid":%q},"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, pod.UID, grovev1alpha1.SchedulingGatePodGangPending))
+}
+
+// relabel sees to it that one pod stands for others, also where an older operator made the pods.
+func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
+	changes := pods.RelabelStanding(scope.set, scope.member, scope.podClique, scope.pods)
+	return batches.Each(len(changes), func(i int) error {
+		change := changes[i]
+		content, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": change.Pod.UID, "labels": change.Labels}})
+		if err != nil {
+			return err
+		}
+		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content), apply.FieldOwner)
+		if apply.IgnoreGone(err) != nil {
+			return fmt.Errorf("labelling pod %s: %w", change.Pod.Name, err)
+		}
+		return nil
+	})
 }
 
 // openGates lets the pods be scheduled whose gang is there, and notes what the others wait for.

@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	plan := pods.Plan{}
 	if scope.set != nil {
 		if plan, err = r.plan(ctx, scope); err == nil {
-			err = errors.Join(r.scale(ctx, scope, plan), r.openGates(ctx, scope))
+			err = errors.Join(r.scale(ctx, scope, plan), r.openGates(ctx, scope), r.relabel(ctx, scope))
 		}
 	}
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))

@@ -2,6 +2,7 @@ package podclique
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,7 @@ import (
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/pace"
 	"packtree.dev/grove-operator/internal/templatehash"
@@ -101,7 +103,7 @@ func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica i
 
 // templateChanged lets edits of a template through: pods that were of the set's template are no longer, also those of
 // PodCliques that an update has not reached and that do not change themselves. So it does with a turn to another topology,
-// which PodCliques do not carry.
+// which PodCliques do not carry, and with another order of the cliques, in which other pods stand for copies and replicas.
 func templateChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -110,7 +112,8 @@ func templateChanged() predicate.Funcs {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*grovev1alpha1.PodCliqueSet), e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
 			return before.Generation != after.Generation &&
-				(templatehash.OfSet(before) != templatehash.OfSet(after) || topology.NameFor(before) != topology.NameFor(after))
+				(templatehash.OfSet(before) != templatehash.OfSet(after) || topology.NameFor(before) != topology.NameFor(after) ||
+					!slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
 		},
 	}
 }

@@ -28,6 +28,14 @@ const (
 	LabelPodIndex = "grove.io/podclique-pod-index"
 	// LabelPodTemplateHash has the hash of the template that a pod was made from.
 	LabelPodTemplateHash = "grove.io/pod-template-hash"
+	// LabelStandsForCopy is on one pod of each copy of a PodCliqueScalingGroup: the one with the lowest index in the first of
+	// the group's cliqueNames. Autoscalers take each pod that a scale subresource selects for a replica.
+	LabelStandsForCopy = "packtree.dev/stands-for-copy"
+	// LabelStandsForReplica is on one pod of each replica of a PodCliqueSet: the one with the lowest index in the set's first
+	// clique, in copy 0 where that is in a scaling group.
+	LabelStandsForReplica = "packtree.dev/stands-for-replica"
+	// LabelStandsForValue is the value of LabelStandsForCopy and LabelStandsForReplica.
+	LabelStandsForValue = "true"
 )
 
 // Values of LabelComponent.

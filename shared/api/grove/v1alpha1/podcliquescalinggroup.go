@@ -65,7 +65,7 @@ type PodCliqueScalingGroupStatus struct {
 	// UpdatedReplicas is how many copies run the current template.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
-	// Selector selects the group's pods, in the form that the scale subresource needs.
+	// Selector selects one pod of each copy of the group, in the form that the scale subresource needs.
 	// +optional
 	Selector *string `json:"selector,omitempty"`
 	// ObservedGeneration is the generation of the spec that this status describes.

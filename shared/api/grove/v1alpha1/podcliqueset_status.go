@@ -28,7 +28,7 @@ type PodCliqueSetStatus struct {
 	// minimum or above.
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas"`
-	// HPAPodSelector selects the set's pods, in the form that the scale subresource needs.
+	// HPAPodSelector selects one pod of each replica of the set, in the form that the scale subresource needs.
 	// +optional
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
 	// ClusterTopologyName is the ClusterTopology that the set's constraints refer to, by name or by default. Unset: the
