@@ -9,6 +9,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -45,7 +46,11 @@ func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmi
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
 	problems := admission.Complete(request.Kind.Version, fields)
-	if len(problems) == 0 {
+	changed, err := specChanged(request, fields)
+	if err != nil {
+		return ctrladmission.Errored(http.StatusBadRequest, err)
+	}
+	if len(problems) == 0 && changed {
 		problems = admission.Unknown(request.Kind.Version, fields)
 	}
 	if len(problems) > 0 {
@@ -56,6 +61,20 @@ func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmi
 		return ctrladmission.Errored(http.StatusInternalServerError, err)
 	}
 	return ctrladmission.PatchResponseFromRaw(request.Object.Raw, completed)
+}
+
+// specChanged tells whether a request brings a new spec, as it was completed. A deployment with fields of a newer release, as a
+// downgrade leaves it, can thus still be labelled, and released for deletion.
+func specChanged(request ctrladmission.Request, fields map[string]any) (bool, error) {
+	if request.Operation != admissionv1.Update {
+		return true, nil
+	}
+	var old map[string]any
+	if err := utiljson.Unmarshal(request.OldObject.Raw, &old); err != nil {
+		return false, fmt.Errorf("reading the old object: %w", err)
+	}
+	_, deleted, _ := unstructured.NestedString(fields, "metadata", "deletionTimestamp")
+	return !deleted && !equality.Semantic.DeepEqual(old["spec"], fields["spec"]), nil
 }
 
 // validator turns down what may not be written.
