@@ -63,7 +63,7 @@ func withTemplate(
 	}
 	made := &grovev1alpha1.PodClique{
 		TypeMeta:   metav1.TypeMeta{APIVersion: grovev1alpha1.GroupVersion.String(), Kind: "PodClique"},
-		ObjectMeta: metadata(set, member.Name, component, template.Labels, placeOf(set, member)),
+		ObjectMeta: metadata(set, member.Name, component, template.OwnLabels(), placeOf(set, member)),
 		Spec:       *member.Clique.Spec.DeepCopy(),
 	}
 	made.Labels[grovev1alpha1.LabelPodTemplateHash] = template.Hash

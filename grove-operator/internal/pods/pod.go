@@ -54,7 +54,7 @@ func (m Maker) Make(name string, index int32) *corev1.Pod {
 			Name:         name,
 			GenerateName: m.PodClique.Name + "-",
 			Namespace:    m.PodClique.Namespace,
-			Labels:       m.labels(template.Labels, index),
+			Labels:       m.labels(template.OwnLabels(), index),
 			Annotations:  maps.Clone(template.Annotations),
 		},
 		Spec: *template.PodSpec.DeepCopy(),
@@ -91,9 +91,6 @@ func (m Maker) labels(user map[string]string, index int32) map[string]string {
 	}
 	labels[grovev1alpha1.LabelPodClique] = m.PodClique.Name
 	labels[grovev1alpha1.LabelPodIndex] = strconv.Itoa(int(index))
-	for _, label := range standingLabels {
-		delete(labels, label) // One pod has it, so that no template may.
-	}
 	if index == 0 {
 		maps.Copy(labels, standing(m.Set, m.Member))
 	}

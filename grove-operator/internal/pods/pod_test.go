@@ -50,6 +50,32 @@ func TestPodsAreBornGated(t *testing.T) {
 	}
 }
 
+// TestTemplatesSayNotWhereAPodBelongs: with the label of a base gang a pod would wait for a gang that nobody makes.
+func TestTemplatesSayNotWhereAPodBelongs(t *testing.T) {
+	set := fixture.Set(t, gated)
+	stray := map[string]string{"example.com/team": "a"}
+	for _, label := range []string{
+		"base-podgang", "podgang", "podcliquescalinggroup", "podcliquescalinggroup-replica-index", "podcliqueset-replica-index", "podclique", "podclique-pod-index",
+		"pod-template-hash",
+	} {
+		stray["grove.io/"+label] = "stray"
+	}
+	set.Spec.Template.Cliques[0].Labels = stray
+	member := layout.Standalone(set, 0)[0]
+	podClique := children.PodClique(set, member, nil)
+	pod := pods.Maker{Set: set, Member: member, PodClique: podClique}.Make("set-0-a-xxxxx", 0)
+	for _, labels := range []map[string]string{podClique.Labels, pod.Labels} {
+		for label, value := range labels {
+			if value == "stray" {
+				t.Errorf("the template's %s is taken over", label)
+			}
+		}
+		if labels["example.com/team"] != "a" {
+			t.Error("the template's own label is lost")
+		}
+	}
+}
+
 func TestPodsFindTheirWay(t *testing.T) {
 	pod := make0(t)
 	got := []string{pod.GenerateName, pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.SchedulerName}

@@ -5,6 +5,7 @@ package podtemplate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,24 @@ type Beside struct {
 	Labels            map[string]string `json:"labels,omitempty"`
 	Annotations       map[string]string `json:"annotations,omitempty"`
 	PriorityClassName string            `json:"priorityClassName,omitempty"`
+}
+
+// placeLabels are those by which the operator finds what it made. Nobody else says where an object belongs.
+var placeLabels = []string{
+	grovev1alpha1.LabelPodClique, grovev1alpha1.LabelPodIndex, grovev1alpha1.LabelPodTemplateHash,
+	grovev1alpha1.LabelPodGang, grovev1alpha1.LabelBasePodGang, grovev1alpha1.LabelPodCliqueSetReplicaIndex,
+	grovev1alpha1.LabelPodCliqueScalingGroup, grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex,
+	grovev1alpha1.LabelStandsForCopy, grovev1alpha1.LabelStandsForReplica,
+}
+
+// OwnLabels are the labels of a template as they are put on objects: without those that tell where an object belongs.
+func (b Beside) OwnLabels() map[string]string {
+	own := map[string]string{}
+	maps.Copy(own, b.Labels)
+	for _, label := range placeLabels {
+		delete(own, label)
+	}
+	return own
 }
 
 // Of is the template that a clique of the set has now.

@@ -1,0 +1,44 @@
+package admission
+
+import (
+	"fmt"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/podtemplate"
+)
+
+// annotationsOfOthers is room on each PodClique, in bytes, for annotations that are not the template's.
+const annotationsOfOthers = 16 << 10
+
+// validateMetadata judges the labels and annotations of cliques and scaling groups, which the API server sees only on what is
+// made of the set.
+func validateMetadata(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	var errs field.ErrorList
+	cliques, groups := set.Spec.Template.Cliques, set.Spec.Template.PodCliqueScalingGroups
+	for i := range cliques {
+		path := cliquePath(i).Child("annotations")
+		errs = append(errs, metav1validation.ValidateLabels(cliques[i].Labels, cliquePath(i).Child("labels"))...)
+		if wrong := apivalidation.ValidateAnnotations(cliques[i].Annotations, path); len(wrong) > 0 {
+			errs = append(errs, wrong...)
+			continue
+		}
+		// A PodClique has them as its own, and once more in what its pods are made from.
+		size := len(podtemplate.Of(set, &cliques[i]).Annotation())
+		for key, value := range cliques[i].Annotations {
+			size += len(key) + len(value)
+		}
+		if most := apivalidation.TotalAnnotationSizeLimitB - annotationsOfOthers; size > most {
+			errs = append(errs, field.Invalid(path, fmt.Sprintf("%d bytes", size), fmt.Sprintf(
+				"a PodClique carries labels and annotations of its pods, the latter twice: that must be at most %d bytes; mount a ConfigMap instead", most)))
+		}
+	}
+	for i := range groups {
+		errs = append(errs, apivalidation.ValidateAnnotations(groups[i].Annotations, groupPath(i).Child("annotations"))...)
+	}
+	return errs
+}

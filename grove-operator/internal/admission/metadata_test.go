@@ -1,0 +1,41 @@
+package admission_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+// TestMetadataOfTemplates: what the API server would turn down on each PodClique, after the set was accepted.
+func TestMetadataOfTemplates(t *testing.T) {
+	const clique, group = "spec.template.cliques[0]", "spec.template.podCliqueScalingGroups[0]"
+	const kib = 1 << 10
+	for name, c := range map[string]struct {
+		labels, annotations, ofGroup map[string]string
+		want                         []string
+	}{
+		"fine":                           {map[string]string{"example.com/a": "b"}, map[string]string{"example.com/a": "b c"}, map[string]string{"a": "b"}, nil},
+		"a label that is none":           {labels: map[string]string{"a b": "c"}, want: []string{clique + ".labels: " + invalid}},
+		"a value that no label has":      {labels: map[string]string{"a": "b c"}, want: []string{clique + ".labels: " + invalid}},
+		"an annotation that is none":     {annotations: map[string]string{"a b": "c"}, want: []string{clique + ".annotations: " + invalid}},
+		"one of a group that is none":    {ofGroup: map[string]string{"a b": "c"}, want: []string{group + ".annotations: " + invalid}},
+		"as large as fits twice":         {annotations: map[string]string{"a": strings.Repeat("x", 119*kib)}},
+		"too large to be carried twice":  {annotations: map[string]string{"a": strings.Repeat("x", 124*kib)}, want: []string{clique + ".annotations: " + invalid}},
+		"larger when it is written down": {annotations: map[string]string{"a": strings.Repeat("\"", 90*kib)}, want: []string{clique + ".annotations: " + invalid}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "replicas: 1")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
+			set.Spec.Template.Cliques[0].Labels, set.Spec.Template.Cliques[0].Annotations = c.labels, c.annotations
+			set.Spec.Template.PodCliqueScalingGroups[0].Annotations = c.ofGroup
+			admission.SetDefaults(set)
+			_, errs := admission.ValidateCreate(set, cluster())
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
