@@ -12,14 +12,16 @@ import (
 	"packtree.dev/grove-operator/internal/lookup"
 )
 
-// AdmissionTime is longer than any request takes from its admission to its end: the API server gives up those that write
-// after 34 seconds. The rest is for clocks that differ, and for the fraction of a second that a deletionTimestamp lacks.
-const AdmissionTime = 45 * time.Second
+// AdmissionTime is longer than a request takes from its admission to its end, milliseconds, unless another webhook holds it
+// up: an API server gives up requests that write only after 34 seconds, for which nobody should have to wait who deletes a
+// topology. It covers clocks that differ, and the fraction of a second that a deletionTimestamp lacks.
+const AdmissionTime = 5 * time.Second
 
 // release lets a topology go that was deleted, as soon as no set uses it and none can come to use it.
 //
-// From the deletion on no set is admitted that chooses the topology; those admitted before are stored within AdmissionTime, or
-// never. Whoever is there then shows in a list past the cache. The default topology is not waited for: it is made anew at
+// From the deletion on no set is admitted that chooses the topology; those admitted before are stored within AdmissionTime.
+// Whoever is there then shows in a list past the cache; who comes later all the same, out of a slow webhook, is told in its
+// conditions that the topology is gone. The default topology is not waited for: it is made anew at
 // once, and sets may choose it all the time.
 func (r *Reconciler) release(ctx context.Context, scope *scope) (reconcile.Result, error) {
 	clusterTopology := scope.clusterTopology
