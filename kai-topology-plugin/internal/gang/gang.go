@@ -58,6 +58,9 @@ func AssembleFor(ours func(scheduler string) bool, podGroup *scheduling.PodGroup
 	if invalid != nil {
 		return gang, invalid
 	}
+	if other := firstForOther(podGroup, gang.Pending); other != nil {
+		return gang, &Hold{Reason: scheduling.ReasonIncomplete, Message: OtherTopologyMessage(podGroup, other)}
+	}
 	tally := Tally{}
 	for _, pod := range pods {
 		tally.add(pod, stateOf(pod, ours), 1)

@@ -93,10 +93,10 @@ func (p *Plugin) stands(key gang.Key) bool {
 	return err != nil || slices.ContainsFunc(pods, gang.Standing) || len(p.book.Nodes(key)) > 0
 }
 
-// sameCompany reports whether an update of a PodGroup leaves alone what it shares with whom. These are annotations, which
-// have no generation.
+// sameCompany reports whether an update of a PodGroup leaves alone what it shares with whom, and for which topology its pods
+// are made. These are annotations, which have no generation.
 func sameCompany(old, podGroup *scheduling.PodGroup) bool {
-	return !slices.ContainsFunc(scheduling.CompanyAnnotations(), func(key string) bool {
+	return !slices.ContainsFunc(scheduling.CarriedAnnotations(), func(key string) bool {
 		return old.Annotations[key] != podGroup.Annotations[key]
 	})
 }

@@ -41,6 +41,8 @@ type bench struct {
 	framework.Framework
 	plugin    *Plugin
 	activator *activator
+	// objects is where the plugin's own informers look.
+	objects *packtreefake.Clientset
 }
 
 // activator records which pods were called.
@@ -97,10 +99,10 @@ func benchOf(t *testing.T, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, 
 		profile.Plugins.PostFilter = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
 	}
 
-	made := &bench{activator: &activator{pods: map[string]bool{}}}
+	made := &bench{activator: &activator{pods: map[string]bool{}}, objects: packtreefake.NewSimpleClientset(objects...)}
 	registry := plugins.NewInTreeRegistry()
 	if err := registry.Register(Name, func(ctx context.Context, _ kruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		plugin, err := newPlugin(ctx, handle, packtreefake.NewSimpleClientset(objects...), make(chan struct{}))
+		plugin, err := newPlugin(ctx, handle, made.objects, make(chan struct{}))
 		made.plugin = plugin
 		return plugin, err
 	}); err != nil {

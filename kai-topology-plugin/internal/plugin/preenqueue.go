@@ -18,8 +18,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// PreEnqueue holds the pods of a gang until it can be planned: its PodGroup exists and is valid, and so do as many pods as
-// its minima ask for.
+// PreEnqueue holds the pods of a gang until it can be planned: its PodGroup exists, is valid and refers to the topology that
+// they were made for, and as many pods exist as its minima ask for.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	pod = p.latest(pod)
 	if gang.Expected(pod) {
@@ -71,6 +71,8 @@ func (p *Plugin) reasonToHold(key gang.Key, pod *corev1.Pod) (string, error) {
 	switch {
 	case held != nil:
 		return held.Message, nil
+	case pod != nil && gang.MadeForOther(podGroup, pod):
+		return gang.OtherTopologyMessage(podGroup, pod), nil
 	case pod != nil && tree.Leaf(gang.LeafOf(pod)) == nil:
 		return fmt.Sprintf("subgroup %q is no leaf of PodGroup %s", gang.LeafOf(pod), key.Name), nil
 	}

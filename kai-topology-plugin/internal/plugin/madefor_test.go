@@ -1,0 +1,51 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// A gang that turns to another topology has new pods, of which the scheduler may know before it knows the changed PodGroup.
+func TestPodsWaitForThePodGroupOfTheirTopology(t *testing.T) {
+	a, b := newPod("gang", "a"), newPod("gang", "b")
+	for _, pod := range []*corev1.Pod{a, b} {
+		pod.Annotations["grove.io/topology-name"] = "new"
+	}
+	before := podGroup("gang", 2)
+	before.Annotations = map[string]string{scheduling.AnnotationPodsTopology: "old"}
+	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, before)
+
+	status := bench.plugin.PreEnqueue(t.Context(), a)
+	if status.IsSuccess() || !strings.Contains(status.Message(), "pod a was made for topology new while PodGroup gang refers to old") {
+		t.Fatalf("the pod is not held: %v", status)
+	}
+	if _, status := bench.schedule(t, b); !strings.Contains(status.Message(), "was made for topology new") {
+		t.Fatalf("a pod of the gang that is in the queue already is scheduled: %v", status)
+	}
+
+	after := before.DeepCopy()
+	after.Annotations[scheduling.AnnotationPodsTopology] = "new"
+	bench.activator.reset()
+	if _, err := bench.objects.SchedulingV2alpha2().PodGroups("default").Update(t.Context(), after, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for !bench.activator.called("a") || !bench.activator.called("b") {
+		if time.Now().After(deadline) {
+			t.Fatal("the pods are not called when the PodGroup has changed, which has the generation that it had")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if status := bench.plugin.PreEnqueue(t.Context(), a); !status.IsSuccess() {
+		t.Errorf("the pod is still held: %v", status)
+	}
+	if _, status := bench.schedule(t, a); !status.IsWait() {
+		t.Errorf("the gang is not placed: %v", status)
+	}
+}
