@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +62,7 @@ spec:
 `
 	all := client.MatchingLabels{"app.kubernetes.io/part-of": "s"}
 	ofGang := func(name string) client.MatchingLabels { return client.MatchingLabels{"grove.io/podgang": name} }
-	BeforeEach(func() { topologies("turn-a", "turn-b", "turn-c") })
+	BeforeEach(func() { topologies("turn-a", "turn-b", "turn-c", "turn-d", "turn-e") })
 
 	// refersTo is the topology that a gang has, its level, and what it is kept instead of.
 	refersTo := func(in, gang string) func() string {
@@ -118,28 +119,58 @@ spec:
 
 	It("keeps the topology of pods that were bound in the meantime, says so, and turns when they are gone", func() {
 		in := namespace()
-		createSet(in, manifest)
-		Eventually(opened(in, "turn-a", ofGang("s-0"))).Should(Equal(4))
+		createSet(in, strings.Replace(manifest, "turn-a", "turn-d", 1))
+		Eventually(opened(in, "turn-d", ofGang("s-0"))).Should(Equal(4))
 		chosen := podsOf(in, client.MatchingLabels{"grove.io/podclique": "s-0-a"})()[0]
 		Expect(bindTo(&chosen, "node")).To(Succeed())
 		turn(in, "s", "turn-b")
 		for _, gang := range []string{"s-0", "s-0-g-0"} {
-			Eventually(refersTo(in, gang)).Should(Equal("turn-a example.com/rack-turn-a turn-b"))
+			Eventually(refersTo(in, gang)).Should(Equal("turn-d example.com/rack-turn-d turn-b"))
 		}
-		Eventually(kept(in)).Should(And(HavePrefix("True"), ContainSubstring("s-0, s-0-g-0 keep turn-a"), ContainSubstring(chosen.Name),
-			ContainSubstring("name turn-a again, or delete these pods")))
+		Eventually(kept(in)).Should(And(HavePrefix("True"), ContainSubstring("s-0, s-0-g-0 keep turn-d"), ContainSubstring(chosen.Name),
+			ContainSubstring("name turn-d again, or delete these pods")))
 		Eventually(told(in)).Should(ContainElement(HavePrefix("s TopologyKept")))
+
+		By("keeping the topology from being deleted")
+		Expect(c.Delete(ctx, get("", "turn-d", &grovev1alpha1.ClusterTopology{}))).To(Succeed())
+		Consistently(func() error { return c.Get(ctx, client.ObjectKey{Name: "turn-d"}, &grovev1alpha1.ClusterTopology{}) }).Should(Succeed())
 
 		By("replacing what is lost under the topology that is kept")
 		other := podsOf(in, client.MatchingLabels{"grove.io/podclique": "s-0-g-0-b"})()[0]
 		Expect(c.Delete(ctx, &other)).To(Succeed())
-		Eventually(opened(in, "turn-a", ofGang("s-0"))).Should(Equal(4))
+		Eventually(opened(in, "turn-d", ofGang("s-0"))).Should(Equal(4))
 
 		By("turning when the pod is gone")
 		Expect(c.Delete(ctx, &chosen, client.GracePeriodSeconds(0))).To(Succeed())
 		Eventually(opened(in, "turn-b", ofGang("s-0"))).Should(Equal(4))
 		Eventually(refersTo(in, "s-0")).Should(Equal("turn-b example.com/rack-turn-b "))
 		Eventually(kept(in)).Should(HavePrefix("False"))
+		Eventually(func() bool {
+			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: "turn-d"}, &grovev1alpha1.ClusterTopology{}))
+		}).WithTimeout(3*time.Minute).Should(BeTrue(), "the topology that nobody needs any more goes")
+	})
+
+	It("follows levels that change although a pod stands", func() {
+		in := namespace()
+		createSet(in, strings.Replace(manifest, "turn-a", "turn-e", 1))
+		Eventually(opened(in, "turn-e", ofGang("s-0"))).Should(Equal(4))
+		chosen := podsOf(in, client.MatchingLabels{"grove.io/podclique": "s-0-a"})()[0]
+		Expect(bindTo(&chosen, "node")).To(Succeed())
+		before := podsOf(in, ofGang("s-0"))()
+		Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			changed := get("", "turn-e", &grovev1alpha1.ClusterTopology{})
+			changed.Spec.Levels[1].Key = "example.com/other"
+			return c.Update(ctx, changed)
+		})).To(Succeed())
+		Eventually(refersTo(in, "s-0")).Should(Equal("turn-e example.com/other "))
+		uids := func(pods []corev1.Pod) []string {
+			var all []string
+			for _, pod := range pods {
+				all = append(all, string(pod.UID))
+			}
+			return all
+		}
+		Consistently(func() []string { return uids(podsOf(in, ofGang("s-0"))()) }).Should(ConsistOf(uids(before)))
 	})
 
 	It("never has pods on nodes that were placed under two topologies, whoever writes at the same time", func() {

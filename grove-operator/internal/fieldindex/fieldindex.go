@@ -47,7 +47,7 @@ func Add(ctx context.Context, indexer client.FieldIndexer) error {
 		{&corev1.Pod{}, podClique, label(grovev1alpha1.LabelPodClique)},
 		{&corev1.Pod{}, gang, label(grovev1alpha1.LabelPodGang)},
 		{&corev1.Pod{}, replica, replicaValue},
-		{&grovev1alpha1.PodCliqueSet{}, usedBy, topologyName},
+		{&grovev1alpha1.PodCliqueSet{}, usedBy, topologies},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
 			return fmt.Errorf("indexing %T by %s: %w", index.object, index.name, err)
@@ -70,11 +70,8 @@ func replicaValue(object client.Object) []string {
 	return []string{labels[grovev1alpha1.LabelPartOf] + "/" + labels[grovev1alpha1.LabelPodCliqueSetReplicaIndex]}
 }
 
-func topologyName(object client.Object) []string {
-	if name := topology.NameFor(object.(*grovev1alpha1.PodCliqueSet)); name != "" {
-		return []string{name}
-	}
-	return nil
+func topologies(object client.Object) []string {
+	return topology.UsedBy(object.(*grovev1alpha1.PodCliqueSet))
 }
 
 // OfSet selects children of a set: Services, autoscalers, PodCliqueScalingGroups, PodCliques, PodGangs.
@@ -107,7 +104,7 @@ func OfPodClique(owner metav1.Object) []client.ListOption {
 	return in(owner.GetNamespace(), podClique, owner.GetName())
 }
 
-// UsingTopology selects the PodCliqueSets, of all namespaces, whose constraints refer to a ClusterTopology.
+// UsingTopology selects the PodCliqueSets, of all namespaces, that need a ClusterTopology.
 func UsingTopology(name string) []client.ListOption {
 	return []client.ListOption{client.MatchingFields{usedBy: name}}
 }

@@ -4,6 +4,7 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,7 +85,7 @@ func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1
 	return scheduled, nil
 }
 
-// UsersOf returns the sets of the cache, of all namespaces, whose constraints refer to a ClusterTopology. What they point to
+// UsersOf returns the sets of the cache, of all namespaces, that need a ClusterTopology. What they point to
 // is the cache's own and must not be changed: there may be thousands.
 func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
 	var list grovev1alpha1.PodCliqueSetList
@@ -97,7 +98,7 @@ func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1al
 // pageOfSets is how many sets are read at a time where they are not cached.
 const pageOfSets = 500
 
-// InUse tells whether the constraints of any set refer to a ClusterTopology, as the API server has it.
+// InUse tells whether any set needs a ClusterTopology, as the API server has it.
 func InUse(ctx context.Context, live client.Reader, name string) (bool, error) {
 	page := grovev1alpha1.PodCliqueSetList{}
 	for {
@@ -105,7 +106,7 @@ func InUse(ctx context.Context, live client.Reader, name string) (bool, error) {
 			return false, fmt.Errorf("listing PodCliqueSets: %w", err)
 		}
 		for i := range page.Items {
-			if topology.NameFor(&page.Items[i]) == name {
+			if slices.Contains(topology.UsedBy(&page.Items[i]), name) {
 				return true, nil
 			}
 		}

@@ -44,7 +44,7 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	selector := fmt.Sprintf("%s=%s,%s=%s,%s=%s", grovev1alpha1.LabelManagedBy, grovev1alpha1.LabelManagedByValue,
 		grovev1alpha1.LabelPartOf, set.Name, grovev1alpha1.LabelStandsForReplica, grovev1alpha1.LabelStandsForValue)
 	status.HPAPodSelector = &selector
-	status.ClusterTopologyName = observed.Topology.Name
+	status.ClusterTopologyName = topologyInForce(observed.Topology.Name, observed.Gangs)
 	status.Replicas, status.AvailableReplicas, status.UpdatedReplicas = 0, 0, 0
 	var missing, behind []string
 	status.UpdateProgress = observed.Update.DeepCopy()

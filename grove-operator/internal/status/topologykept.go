@@ -13,6 +13,20 @@ import (
 	"packtree.dev/grove-operator/internal/wording"
 )
 
+// topologyInForce is the one that a gang keeps, as long as one does, else the one that the set names.
+func topologyInForce(named string, gangs []*schedulerv1alpha1.PodGang) string {
+	for _, gang := range byName(gangs) {
+		if keeps(gang, named) {
+			return gang.Annotations[schedulingv2alpha2.AnnotationPodsTopology]
+		}
+	}
+	return named
+}
+
+func keeps(gang *schedulerv1alpha1.PodGang, named string) bool {
+	return named != "" && gang.Annotations[grovev1alpha1.AnnotationTopologyKept] == named
+}
+
 // topologyKept is the condition TopologyKept of a set that names a topology. Bound are the pods on nodes that were placed
 // under others.
 func topologyKept(named string, gangs []*schedulerv1alpha1.PodGang, bound []string, generation int64) metav1.Condition {
@@ -22,7 +36,7 @@ func topologyKept(named string, gangs []*schedulerv1alpha1.PodGang, bound []stri
 	}
 	var kept, names []string
 	for _, gang := range gangs {
-		if named != "" && gang.Annotations[grovev1alpha1.AnnotationTopologyKept] == named {
+		if keeps(gang, named) {
 			names = append(names, gang.Name)
 			kept = append(kept, gang.Annotations[schedulingv2alpha2.AnnotationPodsTopology])
 		}

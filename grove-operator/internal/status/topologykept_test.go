@@ -27,6 +27,8 @@ func TestTopologyKept(t *testing.T) {
 		named string
 		gangs []*schedulerv1alpha1.PodGang
 		want  []string
+		// inForce is the topology in the set's status.
+		inForce string
 	}{
 		"a set without constraints keeps nothing": {
 			gangs: []*schedulerv1alpha1.PodGang{gang("s-0", "", "")},
@@ -34,16 +36,16 @@ func TestTopologyKept(t *testing.T) {
 		},
 		"gangs have the topology that the set names": {
 			named: "b", gangs: []*schedulerv1alpha1.PodGang{gang("s-0", "b", "")},
-			want: []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"},
+			want: []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"}, inForce: "b",
 		},
 		"what gangs kept before a further turn has not been decided anew": {
 			named: "b", gangs: []*schedulerv1alpha1.PodGang{gang("s-0", "a", "c")},
-			want: []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"},
+			want: []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"}, inForce: "b",
 		},
 		"gangs keep another": {
 			named: "b", gangs: []*schedulerv1alpha1.PodGang{gang("s-1", "a", "b"), gang("s-0", "b", ""), gang("s-1-g-0", "a", "b")},
 			want: []string{"True", "PodsScheduledBefore", `the set names ClusterTopology "b", but PodGangs s-1, s-1-g-0 keep a, ` +
-				"under which pods were placed before they could turn: s-1-a-x; name a again, or delete these pods"},
+				"under which pods were placed before they could turn: s-1-a-x; name a again, or delete these pods"}, inForce: "a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,6 +55,9 @@ func TestTopologyKept(t *testing.T) {
 			found := meta.FindStatusCondition(judged.Conditions, grovev1alpha1.ConditionTopologyKept)
 			if diff := cmp.Diff(c.want, []string{string(found.Status), found.Reason, found.Message}); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+			if judged.ClusterTopologyName != c.inForce {
+				t.Errorf("topology in status %q, want %q", judged.ClusterTopologyName, c.inForce)
 			}
 		})
 	}

@@ -52,6 +52,18 @@ func NameFor(set *grovev1alpha1.PodCliqueSet) string {
 	return grovev1alpha1.DefaultClusterTopologyName
 }
 
+// UsedBy returns the ClusterTopologies that a set needs: the one that it names, and the one that its gangs have as long as
+// they have not turned.
+func UsedBy(set *grovev1alpha1.PodCliqueSet) []string {
+	var used []string
+	for _, name := range []string{NameFor(set), set.Status.ClusterTopologyName} {
+		if name != "" && !slices.Contains(used, name) {
+			used = append(used, name)
+		}
+	}
+	return used
+}
+
 // Constraints returns the constraints of a set in the order set, cliques, scaling groups.
 func Constraints(set *grovev1alpha1.PodCliqueSet) []*grovev1alpha1.TopologyConstraint {
 	template := &set.Spec.Template

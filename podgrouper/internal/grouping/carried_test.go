@@ -85,6 +85,7 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 	}
 	shared := map[string]string{
 		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
+		scheduling.AnnotationPodsTopology: "t",
 	}
 	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package clustertopology
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -61,8 +62,8 @@ func requestFor(name string) reconcile.Request {
 
 // usedTopologies are the topology that a set uses and, when it turned to another, the one that it used before.
 func usedTopologies() handler.Funcs {
-	add := func(queue queue, name string) {
-		if name != "" {
+	add := func(queue queue, names []string) {
+		for _, name := range names {
 			queue.Add(requestFor(name))
 		}
 	}
@@ -70,7 +71,7 @@ func usedTopologies() handler.Funcs {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queue) { add(queue, usedBy(e.Object)) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) { add(queue, usedBy(e.Object)) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) {
-			if was, is := usedBy(e.ObjectOld), usedBy(e.ObjectNew); was != is {
+			if was, is := usedBy(e.ObjectOld), usedBy(e.ObjectNew); !slices.Equal(was, is) {
 				add(queue, was)
 				add(queue, is)
 			}
@@ -78,6 +79,6 @@ func usedTopologies() handler.Funcs {
 	}
 }
 
-func usedBy(set client.Object) string {
-	return topology.NameFor(set.(*grovev1alpha1.PodCliqueSet))
+func usedBy(set client.Object) []string {
+	return topology.UsedBy(set.(*grovev1alpha1.PodCliqueSet))
 }
