@@ -126,18 +126,12 @@ func established(definition apiextensionsv1.CustomResourceDefinition) bool {
 
 // runComponent starts what the component's Deployment would run, and waits until its readiness probe succeeds.
 func (c *controlPlane) runComponent(ctx context.Context, name string) error {
-	deployment, err := c.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading what the chart installed: %w", err)
-	}
-	translated, err := deployments.Translate(deployment, c.componentDirectory(name))
+	translated, err := c.translated(ctx, name)
 	if err != nil {
 		return err
 	}
-	for _, mount := range translated.Mounts {
-		if err := c.fill(ctx, mount); err != nil {
-			return fmt.Errorf("filling the mounts of %s: %w", name, err)
-		}
+	if err := c.fillAll(ctx, name, translated.Mounts); err != nil {
+		return err
 	}
 	kubeconfig, err := c.identity(ctx, name, translated.ServiceAccount)
 	if err != nil {
@@ -158,6 +152,24 @@ func (c *controlPlane) runComponent(ctx context.Context, name string) error {
 		return err
 	}
 	c.say("%s works", name)
+	return nil
+}
+
+// translated is the process that the component's Deployment describes.
+func (c *controlPlane) translated(ctx context.Context, component string) (deployments.Process, error) {
+	deployment, err := c.client.AppsV1().Deployments(namespace).Get(ctx, component, metav1.GetOptions{})
+	if err != nil {
+		return deployments.Process{}, fmt.Errorf("reading what the chart installed: %w", err)
+	}
+	return deployments.Translate(deployment, c.componentDirectory(component))
+}
+
+func (c *controlPlane) fillAll(ctx context.Context, component string, mounts []deployments.Mount) error {
+	for _, mount := range mounts {
+		if err := c.fill(ctx, mount); err != nil {
+			return fmt.Errorf("filling the mounts of %s: %w", component, err)
+		}
+	}
 	return nil
 }
 

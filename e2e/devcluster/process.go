@@ -98,6 +98,19 @@ func (c *Cluster) Ended(name string) <-chan struct{} {
 	return process.Ended()
 }
 
+// Refresh shows a component what the ConfigMaps and Secrets that it mounts hold now, as its kubelet would. What the component reads only at its
+// start, it knows once it was stopped and started.
+func (c *Cluster) Refresh(ctx context.Context, component string) error {
+	if !slices.Contains(c.plane.components, component) {
+		return fmt.Errorf("%s is not in this cluster", component)
+	}
+	translated, err := c.plane.translated(ctx, component)
+	if err != nil {
+		return err
+	}
+	return c.plane.fillAll(ctx, component, translated.Mounts)
+}
+
 // Identity writes a kubeconfig for a user whom the API server knows by certificate, and returns its path.
 func (c *Cluster) Identity(user string, groups ...string) (string, error) {
 	file := filepath.Join("identities", user+".kubeconfig")

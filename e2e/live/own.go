@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -59,6 +61,19 @@ func (o *Own) connect(ctx context.Context, components []string) (err error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return Wait(waiting, "grove-operator has made the topology of its configuration", o.DefaultTopologyMade)
+}
+
+// Kubectl runs the real one, as an administrator in a namespace, and returns all that it says. If it fails that stands in the error too.
+func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (string, error) {
+	common := []string{
+		"--kubeconfig=" + o.Machine.Kubeconfig, "--namespace=" + namespace, "--cache-dir=" + filepath.Join(o.Machine.Dir, "kubectl"),
+	}
+	program := filepath.Join(o.Machine.Root(), "bin", "tools", "kubectl")
+	output, err := exec.CommandContext(ctx, program, append(common, args...)...).CombinedOutput()
+	if err != nil {
+		return string(output), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, output)
+	}
+	return string(output), nil
 }
 
 // TakeDown ends every program of the cluster and removes its directory.

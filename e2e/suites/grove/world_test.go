@@ -3,7 +3,6 @@ package grove_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,15 +108,9 @@ func (w *world) edits(name string, change func(*grove.PodCliqueSet)) types.StepF
 // kubectl runs the real one in the world's namespace.
 func (w *world) kubectl(args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		common := []string{
-			"--kubeconfig=" + cluster.Machine.Kubeconfig, "--namespace=" + w.name, "--cache-dir=" + filepath.Join(cluster.Machine.Dir, "kubectl"),
-		}
 		w.retry(ctx, t, "kubectl "+strings.Join(args, " "), func(ctx context.Context) error {
-			program := filepath.Join(cluster.Machine.Root(), "bin", "tools", "kubectl")
-			if output, err := exec.CommandContext(ctx, program, append(common, args...)...).CombinedOutput(); err != nil {
-				return fmt.Errorf("%w: %s", err, output)
-			}
-			return nil
+			_, err := cluster.Kubectl(ctx, w.name, args...)
+			return err
 		})
 		return ctx
 	}

@@ -1,0 +1,113 @@
+package topologies_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// refusals are what kubectl says of testdata/badinput/<case>.yaml.
+var refusals = map[string][]string{
+	"domain-twice":       {`"bad" is invalid`, "spec.levels", "domain must be unique across all levels"},
+	"key-twice":          {`"bad" is invalid`, "spec.levels", "key must be unique across all levels"},
+	"unknown-domain":     {"spec.levels[1].domain", `"row"`, `"region", "zone", "datacenter", "block", "rack", "host", "numa"`},
+	"keys-that-are-none": {"spec.levels[0].key", "two words", "spec.levels[1].key", "a/b/c", "spec.levels[2].key", "Example.COM/block", "spec.levels[3].key", "xxxx", "spec.levels[4].key"},
+	"eight-levels":       {"spec.levels: Too many: 8: must have at most 7 items"},
+	"narrowest-first":    {"spec.levels", "must be listed broadest first: region, zone, datacenter, block, rack, host, numa"},
+	"no-level":           {"spec.levels", "at least 1"},
+	"misspelt":           {`unknown field "spec.levels[0].label"`},
+	"rack-below-the-hostname": {
+		"spec.levels[0].key", "kubernetes.io/hostname", "no level can be below it but numa, and rack is",
+	},
+	"set-names-none":            {"spec.template.clusterTopologyName", `"no-such-topology"`, "there is no ClusterTopology of this name"},
+	"set-names-one-for-nothing": {"spec.template.clusterTopologyName", "only be given together with a topologyConstraint"},
+	"set-names-two":             {"spec.template.topologyConstraint.topologyName", `"other"`, `must equal spec.template.clusterTopologyName, "grove-topology"`},
+	"set-asks-for-no-level": {
+		"spec.template.topologyConstraint", `"region"`, "spec.template.cliques[0].topologyConstraint", `"numa"`, "available domains: zone, block, rack, host",
+	},
+	"set-asks-for-no-domain": {"spec.template.topologyConstraint", `"row"`, "available domains: zone, block, rack, host"},
+	"set-with-everything-wrong": {
+		`spec.template.topologyConstraint: Invalid value: "rack": clique "a" requires block`,
+		`spec.template.topologyConstraint: Invalid value: "rack": clique "c" requires zone`,
+		`spec.template.topologyConstraint: Invalid value: "rack": scaling group "g" requires zone`,
+		"spec.template.cliques[1].topologyConstraint", "the preferred domain must not be broader than the required one, host",
+		"spec.template.cliques[2].topologyConstraint", "packDomain means pack.required: give only one of them",
+	},
+	"set-changed": {
+		"spec.template.topologyConstraint: Forbidden", "spec.template.cliques[0].topologyConstraint: Forbidden", "spec.template.cliques[1].topologyConstraint: Forbidden",
+		"spec.template.podCliqueScalingGroups[0].topologyConstraint: Forbidden", "delete the PodCliqueSet and create it anew",
+	},
+	"hold-misspelt": {"metadata.annotations[packtree.dev/missing-topology-level]", `"Hold"`, `"drop", "hold"`},
+}
+
+// TestBadInput has kubectl apply what must be refused: at once, with every finding and where it is, and leaving nothing behind.
+func TestBadInput(t *testing.T) {
+	w := &world{name: envconf.RandomName("topo", 10)}
+	files, err := filepath.Glob(filepath.Join("testdata", "badinput", "*.yaml"))
+	if err != nil || len(files) != len(refusals) {
+		t.Fatalf("%d files for %d cases: %v", len(files), len(refusals), err)
+	}
+	feature := features.New("bad input").
+		Setup(w.inNamespace).
+		Setup(w.applies("fixed.yaml"))
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		feature.Assess(name, w.turnedDown(filepath.Join("badinput", name+".yaml"), refusals[name]...))
+	}
+	testenv.Test(t, feature.
+		Assess("the default topology's name is the operator's", w.refused(
+			[]string{"metadata.name", "reserved", "topologyAwareScheduling.levels"}, "create", "--dry-run=server", "-f", w.file(t, "reserved.yaml"))).
+		Assess("nothing is there but what was", w.nothingIsBad).
+		Teardown(w.remove).Feature())
+}
+
+func (w *world) inNamespace(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	w.must(ctx, t, cluster.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}))
+	return ctx
+}
+
+func (w *world) nothingIsBad(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	var topologies grove.ClusterTopologyList
+	w.must(ctx, t, cluster.List(ctx, &topologies))
+	for i := range topologies.Items {
+		if topologies.Items[i].Name == "bad" {
+			t.Errorf("there is a ClusterTopology %q", topologies.Items[i].Name)
+		}
+	}
+	var sets grove.PodCliqueSetList
+	w.must(ctx, t, cluster.List(ctx, &sets, client.InNamespace(w.name)))
+	if len(sets.Items) != 1 || sets.Items[0].Generation != 1 {
+		t.Errorf("there are %d sets, of generation %d\n%s", len(sets.Items), sets.Items[0].Generation, w.report(ctx))
+	}
+	return ctx
+}
+
+// TestWarnings has kubectl apply what is taken and does not do what it seems to.
+func TestWarnings(t *testing.T) {
+	w := &world{name: envconf.RandomName("topo", 10)}
+	testenv.Test(t, features.New("warnings").
+		Setup(w.inNamespace).
+		Setup(w.applies("numa.yaml")).
+		Assess("nobody has the label of the narrowest level", w.reads("0", "ct", w.name+"-numa", "{.status.levels[2].nodes}")).
+		Assess("who asks for it is told so, and what is enforced", w.isWarned("in-a-numa-zone.yaml",
+			"Warning: spec.template.cliques[0].topologyConstraint: NUMA zones are not told apart yet: what is enforced is that the pods stand on one host",
+			"Warning: spec.template.cliques[0].topologyConstraint: no node carries label "+w.name+"/numa of level numa of ClusterTopology",
+			"podcliqueset.grove.io/in-a-numa-zone created")).
+		Teardown(w.remove).Feature())
+}
+
+func (w *world) isWarned(file string, says ...string) func(context.Context, *testing.T, *envconf.Config) context.Context {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		mustSay(t, w.answer(ctx, t, "apply", "-f", w.file(t, file)), says...)
+		return ctx
+	}
+}
