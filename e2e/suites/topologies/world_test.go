@@ -110,16 +110,7 @@ func (w *world) file(t *testing.T, name string) string {
 		return w.name
 	})
 	// Not t.TempDir: kubectl takes the comma in the name of a test for the end of a file's.
-	directory, err := os.MkdirTemp("", "packtree-e2e-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(directory); err != nil {
-			t.Error(err)
-		}
-	})
-	file := filepath.Join(directory, filepath.Base(name))
+	file := filepath.Join(cluster.Machine.Dir, w.name+"-"+filepath.Base(name))
 	if err := os.WriteFile(file, []byte(expanded), 0o600); err != nil {
 		t.Fatal(err)
 	}
