@@ -9,7 +9,7 @@ type PodCliqueSetStatus struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are the latest observations: Ready and TopologyLevelsUnavailable.
+	// Conditions are the latest observations: Ready, TopologyLevelsUnavailable, and TopologyKept where it applies.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -31,8 +31,9 @@ type PodCliqueSetStatus struct {
 	// HPAPodSelector selects one pod of each replica of the set, in the form that the scale subresource needs.
 	// +optional
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
-	// ClusterTopologyName is the ClusterTopology that the set's constraints refer to, by name or by default. Unset: the
-	// set has no constraint.
+	// ClusterTopologyName is the ClusterTopology that the set's gangs are placed by: the one that its constraints refer to, by
+	// name or by default, or the one before it while pods that it placed keep it, see condition TopologyKept. Unset: the set
+	// has no constraint.
 	// +optional
 	ClusterTopologyName string `json:"clusterTopologyName,omitempty"`
 
