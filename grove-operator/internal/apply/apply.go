@@ -47,26 +47,44 @@ func (w Writer) Apply(ctx context.Context, desired, live client.Object) error {
 	delete(manifests.WithoutUnset(fields), "status")
 	wanted := &unstructured.Unstructured{Object: fields}
 	annotate(wanted)
-	if live == nil {
-		if err := w.checkNameFree(ctx, wanted); err != nil {
+	write := w.applyNew
+	if live != nil {
+		if err := checkOwner(wanted, live); err != nil {
 			return err
 		}
-	} else if err := checkOwner(wanted, live); err != nil {
-		return err
-	} else if live.GetDeletionTimestamp() != nil || same(wanted, live) {
-		desired.SetGeneration(live.GetGeneration())
-		return nil
+		if live.GetDeletionTimestamp() != nil || same(wanted, live) {
+			desired.SetGeneration(live.GetGeneration())
+			return nil
+		}
+		write = w.applyChanged
 	}
-	options := []client.ApplyOption{FieldOwner, client.ForceOwnership}
-	if live == nil && whollyCached(wanted) {
-		// Another's object that the cache does not have yet is a conflict and not taken over.
-		options = []client.ApplyOption{FieldOwner}
-	}
-	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...); err != nil {
+	if err := write(ctx, wanted); err != nil {
 		return err
 	}
 	desired.SetGeneration(wanted.GetGeneration())
 	return nil
+}
+
+// applyNew writes an object that the cache does not have.
+func (w Writer) applyNew(ctx context.Context, wanted *unstructured.Unstructured) error {
+	if !whollyCached(wanted) {
+		return w.create(ctx, wanted)
+	}
+	if err := w.checkNameFree(ctx, wanted); err != nil {
+		return err
+	}
+	// Another's object that the cache does not have yet is a conflict and not taken over.
+	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), FieldOwner)
+}
+
+// applyChanged writes an object that is the operator's.
+func (w Writer) applyChanged(ctx context.Context, wanted *unstructured.Unstructured) error {
+	if !whollyCached(wanted) {
+		if err := w.adopt(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), FieldOwner, client.ForceOwnership)
 }
 
 // whollyCached tells whether the cache has all objects of a kind, whoever made them.

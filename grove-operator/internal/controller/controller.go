@@ -68,7 +68,7 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 	if err := fieldindex.Add(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	limits := pace.New(config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst)
+	limits := pace.New(config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst, passes(config.Controllers))
 	reader, now := pace.NewClient(mgr.GetClient(), limits), clock.RealClock{}
 	writer := apply.Writer{Client: reader, Live: pace.NewReader(mgr.GetAPIReader(), mgr.GetScheme(), limits)}
 	recorder := events.New(pace.NewRecorder(mgr.GetEventRecorder("grove-operator"), limits))
@@ -106,4 +106,10 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 		}
 	}
 	return nil
+}
+
+// passes is how many passes of all controllers may be under way: as many as the one with the most workers has.
+func passes(syncs groveconfigv1alpha1.ControllersConfiguration) int {
+	return int(max(*syncs.PodCliqueSet.ConcurrentSyncs, *syncs.PodCliqueScalingGroup.ConcurrentSyncs,
+		*syncs.PodClique.ConcurrentSyncs, *syncs.PodGang.ConcurrentSyncs))
 }

@@ -77,19 +77,28 @@ spec:
 		set := createSet(in, manifest)
 		born := []string{
 			"s ScaledOut created 2 PodCliques and PodCliqueScalingGroups; 1 replicas are wanted",
-			"s-0-a GatesOpened 2 pods may be scheduled: PodGang s-0 lists them",
 			"s-0-a PodsCreated created 2 pods; 2 are wanted",
 			"s-0-g ScaledOut created 2 PodCliques; 2 copies are wanted",
-			"s-0-g-0-b GatesOpened 1 pods may be scheduled: PodGang s-0 lists them",
 			"s-0-g-0-b PodsCreated created 1 pods; 1 are wanted",
 			"s-0-g-1-b PodsCreated created 1 pods; 1 are wanted",
 		}
 		Eventually(told(in)).Should(Equal(born))
+
+		By("running the base gang, which the scaled one waits for")
+		Eventually(scheduledMessage(in, "s-0-a")).Should(ContainSubstring("gates that others put on them (example.com/hold): 2"))
+		Eventually(scheduledMessage(in, "s-0-g-0-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
+		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
+			Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+		}
+		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
+		Eventually(told(in)).Should(ContainElement("s-0-g-1-b GatesOpened 1 pods may be scheduled: PodGang s-0-g-0 lists them"))
+
+		By("scaling in")
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 1)
 		Eventually(told(in)).Should(ContainElement("s-0-g ScaledIn deleted 1 PodCliques; 1 copies are wanted"))
 		touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"touched":"true"}}}`))
 		Expect(c.Patch(ctx, set, touch)).To(Succeed())
-		Consistently(told(in)).Should(HaveLen(len(born) + 1))
+		Consistently(told(in)).Should(HaveLen(len(born) + 2))
 	})
 
 	It("tells of an error once, keeps it in lastErrors while it lasts, and drops it when it is cured", func() {

@@ -21,7 +21,7 @@ const (
 	// PodsOverdue (warning): pods that were deleted did not go, so that they were taken out of their Service and are replaced
 	// beside them.
 	PodsOverdue Reason = "PodsOverdue"
-	// GatesOpened: pods may be scheduled; the PodGang that lists them is the related object.
+	// GatesOpened: pods of a scaled gang may be scheduled, as their base gang stands; the related object is their PodGang.
 	GatesOpened Reason = "GatesOpened"
 )
 

@@ -24,7 +24,7 @@ import (
 const burst = 100
 
 func limitsAndClient() (*Limits, client.Client) {
-	limits := newLimits(1, burst, clocktesting.NewFakeClock(start))
+	limits := newLimits(1, burst, 1, clocktesting.NewFakeClock(start))
 	inner := fake.NewClientBuilder().WithStatusSubresource(&corev1.Pod{}).Build()
 	return limits, NewClient(inner, limits)
 }

@@ -12,25 +12,29 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Limits keep one rate for each kind of object.
+// Limits keep one rate for each kind of object, and one bound on the passes of all controllers together: they share one API
+// server, and many that ask it at once are answered no sooner than few, each of them later.
 type Limits struct {
 	qps, burst float64
+	passes     int
 	clock      clock.WithTicker
 
 	mu      sync.Mutex
 	buckets map[schema.GroupKind]*bucket
+	// under is how many passes are under way.
+	under int
 	// ended is closed, and replaced, when a pass ends and may leave something over.
 	ended chan struct{}
 }
 
-// New returns limits of qps requests a second, and burst at once, for each kind.
-func New(qps float32, burst int32) *Limits {
-	return newLimits(qps, burst, clock.RealClock{})
+// New returns limits of qps requests a second, and burst at once, for each kind, and of so many passes at a time.
+func New(qps float32, burst int32, passes int) *Limits {
+	return newLimits(qps, burst, passes, clock.RealClock{})
 }
 
-func newLimits(qps float32, burst int32, now clock.WithTicker) *Limits {
+func newLimits(qps float32, burst int32, passes int, now clock.WithTicker) *Limits {
 	return &Limits{
-		qps: float64(qps), burst: float64(burst), clock: now,
+		qps: float64(qps), burst: float64(burst), passes: passes, clock: now,
 		buckets: map[schema.GroupKind]*bucket{}, ended: make(chan struct{}),
 	}
 }
@@ -80,6 +84,9 @@ func (l *Limits) tryBegin(kinds []schema.GroupKind) (time.Duration, <-chan struc
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var wait time.Duration
+	if l.under >= l.passes {
+		wait = untilAnotherEnds
+	}
 	for _, kind := range kinds {
 		wait = max(wait, l.of(kind).wait(l.clock.Now()))
 	}
@@ -90,7 +97,11 @@ func (l *Limits) tryBegin(kinds []schema.GroupKind) (time.Duration, <-chan struc
 	return 0, nil
 }
 
+// untilAnotherEnds is the wait of a pass that only the end of another can let begin. It is long, as that is told.
+const untilAnotherEnds = time.Hour
+
 func (l *Limits) count(kinds []schema.GroupKind, passes int) {
+	l.under += passes
 	for _, kind := range kinds {
 		l.of(kind).begun += passes
 	}

@@ -51,16 +51,17 @@ func TestRateIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const qps, burst, workers, most = 10, 5, 3, 8
 		now := clocktesting.NewFakeClock(start)
-		limits := newLimits(qps, burst, now)
+		limits := newLimits(qps, burst, workers, now)
 		var under []int // How many requests each pass under way has still to make.
 		made := 0
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			switch rapid.IntRange(0, 2).Draw(t, "step") {
 			case 0:
-				if len(under) < workers {
-					if wait, _ := limits.tryBegin([]schema.GroupKind{pod, event}); wait == 0 {
-						under = append(under, rapid.IntRange(0, most).Draw(t, "requests"))
-					}
+				if wait, _ := limits.tryBegin([]schema.GroupKind{pod, event}); wait == 0 {
+					under = append(under, rapid.IntRange(0, most).Draw(t, "requests"))
+				}
+				if len(under) > workers {
+					t.Fatalf("%d passes are under way", len(under))
 				}
 			case 1:
 				if len(under) > 0 {
@@ -81,29 +82,43 @@ func TestRateIsKept(t *testing.T) {
 	})
 }
 
-func TestAPassThatLeavesItsTokenLetsAnotherBegin(t *testing.T) {
-	now := clocktesting.NewFakeClock(start) // It stands still: nothing but the end of a pass can let another begin.
-	limits := newLimits(1, 2, now)
-	limits.Spend(pod)
-	kinds := []schema.GroupKind{pod}
-	limits.begin(kinds, nil)
-	began := make(chan struct{})
-	go func() {
-		limits.begin(kinds, nil)
-		close(began)
-	}()
-	waitFor(t, "the second pass waits", now.HasWaiters)
-	select {
-	case <-began:
-		t.Fatal("two passes began with one token")
-	default:
+func TestTheEndOfAPassLetsAnotherBegin(t *testing.T) {
+	for name, c := range map[string]struct {
+		burst int32
+		bound int
+		spent int
+	}{
+		"that left its token":                 {burst: 2, bound: 9, spent: 1},
+		"where no more may be under way":      {burst: 9, bound: 1},
+		"where both hold it up, in whichever": {burst: 2, bound: 1, spent: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakeClock(start) // It stands still: nothing but the end of a pass can let another begin.
+			limits := newLimits(1, c.burst, c.bound, now)
+			for range c.spent {
+				limits.Spend(pod)
+			}
+			kinds := []schema.GroupKind{pod}
+			limits.begin(kinds, nil)
+			began := make(chan struct{})
+			go func() {
+				limits.begin([]schema.GroupKind{pod, event}, nil)
+				close(began)
+			}()
+			waitFor(t, "the second pass waits", now.HasWaiters)
+			select {
+			case <-began:
+				t.Fatal("two passes are under way")
+			default:
+			}
+			limits.end(kinds)
+			<-began
+		})
 	}
-	limits.end(kinds)
-	<-began
 }
 
 func TestStopEndsAWait(t *testing.T) {
-	limits := newLimits(1, 1, clocktesting.NewFakeClock(start))
+	limits := newLimits(1, 1, 1, clocktesting.NewFakeClock(start))
 	limits.Spend(pod)
 	stop := make(chan struct{})
 	close(stop)

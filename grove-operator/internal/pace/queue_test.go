@@ -15,7 +15,7 @@ func queueOf(limits *Limits) priorityqueue.PriorityQueue[string] {
 
 func TestQueueHandsOutWhatMayBegin(t *testing.T) {
 	now := clocktesting.NewFakeClock(start)
-	limits := newLimits(10, 5, now)
+	limits := newLimits(10, 5, 2, now)
 	queue := queueOf(limits)
 	defer queue.ShutDown()
 	for range 15 {
@@ -49,7 +49,7 @@ func TestQueueHandsOutWhatMayBegin(t *testing.T) {
 
 func TestQueueThatIsShutDownWaitsForNoRate(t *testing.T) {
 	now := clocktesting.NewFakeClock(start)
-	limits := newLimits(1, 1, now)
+	limits := newLimits(1, 1, 1, now)
 	for range 1000 {
 		limits.Spend(pod)
 	}

@@ -3,6 +3,8 @@ package podclique
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/pods"
 )
@@ -35,7 +37,8 @@ func (r *Reconciler) report(scope *scope) {
 	if done.created > 0 {
 		r.Events.Normal(scope.podClique, events.PodsCreated, "created %d pods; %d are wanted", done.created, scope.podClique.Spec.Replicas)
 	}
-	if done.opened > 0 {
+	// Pods of a base gang get their gates opened in the moments after they were created, which is no news.
+	if _, waited := scope.podClique.Labels[grovev1alpha1.LabelBasePodGang]; waited && done.opened > 0 {
 		r.Events.NormalWith(scope.podClique, scope.gang, events.GatesOpened,
 			"%d pods may be scheduled: PodGang %s lists them", done.opened, scope.gang.Name)
 	}
