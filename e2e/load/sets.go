@@ -22,14 +22,16 @@ const (
 	Steady SetsPart = "steady"
 	// Restart is a start of the operator beside many pods.
 	Restart SetsPart = "restart"
-	// Many is how long reconciles take while many small sets are created.
+	// Many is how long reconciles take while many small sets are created at once.
 	Many SetsPart = "many"
+	// Life is how long they take when these sets stand and one of them changes each second.
+	Life SetsPart = "life"
 	// Topologies is how changes of ClusterTopologies are answered, and how they reach many sets.
 	Topologies SetsPart = "topologies"
 )
 
 // SetsParts are all parts in their order.
-var SetsParts = []SetsPart{Scale, Steady, Restart, Many, Topologies}
+var SetsParts = []SetsPart{Scale, Steady, Restart, Many, Life, Topologies}
 
 // SetsOptions choose what is measured of grove-operator.
 type SetsOptions struct {
@@ -45,6 +47,8 @@ type SetsOptions struct {
 	Pods, Foreign int
 	// Sets is how many small sets there are, of six pods each.
 	Sets int
+	// Changes is how many changes of small sets there are, one a second. It is rounded up to whole rounds.
+	Changes int
 	// Users is how many sets, of one pod each, use one ClusterTopology.
 	Users int
 	// QPS and Burst are the operator's runtimeClientConnection; 0 leaves both at their defaults.
@@ -124,7 +128,7 @@ func (b *setsBench) measure(ctx context.Context, report *SetsReport) error {
 	for _, part := range []struct {
 		name SetsPart
 		run  func(context.Context, *SetsReport) error
-	}{{Scale, b.scale}, {Steady, b.steady}, {Restart, b.restart}, {Many, b.many}, {Topologies, b.topologies}} {
+	}{{Scale, b.scale}, {Steady, b.steady}, {Restart, b.restart}, {Many, b.many}, {Life, b.life}, {Topologies, b.topologies}} {
 		if !slices.Contains(b.options.Parts, part.name) {
 			continue
 		}

@@ -7,8 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 const (
@@ -177,18 +175,4 @@ func (b *setsBench) lookedAtAll(ctx context.Context) error {
 		seen := parseMetrics(string(content)).sum("controller_runtime_reconcile_total", `controller="podclique"`)
 		return int(seen) >= len(list.Items), fmt.Sprintf("%.0f of %d", seen, len(list.Items)), nil
 	})
-}
-
-// many creates small sets as fast as the API server takes them.
-func (b *setsBench) many(ctx context.Context, report *SetsReport) error {
-	exist, _, _ := b.pods.count()
-	sets := make([]*grovev1alpha1.PodCliqueSet, b.options.Sets)
-	for i := range sets {
-		sets[i] = smallSet(fmt.Sprintf("small-%03d", i))
-	}
-	step, err := b.step(ctx, "many", exist+podsOfSmallSet*len(sets), func() error {
-		return parallel(ctx, sets, b.createSet)
-	})
-	report.Steps = append(report.Steps, step)
-	return err
 }

@@ -110,8 +110,7 @@ func (b *setsBench) createSet(ctx context.Context, set *grovev1alpha1.PodCliqueS
 }
 
 func (b *setsBench) scaleSet(ctx context.Context, name string, replicas int) error {
-	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	_, err := b.kai.GroveV1alpha1().PodCliqueSets(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := b.kai.GroveV1alpha1().PodCliqueSets(namespace).Patch(ctx, name, types.MergePatchType, replicasPatch(replicas), metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("scaling set %s: %w", name, err)
 	}

@@ -21,7 +21,9 @@ scale    One set is created, scaled to zero and back. The clock runs from the re
          AT REST is when the operator has nothing left to do and all statuses are written.
 steady   Nothing happens: what is written, and what the operator computes.
 restart  The operator is started anew beside many pods, and again with as many pods of nobody's.
-many     Small sets are created at once: how long each reconcile takes, by controller-runtime's histogram.
+many     Small sets are created at once: how long each reconcile takes, by controller-runtime's histogram, when there is more to do than can be done.
+life     The small sets stand, and once a second one of them is edited, or it or a part of it is scaled out or in: the same histogram. No pod
+         has a node, so that none becomes ready.
 
 topologies  Many small sets use one ClusterTopology. Levels of another one change; a level of theirs goes and returns, and the clock runs until the
          conditions of all sets tell, as a watch sees them; then their topology is deleted: how long the API server takes to answer.
@@ -37,7 +39,7 @@ func setsCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
-	flags.Func("parts", "what to measure (default scale,steady,restart,many,topologies)", func(value string) error {
+	flags.Func("parts", "what to measure (default scale,steady,restart,many,life,topologies)", func(value string) error {
 		options.Parts = nil
 		for name := range strings.SplitSeq(value, ",") {
 			if !slices.Contains(load.SetsParts, load.SetsPart(name)) {
@@ -52,6 +54,7 @@ func setsCommand() *cobra.Command {
 	flags.IntVar(&options.Pods, "pods", 10000, "pods of sets at the restart")
 	flags.IntVar(&options.Foreign, "foreign", 10000, "pods of nobody's at the second restart; 0 leaves it out")
 	flags.IntVar(&options.Sets, "sets", 200, "small sets, of six pods each")
+	flags.IntVar(&options.Changes, "changes", 63, "changes of small sets in the part life, one a second; rounded up to whole rounds of seven")
 	flags.IntVar(&options.Users, "users", 1000, "sets, of one pod each, that use one ClusterTopology")
 	flags.IntVar(&options.QPS, "qps", 0, "runtimeClientConnection.qps of the operator (default: its own)")
 	flags.IntVar(&options.Burst, "burst", 0, "runtimeClientConnection.burst of the operator, with --qps")

@@ -55,8 +55,8 @@ func reconciler(
 	}
 }
 
-// kindOf is the kind of an object that is applied.
-func kindOf(t *testing.T, object runtime.ApplyConfiguration) string {
+// kindOf is the kind of an object that is applied or created.
+func kindOf(t *testing.T, object any) string {
 	t.Helper()
 	named, ok := object.(interface{ GetKind() string })
 	if !ok {
@@ -68,12 +68,20 @@ func kindOf(t *testing.T, object runtime.ApplyConfiguration) string {
 func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 	for _, kind := range []string{"ClusterTopology", "Topology"} {
 		t.Run(kind, func(t *testing.T) {
-			failing := interceptor.Funcs{Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-				if kindOf(t, object) == kind {
-					return errInjected
-				}
-				return c.Apply(ctx, object, options...)
-			}}
+			failing := interceptor.Funcs{
+				Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+					if kindOf(t, object) == kind {
+						return errInjected
+					}
+					return c.Apply(ctx, object, options...)
+				},
+				Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+					if kindOf(t, object) == kind {
+						return errInjected
+					}
+					return c.Create(ctx, object, options...)
+				},
+			}
 			err := reconciler(t, on(), failing).Startup(t.Context())
 			if !errors.Is(err, errInjected) || !strings.HasPrefix(err.Error(), "starting topology awareness: ") || !strings.Contains(err.Error(), kind+" grove-topology") {
 				t.Errorf("error %v", err)
