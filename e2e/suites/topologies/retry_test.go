@@ -1,7 +1,18 @@
 package topologies_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 // retry has a set wait in vain in one segment and turn to the other, where it runs and stays.
@@ -22,4 +33,61 @@ func retry(w *world) *features.FeatureBuilder {
 			"patch", "pcs", "eight", "--type=json", "--patch", `[{"op":"remove","path":"/spec/template/clusterTopologyName"}]`)).
 		Assess("and nothing has moved", allOf(w.theOperatorDies, w.stands("eight", h100), w.hasKept("eight", &placed))).
 		Teardown(w.remove)
+}
+
+// turnsInARace has a set turn to and fro while room for it comes into both segments, until the first pod stands.
+func turnsInARace(w *world) *features.FeatureBuilder {
+	return features.New("turns in a race").
+		Setup(w.create).
+		Setup(w.bothTopologies).
+		Assess("ten pods find no rack", allOf(w.applies("ten-in-a-rack.yaml"), w.waits("ten"))).
+		Assess("racks with room come while it turns, until it is refused", allOf(w.turnsUntilRefused("ten", allOf(
+			w.nodesCome(rack{gb200, "b", "2", "1", 5, 2}), w.nodesCome(rack{h100, "b", "", "2", 5, 2}))), w.theOperatorDies)).
+		Assess("all of it stands in one rack, of the topology that its gang names", w.standsWhereItsGangSays("ten")).
+		Teardown(w.remove)
+}
+
+// turnsUntilRefused turns a set to the one topology and the other, and does something after the first turn.
+func (w *world) turnsUntilRefused(set string, meanwhile types.StepFunc) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		turns := 0
+		w.until(ctx, t, "a turn is refused", func(ctx context.Context) (bool, string, error) {
+			output, err := cluster.Kubectl(ctx, w.name, turning(set, []string{w.h100(), w.gb200()}[turns%2])...)
+			if err == nil {
+				turns++
+			}
+			if err == nil && turns == 1 {
+				meanwhile(ctx, t, config)
+			}
+			return err != nil && strings.Contains(output, "of the set are scheduled"), fmt.Sprintf("%d turns; %s", turns, output), nil
+		})
+		t.Logf("%d turns", turns)
+		return ctx
+	}
+}
+
+// standsWhereItsGangSays waits until a set of one gang is ready, and checks that all of it stands under the topology that its gang names. Where that is
+// not the one that the set names, pods were bound while it turned, and it says so.
+func (w *world) standsWhereItsGangSays(name string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		w.isReady(name)(ctx, t, config)
+		gangs, err := w.gangs(ctx, name)
+		w.must(ctx, t, err)
+		segment := strings.TrimPrefix(gangs[0].Annotations[grove.AnnotationTopologyName], w.name+"-")
+		if stands := w.segmentsOf(ctx, t, name); !slices.Equal(stands, []string{segment}) {
+			t.Errorf("%s stands in %v, and its gang names the topology of %s\n%s", name, stands, segment, w.report(ctx))
+		}
+		set, err := w.set(ctx, name)
+		w.must(ctx, t, err)
+		kept := meta.IsStatusConditionTrue(set.Status.Conditions, grove.ConditionTopologyKept)
+		if named := set.Spec.Template.ClusterTopologyName; (named != w.name+"-"+segment) != kept {
+			t.Errorf("the set names %s, its gang the topology of %s, and TopologyKept is %v\n%s", named, segment, kept, w.report(ctx))
+		}
+		for _, finding := range w.findings(ctx, t, name) {
+			if !finding.Held() {
+				t.Errorf("broken: %s\n%s", finding, w.report(ctx))
+			}
+		}
+		return ctx
+	}
 }

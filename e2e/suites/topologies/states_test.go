@@ -65,12 +65,15 @@ func (w *world) isReady(name string) e2e.StepFunc {
 	}
 }
 
-// findings are how the set's constraints turned out; the test fails if it has none.
+// findings are how the set's constraints turned out under the topology in force; the test fails if it has none.
 func (w *world) findings(ctx context.Context, t *testing.T, name string) []placement.Finding {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(grove.SchemeGroupVersion.WithKind("PodCliqueSet"))
 	w.must(ctx, t, cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, object))
+	if inForce, found, _ := unstructured.NestedString(object.Object, "status", "clusterTopologyName"); found {
+		w.must(ctx, t, unstructured.SetNestedField(object.Object, inForce, "spec", "template", "clusterTopologyName"))
+	}
 	topologies, err := cluster.Topologies(ctx)
 	w.must(ctx, t, err)
 	workload, _, err := placement.Read(object, topologies)

@@ -13,6 +13,7 @@ var stories = map[string]func(*world) *features.FeatureBuilder{
 	"segments":        segments,
 	"retry":           retry,
 	"protection":      protection,
+	"turns in a race": turnsInARace,
 	"levels followed": levelsFollowed,
 	"lost topology":   lostTopology,
 	"drift":           drift,

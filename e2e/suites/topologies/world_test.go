@@ -83,6 +83,16 @@ func (w *world) node(r rack, i int) *corev1.Node {
 	return live.FakeNode(name, marks, r.gpus)
 }
 
+// nodesCome adds a rack.
+func (w *world) nodesCome(r rack) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		for i := range r.nodes {
+			w.must(ctx, t, cluster.Create(ctx, w.node(r, i)))
+		}
+		return ctx
+	}
+}
+
 // remove leaves nothing that could take the scheduler's time; the namespace goes by itself.
 func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
