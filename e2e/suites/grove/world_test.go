@@ -128,18 +128,16 @@ func (w *world) retry(ctx context.Context, t *testing.T, what string, act func(c
 // until waits. When that fails it prints all that the scenario is about.
 func (w *world) until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	t.Helper()
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := live.Wait(waiting, what, look); err != nil {
-		t.Fatalf("%v\n%s", err, w.report(ctx))
-	}
+	w.scenario().Until(ctx, t, what, look)
 }
 
 func (w *world) must(ctx context.Context, t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, w.report(ctx))
-	}
+	w.scenario().Must(ctx, t, err)
+}
+
+func (w *world) scenario() live.Scenario {
+	return live.Scenario{Patience: patience, Report: w.report}
 }
 
 // report shows why gangs wait, each set, where each pod is, and what the operator said last.
