@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
@@ -28,18 +29,18 @@ func autoscaling(w *world) *features.FeatureBuilder {
 		return w.runs(image, all)
 	}
 	return features.New("autoscaling").
-		Setup(allOf(w.create, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			w.must(ctx, t, load.aggregate(ctx))
+		Setup(suite.AllOf(w.create, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			w.Must(ctx, t, load.aggregate(ctx))
 			return ctx
 		})).
-		Assess("a set runs", allOf(w.applies("autoscaled.yaml"), runs("engine:1", 1, 1, 1))).
-		Assess("load comes, and the autoscalers ask for more", w.whileTheOperatorIsDead(w.isLoaded(load, 2000, 28, 1500), w.isAskedFor(4, 3, 3))).
-		Assess("which run then", allOf(runs("engine:1", 4, 3, 3), w.isReadyAgain("llm", 1))).
-		Assess("an update of the set leaves them their size", allOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3, 3), w.isReadyAgain("llm", 1))).
-		Assess("the load goes, and what is not needed does too", allOf(w.isLoaded(load, 700, 12, 900), runs("engine:2", 2, 2, 2))).
-		Assess("down to what is set as the least", allOf(w.isLoaded(load, 0, 0, 0), w.theOperatorDies, runs("engine:2", 1, 1, 1), w.isReadyAgain("llm", 1))).
+		Assess("a set runs", suite.AllOf(w.applies("autoscaled.yaml"), runs("engine:1", 1, 1, 1))).
+		Assess("load comes, and the autoscalers ask for more", w.WhileTheOperatorIsDead(w.isLoaded(load, 2000, 28, 1500), w.isAskedFor(4, 3, 3))).
+		Assess("which run then", suite.AllOf(runs("engine:1", 4, 3, 3), w.isReadyAgain("llm", 1))).
+		Assess("an update of the set leaves them their size", suite.AllOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3, 3), w.isReadyAgain("llm", 1))).
+		Assess("the load goes, and what is not needed does too", suite.AllOf(w.isLoaded(load, 700, 12, 900), runs("engine:2", 2, 2, 2))).
+		Assess("down to what is set as the least", suite.AllOf(w.isLoaded(load, 0, 0, 0), w.TheOperatorDies, runs("engine:2", 1, 1, 1), w.isReadyAgain("llm", 1))).
 		Teardown(func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-			w.must(ctx, t, load.end(ctx))
+			w.Must(ctx, t, load.end(ctx))
 			return w.remove(ctx, t, config)
 		})
 }
@@ -50,7 +51,7 @@ func (w *world) isLoaded(l *loads, cpu, waiting, busy int64) types.StepFunc {
 	return func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.cpu["llm-0-front"], l.queue[w.name], l.cpu["llm-0-h"] = cpu, waiting, busy
+		l.cpu["llm-0-front"], l.queue[w.Name], l.cpu["llm-0-h"] = cpu, waiting, busy
 		return ctx
 	}
 }
@@ -59,10 +60,10 @@ func (w *world) isLoaded(l *loads, cpu, waiting, busy int64) types.StepFunc {
 func (w *world) isAskedFor(fronts, queued, busy int32) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		want := [...]int32{fronts, queued, busy}
-		w.until(ctx, t, fmt.Sprintf("%v fronts and copies of the groups are asked for", want), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("%v fronts and copies of the groups are asked for", want), func(ctx context.Context) (bool, string, error) {
 			front, byQueue, byCPU := &grove.PodClique{}, &grove.PodCliqueScalingGroup{}, &grove.PodCliqueScalingGroup{}
 			for name, object := range map[string]client.Object{"llm-0-front": front, "llm-0-g": byQueue, "llm-0-h": byCPU} {
-				if err := cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, object); err != nil {
+				if err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, object); err != nil {
 					return false, "", err
 				}
 			}

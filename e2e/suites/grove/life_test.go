@@ -5,6 +5,8 @@ import (
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 // life is what happens to sets, each scenario with the nodes that it needs.
@@ -33,8 +35,8 @@ func runLife(t *testing.T, operatorDies bool) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := scenario.world
-			w.name, w.operatorDies = envconf.RandomName("life", 12), operatorDies
-			testenv.Test(t, scenario.story(&w).Feature())
+			w.World = suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12), OperatorDies: operatorDies, Shown: "pcs"}
+			cluster.Test(t, scenario.story(&w))
 		})
 	}
 }

@@ -19,6 +19,8 @@ import (
 	external "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
 	metrics "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 const (
@@ -94,7 +96,7 @@ func (l *loads) ofPods(request *http.Request) (any, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, pod := range all {
-		if !isReady(pod) || pod.DeletionTimestamp != nil {
+		if !suite.IsReady(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
 		load, _ := loadOf(pod)
@@ -120,7 +122,7 @@ func loadOf(pod *corev1.Pod) (load, sharer string) {
 func sharersOf(pods []*corev1.Pod) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, pod := range pods {
-		if !isReady(pod) || pod.DeletionTimestamp != nil {
+		if !suite.IsReady(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
 		load, sharer := loadOf(pod)

@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 // size is how far a set of testdata/scaling.yaml is scaled.
@@ -29,30 +31,30 @@ func (s size) podCliques() map[string]int {
 
 // scaling scales all three kinds in and out, with kubectl, on nodes that hold 14 pods.
 func scaling(w *world) *features.FeatureBuilder {
-	var small, scheduled memory
+	var small, scheduled suite.Memory
 	set, routers, group := w.scale("pcs/llm"), w.scale("pclq/llm-0-router"), w.scale("pcsg/llm-0-g")
 	runs := func(s size) types.StepFunc { return w.runs("engine:1", s.podCliques()) }
 	return features.New("scaling").
 		Setup(w.create).
-		Assess("a set runs", allOf(w.applies("scaling.yaml"), runs(size{1, 2, 1}), w.isReadyAgain("llm", 1), w.remembers("llm", &small))).
-		Assess("the set goes out to three replicas", allOf(set(3), w.theOperatorDies, runs(size{3, 2, 1}), w.isReadyAgain("llm", 3))).
-		Assess("and in to one, which has all that it had and nothing else", allOf(set(1), w.theOperatorDies, w.isAsIn(&small, "llm"))).
-		Assess("the group goes out further than there is room", allOf(w.whileTheOperatorIsDead(group(8)), w.pending(4))).
-		Assess("and in while its pods are pending", allOf(w.whileTheOperatorIsDead(group(3)), runs(size{1, 2, 3}))).
-		Assess("to where it began, with all that it had", allOf(group(1), w.isAsIn(&small, "llm"))).
-		Assess("a PodClique goes out further than there is room", allOf(w.whileTheOperatorIsDead(routers(14)), w.pending(2), w.remembers("llm", &scheduled))).
-		Assess("and in by those that are pending", allOf(
-			w.whileTheOperatorIsDead(routers(12)), runs(size{1, 12, 1}), w.hasNothingBut(&scheduled, "llm"))).
-		Assess("and in to those that it had first", allOf(routers(2), w.isAsIn(&small, "llm"))).
-		Assess("all of it goes to zero and back, one by one", allOf(
-			routers(0), runs(size{1, 0, 1}), w.theOperatorDies, routers(2), runs(size{1, 2, 1}),
-			group(0), runs(size{1, 2, 0}), w.theOperatorDies, group(1), runs(size{1, 2, 1}),
-			set(0), w.theOperatorDies, runs(size{}), set(1), runs(size{1, 2, 1}), w.isReadyAgain("llm", 1))).
-		Assess("while an update waits everything goes out", allOf(
-			w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"), routers(4), group(3), w.theOperatorDies, w.podsAre(10))).
-		Assess("and in", allOf(group(2), routers(3), w.podsAre(7))).
-		Assess("and keeps its size when the update goes on", allOf(
-			w.edits("llm", template("engine:3", false)), w.theOperatorDies, w.runs("engine:3", size{1, 3, 2}.podCliques()), w.isReadyAgain("llm", 1))).
+		Assess("a set runs", suite.AllOf(w.applies("scaling.yaml"), runs(size{1, 2, 1}), w.isReadyAgain("llm", 1), w.remembers("llm", &small))).
+		Assess("the set goes out to three replicas", suite.AllOf(set(3), w.TheOperatorDies, runs(size{3, 2, 1}), w.isReadyAgain("llm", 3))).
+		Assess("and in to one, which has all that it had and nothing else", suite.AllOf(set(1), w.TheOperatorDies, w.isAsIn(&small, "llm"))).
+		Assess("the group goes out further than there is room", suite.AllOf(w.WhileTheOperatorIsDead(group(8)), w.pending(4))).
+		Assess("and in while its pods are pending", suite.AllOf(w.WhileTheOperatorIsDead(group(3)), runs(size{1, 2, 3}))).
+		Assess("to where it began, with all that it had", suite.AllOf(group(1), w.isAsIn(&small, "llm"))).
+		Assess("a PodClique goes out further than there is room", suite.AllOf(w.WhileTheOperatorIsDead(routers(14)), w.pending(2), w.remembers("llm", &scheduled))).
+		Assess("and in by those that are pending", suite.AllOf(
+			w.WhileTheOperatorIsDead(routers(12)), runs(size{1, 12, 1}), w.hasNothingBut(&scheduled, "llm"))).
+		Assess("and in to those that it had first", suite.AllOf(routers(2), w.isAsIn(&small, "llm"))).
+		Assess("all of it goes to zero and back, one by one", suite.AllOf(
+			routers(0), runs(size{1, 0, 1}), w.TheOperatorDies, routers(2), runs(size{1, 2, 1}),
+			group(0), runs(size{1, 2, 0}), w.TheOperatorDies, group(1), runs(size{1, 2, 1}),
+			set(0), w.TheOperatorDies, runs(size{}), set(1), runs(size{1, 2, 1}), w.isReadyAgain("llm", 1))).
+		Assess("while an update waits everything goes out", suite.AllOf(
+			w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"), routers(4), group(3), w.TheOperatorDies, w.podsAre(10))).
+		Assess("and in", suite.AllOf(group(2), routers(3), w.podsAre(7))).
+		Assess("and keeps its size when the update goes on", suite.AllOf(
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", size{1, 3, 2}.podCliques()), w.isReadyAgain("llm", 1))).
 		Teardown(w.remove)
 }
 
@@ -66,8 +68,8 @@ func (w *world) scale(object string) func(replicas int) types.StepFunc {
 // pending waits until all pods are ready but so many, for which the scheduler has found no place.
 func (w *world) pending(count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, fmt.Sprintf("14 pods are ready and %d have no place", count), func(ctx context.Context) (bool, string, error) {
-			pods, err := w.pods(ctx)
+		w.Until(ctx, t, fmt.Sprintf("14 pods are ready and %d have no place", count), func(ctx context.Context) (bool, string, error) {
+			pods, err := w.Pods(ctx)
 			refused, ready := 0, 0
 			for i := range pods {
 				for _, condition := range pods[i].Status.Conditions {
@@ -75,7 +77,7 @@ func (w *world) pending(count int) types.StepFunc {
 						refused++
 					}
 				}
-				if isReady(&pods[i]) {
+				if suite.IsReady(&pods[i]) {
 					ready++
 				}
 			}
@@ -88,8 +90,8 @@ func (w *world) pending(count int) types.StepFunc {
 // podsAre waits until there are so many pods, whatever they do.
 func (w *world) podsAre(count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, fmt.Sprintf("there are %d pods", count), func(ctx context.Context) (bool, string, error) {
-			pods, err := w.pods(ctx)
+		w.Until(ctx, t, fmt.Sprintf("there are %d pods", count), func(ctx context.Context) (bool, string, error) {
+			pods, err := w.Pods(ctx)
 			return len(pods) == count, fmt.Sprintf("%d", len(pods)), err
 		})
 		return ctx
@@ -97,13 +99,13 @@ func (w *world) podsAre(count int) types.StepFunc {
 }
 
 // hasNothingBut checks that a set has no object that is not remembered, so that nothing was replaced.
-func (w *world) hasNothingBut(remembered *memory, set string) types.StepFunc {
+func (w *world) hasNothingBut(remembered *suite.Memory, set string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		objects, err := w.objects(ctx, set)
-		w.must(ctx, t, err)
+		objects, err := w.objects(set)(ctx)
+		w.Must(ctx, t, err)
 		for name, uid := range objects {
 			if (*remembered)[name] != uid {
-				t.Errorf("%s has been replaced: %s", name, difference(*remembered, objects))
+				t.Errorf("%s has been replaced: %s", name, remembered.Difference(objects))
 			}
 		}
 		return ctx

@@ -28,7 +28,7 @@ type startup struct {
 func TestStartupInOrder(t *testing.T) {
 	s := &startup{namespace: envconf.RandomName("startup", 16)}
 	s.kubelet = &kubelet{namespace: s.namespace, t: t, held: map[string]bool{"llm-0-router": true}, logs: map[string]*output{}}
-	testenv.Test(t, features.New("startup in order").
+	cluster.Test(t, features.New("startup in order").
 		Setup(s.begin).
 		Assess("a scaled gang starts by itself, leader before workers", s.ready(map[string]int{"llm-0-g-1-leader": 1, "llm-0-g-1-worker": 2})).
 		Assess("the base gang waits for the routers", s.waits("llm-0-g-0-leader", "podclique=llm-0-router ready=0 minimum=2")).
@@ -37,7 +37,7 @@ func TestStartupInOrder(t *testing.T) {
 		Assess("they sit out an API server that is away", s.serverRestarts).
 		Assess("and when the routers start all do, though the operator is dead", s.routersStart).
 		Assess("and the set is ready", s.ready(map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2})).
-		Teardown(s.end).Feature())
+		Teardown(s.end))
 }
 
 func (s *startup) begin(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {

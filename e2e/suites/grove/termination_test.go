@@ -16,43 +16,44 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 // terminationOfAReplica cuts off a node below each of two sets, of which one waits without an end.
 func terminationOfAReplica(w *world) *features.FeatureBuilder {
-	var soon, never memory
+	var soon, never suite.Memory
 	return features.New("termination of a replica").
 		Setup(w.create).
-		Assess("two sets run, each in a rack of its own", allOf(
+		Assess("two sets run, each in a rack of its own", suite.AllOf(
 			w.applies("soon-and-never.yaml"), w.runs("engine:1", map[string]int{"soon-0-worker": 2, "never-0-worker": 2}),
 			w.isReadyAgain("soon", 1), w.isReadyAgain("never", 1), w.remembers("soon", &soon), w.remembers("never", &never))).
-		Assess("each loses a node", allOf(w.losesItsNode("soon-0-worker"), w.losesItsNode("never-0-worker"), w.isBreached("soon-0-worker"), w.isBreached("never-0-worker"))).
+		Assess("each loses a node", suite.AllOf(w.losesItsNode("soon-0-worker"), w.losesItsNode("never-0-worker"), w.isBreached("soon-0-worker"), w.isBreached("never-0-worker"))).
 		Assess("the one with a delay is terminated", w.says("soon", "gang termination is recorded", func(set *grove.PodCliqueSet) bool {
 			return set.Status.GangTermination != nil && set.Status.GangTermination.Index == 0
 		})).
-		Assess("and runs in the third rack, though its lost pod is still Terminating", allOf(
-			w.theOperatorDies, w.standsWholeIn("soon-0-worker", 2), w.stillHasTerminating("soon-0-worker"), w.isReadyAgain("soon", 1), w.happened("soon", "GangTerminated"))).
+		Assess("and runs in the third rack, though its lost pod is still Terminating", suite.AllOf(
+			w.TheOperatorDies, w.standsWholeIn("soon-0-worker", 2), w.stillHasTerminating("soon-0-worker"), w.isReadyAgain("soon", 1), w.happened("soon", "GangTerminated"))).
 		Assess("all of it is new", w.isNew(&soon, "soon", "PodClique soon-0-worker")).
-		Assess("the one without a delay has lost its pod all this time, and has what it had", allOf(w.isBreached("never-0-worker"), w.isAsIn(&never, "never"))).
+		Assess("the one without a delay has lost its pod all this time, and has what it had", suite.AllOf(w.isBreached("never-0-worker"), w.isAsIn(&never, "never"))).
 		Teardown(w.remove)
 }
 
 // terminationOfACopy cuts off a node below a copy of a group that does without it.
 func terminationOfACopy(w *world) *features.FeatureBuilder {
-	var before memory
+	var before suite.Memory
 	var lost string
 	return features.New("termination of a copy").
 		Setup(w.create).
-		Assess("a set runs", allOf(
+		Assess("a set runs", suite.AllOf(
 			w.applies("two-copies.yaml"), w.isReadyAgain("llm", 1), w.remembers("llm", &before),
 			w.runs("engine:1", map[string]int{"llm-0-g-0-leader": 1, "llm-0-g-0-worker": 1, "llm-0-g-1-leader": 1, "llm-0-g-1-worker": 1}))).
-		Assess("its second copy loses a node", allOf(w.stands("llm-0-g-1-worker", &lost), w.losesItsNode("llm-0-g-1-worker"), w.isBreached("llm-0-g-1-worker"))).
+		Assess("its second copy loses a node", suite.AllOf(w.stands("llm-0-g-1-worker", &lost), w.losesItsNode("llm-0-g-1-worker"), w.isBreached("llm-0-g-1-worker"))).
 		Assess("it is terminated", w.groupSays("llm-0-g", "gang termination is recorded", func(group *grove.PodCliqueScalingGroup) bool {
 			return group.Status.GangTermination != nil && group.Status.GangTermination.Index == 1
 		})).
-		Assess("and runs on other nodes once somebody has told the cluster that the node is gone", allOf(
-			w.whileTheOperatorIsDead(w.isFenced(&lost)),
+		Assess("and runs on other nodes once somebody has told the cluster that the node is gone", suite.AllOf(
+			w.WhileTheOperatorIsDead(w.isFenced(&lost)),
 			w.standsWholeIn("llm-0-g-1-leader", 1), w.standsWholeIn("llm-0-g-1-worker", 1), w.isReadyAgain("llm", 1))).
 		Assess("all of the copy is new", w.isNew(&before, "llm", "PodClique llm-0-g-1-leader", "PodClique llm-0-g-1-worker")).
 		Assess("and the rest is as it was", w.isUnchanged(&before, "llm", "llm-0-g-0", "PodCliqueScalingGroup", "PodGang llm-0", "Service")).
@@ -80,15 +81,15 @@ func (w *world) losesItsNode(podClique string) types.StepFunc {
 // stands notes the node of a PodClique's first pod.
 func (w *world) stands(podClique string, node *string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		pods, err := w.pods(ctx)
-		w.must(ctx, t, err)
+		pods, err := w.Pods(ctx)
+		w.Must(ctx, t, err)
 		for i := range pods {
 			if pods[i].Labels["grove.io/podclique"] == podClique && pods[i].Spec.NodeName != "" {
 				*node = pods[i].Spec.NodeName
 				return ctx
 			}
 		}
-		t.Fatalf("no pod of %s stands anywhere\n%s", podClique, w.report(ctx))
+		t.Fatalf("no pod of %s stands anywhere\n%s", podClique, w.Report(ctx))
 		return ctx
 	}
 }
@@ -111,9 +112,9 @@ func (w *world) isFenced(name *string) types.StepFunc {
 // isBreached waits until a PodClique says that it has lost its minimum.
 func (w *world) isBreached(podClique string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, podClique+" is in breach", func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, podClique+" is in breach", func(ctx context.Context) (bool, string, error) {
 			object := &grove.PodClique{}
-			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: podClique}, object)
+			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: podClique}, object)
 			return meta.IsStatusConditionTrue(object.Status.Conditions, "MinAvailableBreached"), fmt.Sprint(object.Status.Conditions), err
 		})
 		return ctx
@@ -122,9 +123,9 @@ func (w *world) isBreached(podClique string) types.StepFunc {
 
 func (w *world) groupSays(name, what string, look func(*grove.PodCliqueScalingGroup) bool) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, name+": "+what, func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, name+": "+what, func(ctx context.Context) (bool, string, error) {
 			group := &grove.PodCliqueScalingGroup{}
-			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, group)
+			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, group)
 			return err == nil && look(group), fmt.Sprintf("%+v", group.Status), err
 		})
 		return ctx
@@ -134,8 +135,8 @@ func (w *world) groupSays(name, what string, look func(*grove.PodCliqueScalingGr
 // standsWholeIn waits until a PodClique has so many ready pods, all in one rack and on nodes that live, and checks where they are.
 func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, fmt.Sprintf("%s has %d ready pods in one rack, on nodes that live", podClique, pods), func(ctx context.Context) (bool, string, error) {
-			standing, err := cluster.Standing(ctx, w.name)
+		w.Until(ctx, t, fmt.Sprintf("%s has %d ready pods in one rack, on nodes that live", podClique, pods), func(ctx context.Context) (bool, string, error) {
+			standing, err := cluster.Standing(ctx, w.Name)
 			if err != nil {
 				return false, "", err
 			}
@@ -147,7 +148,7 @@ func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 			}
 			for i := range standing.Pods {
 				pod := &standing.Pods[i]
-				if rack, lives := racks[pod.Spec.NodeName]; lives && isReady(pod) && pod.DeletionTimestamp == nil && pod.Labels["grove.io/podclique"] == podClique {
+				if rack, lives := racks[pod.Spec.NodeName]; lives && suite.IsReady(pod) && pod.DeletionTimestamp == nil && pod.Labels["grove.io/podclique"] == podClique {
 					living[rack]++
 				}
 			}
@@ -160,8 +161,8 @@ func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 // stillHasTerminating checks that one pod of a PodClique is being deleted still, and that the others came a minute after its grace period.
 func (w *world) stillHasTerminating(podClique string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		pods, err := w.pods(ctx)
-		w.must(ctx, t, err)
+		pods, err := w.Pods(ctx)
+		w.Must(ctx, t, err)
 		var going []corev1.Pod
 		first := time.Now()
 		for _, pod := range pods {
@@ -174,10 +175,10 @@ func (w *world) stillHasTerminating(podClique string) types.StepFunc {
 			}
 		}
 		if len(going) != 1 {
-			t.Fatalf("%d pods of %s are being deleted, not 1\n%s", len(going), podClique, w.report(ctx))
+			t.Fatalf("%d pods of %s are being deleted, not 1\n%s", len(going), podClique, w.Report(ctx))
 		}
 		if waited := first.Sub(going[0].DeletionTimestamp.Time); waited < time.Minute {
-			t.Errorf("%s was replaced %s after its grace period\n%s", going[0].Name, waited, w.report(ctx))
+			t.Errorf("%s was replaced %s after its grace period\n%s", going[0].Name, waited, w.Report(ctx))
 		}
 		return ctx
 	}
@@ -193,10 +194,10 @@ func firstKey(counts map[string]int) string {
 func hasTaints(node *corev1.Node) bool { return len(node.Spec.Taints) > 0 }
 
 // isNew checks that objects exist and are not the ones that are remembered, and that no pod of those is counted any more.
-func (w *world) isNew(remembered *memory, set string, names ...string) types.StepFunc {
+func (w *world) isNew(remembered *suite.Memory, set string, names ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		objects, err := w.objects(ctx, set)
-		w.must(ctx, t, err)
+		objects, err := w.objects(set)(ctx)
+		w.Must(ctx, t, err)
 		for _, name := range names {
 			if objects[name] == "" || objects[name] == (*remembered)[name] {
 				t.Errorf("%s is not new: it had UID %q and has %q", name, (*remembered)[name], objects[name])
@@ -207,10 +208,10 @@ func (w *world) isNew(remembered *memory, set string, names ...string) types.Ste
 }
 
 // isUnchanged checks that the remembered objects whose names have one of these words are there still.
-func (w *world) isUnchanged(remembered *memory, set string, words ...string) types.StepFunc {
+func (w *world) isUnchanged(remembered *suite.Memory, set string, words ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		objects, err := w.objects(ctx, set)
-		w.must(ctx, t, err)
+		objects, err := w.objects(set)(ctx)
+		w.Must(ctx, t, err)
 		for _, word := range words {
 			seen := 0
 			for name, uid := range *remembered {
@@ -233,9 +234,9 @@ func (w *world) isUnchanged(remembered *memory, set string, words ...string) typ
 // happened waits until an event tells of something on a set.
 func (w *world) happened(set, reason string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, "an event of "+set+" tells "+reason, func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, "an event of "+set+" tells "+reason, func(ctx context.Context) (bool, string, error) {
 			var events corev1.EventList
-			err := cluster.List(ctx, &events, client.InNamespace(w.name))
+			err := cluster.List(ctx, &events, client.InNamespace(w.Name))
 			for i := range events.Items {
 				if event := &events.Items[i]; event.InvolvedObject.Name == set && event.Reason == reason {
 					return true, "", nil

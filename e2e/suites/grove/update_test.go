@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/live"
+	"packtree.dev/e2e/suites/internal/suite"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
@@ -33,42 +34,42 @@ func template(image string, held bool) func(*grove.PodCliqueSet) {
 func rollingUpdate(w *world) *features.FeatureBuilder {
 	const pods = 18
 	all := map[string]int{}
-	var floors []floor
+	var floors []suite.Floor
 	for i := range 2 {
 		replica := fmt.Sprintf("llm-%d-", i)
 		all[replica+"router"] = 3
-		floors = append(floors, podsOf(replica+"router", 2), copiesOf(replica+"g", 2, map[string]int{"leader": 1, "worker": 2}, 1))
+		floors = append(floors, suite.PodsOf(replica+"router", 2), suite.CopiesOf(replica+"g", 2, map[string]int{"leader": 1, "worker": 2}, 1))
 		for j := range 2 {
 			all[fmt.Sprintf("%sg-%d-leader", replica, j)], all[fmt.Sprintf("%sg-%d-worker", replica, j)] = 1, 2
 		}
 	}
 	return features.New("rolling update").
 		Setup(w.create).
-		Assess("a set runs", allOf(w.applies("two-replicas.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 2), w.guards(floors...))).
-		Assess("pods of a new template do not start, so its update waits", allOf(w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"))).
-		Assess("also after a crash of the operator", allOf(w.theOperatorDies, w.waitsInReplica(0, "engine:2"))).
-		Assess("a second edit is where all go from there", allOf(
-			w.edits("llm", template("engine:3", false)), w.theOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 2))).
-		Assess("the first edit had cost no more than one pod or one copy of the group", w.created("engine:2", 1, 3)).
-		Assess("the second replaced each pod once", w.created("engine:3", pods, pods)).
-		Assess("and no minimum was ever undercut", w.kept).
+		Assess("a set runs", suite.AllOf(w.applies("two-replicas.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 2), w.Guards(floors...))).
+		Assess("pods of a new template do not start, so its update waits", suite.AllOf(w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"))).
+		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.waitsInReplica(0, "engine:2"))).
+		Assess("a second edit is where all go from there", suite.AllOf(
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 2))).
+		Assess("the first edit had cost no more than one pod or one copy of the group", w.Created("engine:2", 1, 3)).
+		Assess("the second replaced each pod once", w.Created("engine:3", pods, pods)).
+		Assess("and no minimum was ever undercut", w.Kept).
 		Teardown(w.remove)
 }
 
 // waitsInReplica waits until pods of an image exist that do not start, all in one replica of the set, which says that it is being updated.
 func (w *world) waitsInReplica(replica int32, wanted string) types.StepFunc {
-	return allOf(
+	return suite.AllOf(
 		func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			w.until(ctx, t, fmt.Sprintf("pods of %s stand in replica %d and nowhere else, not ready", wanted, replica), func(ctx context.Context) (bool, string, error) {
-				pods, err := w.pods(ctx)
+			w.Until(ctx, t, fmt.Sprintf("pods of %s stand in replica %d and nowhere else, not ready", wanted, replica), func(ctx context.Context) (bool, string, error) {
+				pods, err := w.Pods(ctx)
 				count := 0
 				for i := range pods {
 					pod := &pods[i]
-					if image(pod) != wanted {
+					if suite.Image(pod) != wanted {
 						continue
 					}
-					if isReady(pod) || pod.Spec.NodeName == "" || pod.Labels["grove.io/podcliqueset-replica-index"] != fmt.Sprint(replica) {
-						return false, fmt.Sprintf("pod %s: ready %v, on %q", pod.Name, isReady(pod), pod.Spec.NodeName), nil
+					if suite.IsReady(pod) || pod.Spec.NodeName == "" || pod.Labels["grove.io/podcliqueset-replica-index"] != fmt.Sprint(replica) {
+						return false, fmt.Sprintf("pod %s: ready %v, on %q", pod.Name, suite.IsReady(pod), pod.Spec.NodeName), nil
 					}
 					count++
 				}
@@ -92,29 +93,29 @@ func updateWithoutRoom(w *world) *features.FeatureBuilder {
 	}
 	return features.New("update without room").
 		Setup(w.create).
-		Assess("a set runs", allOf(w.applies("three-routers.yaml"), w.runs("engine:1", map[string]int{"llm-0-router": 3}), w.guards(podsOf("llm-0-router", 2)))).
-		Assess("there is no room for a pod of the new template, so two old ones stay", allOf(w.edits("llm", larger), w.findsNoRoom("engine:2"))).
-		Assess("also after a crash of the operator", allOf(w.theOperatorDies, w.findsNoRoom("engine:2"), w.created("engine:2", 1, 1))).
-		Assess("the update goes on when there is room", allOf(
+		Assess("a set runs", suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", map[string]int{"llm-0-router": 3}), w.Guards(suite.PodsOf("llm-0-router", 2)))).
+		Assess("there is no room for a pod of the new template, so two old ones stay", suite.AllOf(w.edits("llm", larger), w.findsNoRoom("engine:2"))).
+		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.findsNoRoom("engine:2"), w.Created("engine:2", 1, 1))).
+		Assess("the update goes on when there is room", suite.AllOf(
 			w.nodeComes(0, 1, 9), w.runs("engine:2", map[string]int{"llm-0-router": 3}), w.isReadyAgain("llm", 1))).
-		Assess("every pod was replaced once, however long it took", w.created("engine:2", 3, 3)).
-		Assess("and the minimum was never undercut", w.kept).
+		Assess("every pod was replaced once, however long it took", w.Created("engine:2", 3, 3)).
+		Assess("and the minimum was never undercut", w.Kept).
 		Teardown(w.remove)
 }
 
 // findsNoRoom waits until the scheduler has refused one pod of an image, while two others are ready.
 func (w *world) findsNoRoom(wanted string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, "a pod of "+wanted+" is unschedulable beside two ready ones", func(ctx context.Context) (bool, string, error) {
-			pods, err := w.pods(ctx)
+		w.Until(ctx, t, "a pod of "+wanted+" is unschedulable beside two ready ones", func(ctx context.Context) (bool, string, error) {
+			pods, err := w.Pods(ctx)
 			refused, ready := 0, 0
 			for i := range pods {
 				for _, condition := range pods[i].Status.Conditions {
-					if image(&pods[i]) == wanted && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+					if suite.Image(&pods[i]) == wanted && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
 						refused++
 					}
 				}
-				if isReady(&pods[i]) {
+				if suite.IsReady(&pods[i]) {
 					ready++
 				}
 			}
@@ -129,40 +130,40 @@ func updateOnDelete(w *world) *features.FeatureBuilder {
 	const pods = 9
 	all := map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2, "llm-0-g-1-leader": 1, "llm-0-g-1-worker": 2}
 	oldRouter := func(pod *corev1.Pod) bool {
-		return pod.Labels["grove.io/podclique"] == "llm-0-router" && image(pod) == "engine:1"
+		return pod.Labels["grove.io/podclique"] == "llm-0-router" && suite.Image(pod) == "engine:1"
 	}
-	behind := func(pod *corev1.Pod) bool { return image(pod) != "engine:3" }
+	behind := func(pod *corev1.Pod) bool { return suite.Image(pod) != "engine:3" }
 	changed := w.says("llm", "it has seen the change", func(set *grove.PodCliqueSet) bool {
 		return set.Status.UpdateProgress != nil && set.Status.UpdateProgress.UpdateEndedAt == nil && set.Status.UpdatedReplicas == 0
 	})
 	return features.New("update on delete").
 		Setup(w.create).
-		Assess("a set runs", allOf(w.applies("on-delete.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 1))).
-		Assess("a pod that the user deletes comes back with the new template", allOf(
-			w.edits("llm", template("engine:2", false)), changed, w.whileTheOperatorIsDead(w.deletes(1, oldRouter)),
+		Assess("a set runs", suite.AllOf(w.applies("on-delete.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 1))).
+		Assess("a pod that the user deletes comes back with the new template", suite.AllOf(
+			w.edits("llm", template("engine:2", false)), changed, w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
 			w.has(map[string]int{"engine:1": 8, "engine:2": 1}))).
-		Assess("and the next one with a newer one", allOf(
-			w.edits("llm", template("engine:3", false)), changed, w.whileTheOperatorIsDead(w.deletes(1, oldRouter)),
+		Assess("and the next one with a newer one", suite.AllOf(
+			w.edits("llm", template("engine:3", false)), changed, w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
 			w.has(map[string]int{"engine:1": 7, "engine:2": 1, "engine:3": 1}))).
-		Assess("nobody else has replaced any", allOf(w.theOperatorDies, changed, w.created("engine:2", 1, 1), w.created("engine:3", 1, 1))).
-		Assess("the update has ended when the user has deleted all", allOf(
-			w.whileTheOperatorIsDead(w.deletes(pods, behind)), w.runs("engine:3", all), w.isReadyAgain("llm", 1))).
-		Assess("each once", allOf(w.created("engine:1", pods, pods), w.created("engine:3", pods, pods))).
+		Assess("nobody else has replaced any", suite.AllOf(w.TheOperatorDies, changed, w.Created("engine:2", 1, 1), w.Created("engine:3", 1, 1))).
+		Assess("the update has ended when the user has deleted all", suite.AllOf(
+			w.WhileTheOperatorIsDead(w.deletes(pods, behind)), w.runs("engine:3", all), w.isReadyAgain("llm", 1))).
+		Assess("each once", suite.AllOf(w.Created("engine:1", pods, pods), w.Created("engine:3", pods, pods))).
 		Teardown(w.remove)
 }
 
 // has waits until there are so many ready pods of each image, and no others.
 func (w *world) has(images map[string]int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, fmt.Sprintf("the ready pods are %v", images), func(ctx context.Context) (bool, string, error) {
-			pods, err := w.pods(ctx)
+		w.Until(ctx, t, fmt.Sprintf("the ready pods are %v", images), func(ctx context.Context) (bool, string, error) {
+			pods, err := w.Pods(ctx)
 			found := map[string]int{}
 			for i := range pods {
-				if !isReady(&pods[i]) {
+				if !suite.IsReady(&pods[i]) {
 					found["not ready"]++
 					continue
 				}
-				found[image(&pods[i])]++
+				found[suite.Image(&pods[i])]++
 			}
 			return fmt.Sprint(found) == fmt.Sprint(images), fmt.Sprint(found), err
 		})

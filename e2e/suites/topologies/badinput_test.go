@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
@@ -51,63 +50,58 @@ var refusals = map[string][]string{
 
 // TestBadInput has kubectl apply what must be refused: at once, with every finding and where it is, and leaving nothing behind.
 func TestBadInput(t *testing.T) {
-	w := &world{name: envconf.RandomName("topo", 10)}
+	w := newWorld(false)
 	files, err := filepath.Glob(filepath.Join("testdata", "badinput", "*.yaml"))
 	if err != nil || len(files) != len(refusals) {
 		t.Fatalf("%d files for %d cases: %v", len(files), len(refusals), err)
 	}
 	feature := features.New("bad input").
-		Setup(w.inNamespace).
-		Setup(w.applies("fixed.yaml"))
+		Setup(w.InNamespace).
+		Setup(w.Applies("fixed.yaml"))
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		feature.Assess(name, w.turnedDown(filepath.Join("badinput", name+".yaml"), refusals[name]...))
+		feature.Assess(name, w.TurnedDown(filepath.Join("badinput", name+".yaml"), refusals[name]...))
 	}
-	testenv.Test(t, feature.
-		Assess("the default topology's name is the operator's", w.refused(
-			[]string{"metadata.name", "reserved", "topologyAwareScheduling.levels"}, "create", "--dry-run=server", "-f", w.file(t, "reserved.yaml"))).
+	cluster.Test(t, feature.
+		Assess("the default topology's name is the operator's", w.Refused(
+			[]string{"metadata.name", "reserved", "topologyAwareScheduling.levels"}, "create", "--dry-run=server", "-f", w.File(t, "reserved.yaml"))).
 		Assess("nothing is there but what was", w.nothingIsBad).
-		Teardown(w.remove).Feature())
-}
-
-func (w *world) inNamespace(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	w.must(ctx, t, cluster.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}))
-	return ctx
+		Teardown(w.remove))
 }
 
 func (w *world) nothingIsBad(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	var topologies grove.ClusterTopologyList
-	w.must(ctx, t, cluster.List(ctx, &topologies))
+	w.Must(ctx, t, cluster.List(ctx, &topologies))
 	for i := range topologies.Items {
 		if topologies.Items[i].Name == "bad" {
 			t.Errorf("there is a ClusterTopology %q", topologies.Items[i].Name)
 		}
 	}
 	var sets grove.PodCliqueSetList
-	w.must(ctx, t, cluster.List(ctx, &sets, client.InNamespace(w.name)))
+	w.Must(ctx, t, cluster.List(ctx, &sets, client.InNamespace(w.Name)))
 	if len(sets.Items) != 1 || sets.Items[0].Generation != 1 {
-		t.Errorf("there are %d sets, of generation %d\n%s", len(sets.Items), sets.Items[0].Generation, w.report(ctx))
+		t.Errorf("there are %d sets, of generation %d\n%s", len(sets.Items), sets.Items[0].Generation, w.Report(ctx))
 	}
 	return ctx
 }
 
 // TestWarnings has kubectl apply what is taken and does not do what it seems to.
 func TestWarnings(t *testing.T) {
-	w := &world{name: envconf.RandomName("topo", 10)}
-	testenv.Test(t, features.New("warnings").
-		Setup(w.inNamespace).
-		Setup(w.applies("numa.yaml")).
-		Assess("nobody has the label of the narrowest level", w.reads("0", "ct", w.name+"-numa", "{.status.levels[2].nodes}")).
+	w := newWorld(false)
+	cluster.Test(t, features.New("warnings").
+		Setup(w.InNamespace).
+		Setup(w.Applies("numa.yaml")).
+		Assess("nobody has the label of the narrowest level", w.Reads("0", "ct", w.Name+"-numa", "{.status.levels[2].nodes}")).
 		Assess("who asks for it is told so, and what is enforced", w.isWarned("in-a-numa-zone.yaml",
 			"Warning: spec.template.cliques[0].topologyConstraint: NUMA zones are not told apart yet: what is enforced is that the pods stand on one host",
-			"Warning: spec.template.cliques[0].topologyConstraint: no node carries label "+w.name+"/numa of level numa of ClusterTopology",
+			"Warning: spec.template.cliques[0].topologyConstraint: no node carries label "+w.Name+"/numa of level numa of ClusterTopology",
 			"podcliqueset.grove.io/in-a-numa-zone created")).
-		Teardown(w.remove).Feature())
+		Teardown(w.remove))
 }
 
 func (w *world) isWarned(file string, says ...string) func(context.Context, *testing.T, *envconf.Config) context.Context {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		mustSay(t, w.answer(ctx, t, "apply", "-f", w.file(t, file)), says...)
+		suite.MustSay(t, w.Answer(ctx, t, "apply", "-f", w.File(t, file)), says...)
 		return ctx
 	}
 }

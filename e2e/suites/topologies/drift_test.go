@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	config "packtree.dev/shared/api/groveconfig/v1alpha1"
 	scheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -35,38 +36,38 @@ func drift(w *world) *features.FeatureBuilder {
 	}
 	return features.New("drift").
 		Setup(w.create).
-		Assess("what somebody writes into the default topology does not stay", allOf(
-			w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey), w.applies("reserved.yaml"), w.theOperatorDies,
+		Assess("what somebody writes into the default topology does not stay", suite.AllOf(
+			w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey), w.Applies("reserved.yaml"), w.TheOperatorDies,
 			w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey))).
-		Assess("sets run in the domains of the default topology", allOf(
-			w.applies("drifts.yaml"), w.applies("holds.yaml"), w.stands("holds", gb200), w.remembers("holds", &held),
+		Assess("sets run in the domains of the default topology", suite.AllOf(
+			w.Applies("drifts.yaml"), w.Applies("holds.yaml"), w.stands("holds", gb200), w.remembers("holds", &held),
 			w.stands("drifts", gb200), w.follows("drifts", defaultTopology), w.gangsAre("drifts", "all wishes", asks(true)), w.remembers("drifts", &placed))).
-		Assess("the operator is started with fewer levels, and the set says which it misses", allOf(
-			w.theOperatorRestartsWith(host, zone), w.topologyIs(defaultTopology, zoneKey, hostKey),
+		Assess("the operator is started with fewer levels, and the set says which it misses", suite.AllOf(
+			w.GroveOperatorRestartsWith(host, zone), w.topologyIs(defaultTopology, zoneKey, hostKey),
 			w.says("drifts", metav1.ConditionTrue, grove.ReasonClusterTopologyLevelsUnavailable, "block, rack"),
 			w.tells("drifts", "TopologyUnavailable", "block, rack"))).
 		Assess("so does one that would rather wait than do without", w.says(
 			"holds", metav1.ConditionTrue, grove.ReasonClusterTopologyLevelsUnavailable, "block, rack", grove.AnnotationMissingTopologyLevel)).
-		Assess("pods that run stay", allOf(w.isReady("drifts"), w.hasKept("drifts", &placed), w.isReady("holds"), w.hasKept("holds", &held))).
-		Assess("a gang that is made now asks for what is left", allOf(
-			w.kubectl("scale", "pcs/drifts", "--replicas=2"), w.theOperatorDies, w.isReady("drifts"),
+		Assess("pods that run stay", suite.AllOf(w.isReady("drifts"), w.hasKept("drifts", &placed), w.isReady("holds"), w.hasKept("holds", &held))).
+		Assess("a gang that is made now asks for what is left", suite.AllOf(
+			w.Kubectl("scale", "pcs/drifts", "--replicas=2"), w.TheOperatorDies, w.isReady("drifts"),
 			w.gangsAre("drifts", "what is left, of the new one", func(gang *scheduler.PodGang) bool {
 				return strings.HasSuffix(gang.Name, "-0") || asks(false)(gang)
 			}), w.remembers("drifts", &more), w.hasKept("drifts", &placed))).
-		Assess("unless its set is held", allOf(
-			w.kubectl("scale", "pcs/holds", "--replicas=2"), w.theOperatorDies,
-			w.shows([]string{"pods held for level block, rack of ClusterTopology " + defaultTopology + ", which is missing: 2"}, "get", "pclq", "holds-1-router", "-o", whyItWaits),
-			w.shows([]string{"pods held for level block, rack of ClusterTopology " + defaultTopology + ", which is missing: 3"}, "get", "pclq", "holds-1-model-0-worker", "-o", whyItWaits),
+		Assess("unless its set is held", suite.AllOf(
+			w.Kubectl("scale", "pcs/holds", "--replicas=2"), w.TheOperatorDies,
+			w.Shows([]string{"pods held for level block, rack of ClusterTopology " + defaultTopology + ", which is missing: 2"}, "get", "pclq", "holds-1-router", "-o", whyItWaits),
+			w.Shows([]string{"pods held for level block, rack of ClusterTopology " + defaultTopology + ", which is missing: 3"}, "get", "pclq", "holds-1-model-0-worker", "-o", whyItWaits),
 			w.hasKept("holds", &held))).
-		Assess("a new set that asks for what is gone is refused", w.turnedDown("in-a-block.yaml",
+		Assess("a new set that asks for what is gone is refused", w.TurnedDown("in-a-block.yaml",
 			"spec.template.topologyConstraint", "block", defaultTopology, "available domains: zone, host")).
-		Assess("its own metadata stays editable", w.kubectl("annotate", "pcs", "drifts", "example.com/touched=yes")).
-		Assess("the levels come back, in whatever order, and all is as it was", allOf(
-			w.theOperatorRestartsWith(host, rack, zone, block), w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey),
+		Assess("its own metadata stays editable", w.Kubectl("annotate", "pcs", "drifts", "example.com/touched=yes")).
+		Assess("the levels come back, in whatever order, and all is as it was", suite.AllOf(
+			w.GroveOperatorRestartsWith(host, rack, zone, block), w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey),
 			w.says("drifts", metav1.ConditionFalse, grove.ReasonAllClusterTopologyLevelsAvailable), w.tells("drifts", "TopologyAvailable"),
 			w.gangsAre("drifts", "all wishes", asks(true)), w.isReady("drifts"), w.hasKept("drifts", &more))).
-		Assess("and what was held is placed with all its wishes", allOf(
+		Assess("and what was held is placed with all its wishes", suite.AllOf(
 			w.stands("holds", gb200), w.hasKept("holds", &held), w.gangsAre("holds", "all wishes", asks(true)))).
-		Assess("and others can ask for them", w.applies("in-a-block.yaml")).
+		Assess("and others can ask for them", w.Applies("in-a-block.yaml")).
 		Teardown(w.remove)
 }

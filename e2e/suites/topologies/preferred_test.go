@@ -12,21 +12,22 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	scheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // preferred follows wishes at three levels from the user through PodGang and PodGroup down to the nodes.
 func preferred(w *world) *features.FeatureBuilder {
-	zone, block, rack := w.name+"/zone", "gb200."+w.name+"/block", "gb200."+w.name+"/rack"
+	zone, block, rack := w.Name+"/zone", "gb200."+w.Name+"/block", "gb200."+w.Name+"/rack"
 	wishes := map[string]string{"": "," + zone, "prefers-0-model-0": zone + "," + block, "prefers-0-cache": "," + rack}
 	return features.New("preferred").
 		Setup(w.create).
 		Setup(w.bothTopologies).
-		Assess("the gang has the wishes of set, group and clique", allOf(w.applies("prefers.yaml"), w.theOperatorDies,
+		Assess("the gang has the wishes of set, group and clique", suite.AllOf(w.Applies("prefers.yaml"), w.TheOperatorDies,
 			w.gangsAre("prefers", fmt.Sprint(wishes), func(gang *scheduler.PodGang) bool { return maps.Equal(constraints(gang), wishes) }))).
 		Assess("so has the PodGroup", w.podGroupAsks("prefers-0", w.gb200(), wishes)).
-		Assess("all of it runs in as few domains as there can be", allOf(w.stands("prefers", gb200), w.domains("prefers", map[string]int{
+		Assess("all of it runs in as few domains as there can be", suite.AllOf(w.stands("prefers", gb200), w.domains("prefers", map[string]int{
 			"few of zone": 1, "one zone": 1, "few of block": 1, "few of rack": 2,
 		}))).
 		Teardown(w.remove)
@@ -35,9 +36,9 @@ func preferred(w *world) *features.FeatureBuilder {
 // podGroupAsks waits until the PodGroup of a gang has such levels of a topology, by the group that each is for.
 func (w *world) podGroupAsks(gang, topology string, wanted map[string]string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, fmt.Sprintf("the PodGroup of %s asks for %v", gang, wanted), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("the PodGroup of %s asks for %v", gang, wanted), func(ctx context.Context) (bool, string, error) {
 			var groups scheduling.PodGroupList
-			if err := cluster.List(ctx, &groups, client.InNamespace(w.name)); err != nil {
+			if err := cluster.List(ctx, &groups, client.InNamespace(w.Name)); err != nil {
 				return false, "", err
 			}
 			found := map[string]string{}
@@ -72,7 +73,7 @@ func (w *world) domains(name string, wanted map[string]int) types.StepFunc {
 			found[wish] = len(finding.Domains)
 		}
 		if !maps.Equal(found, wanted) {
-			t.Errorf("%s stands in %v domains, not in %v\n%s", name, found, wanted, w.report(ctx))
+			t.Errorf("%s stands in %v domains, not in %v\n%s", name, found, wanted, w.Report(ctx))
 		}
 		return ctx
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
@@ -21,17 +22,17 @@ func retry(w *world) *features.FeatureBuilder {
 	return features.New("retry").
 		Setup(w.create).
 		Setup(w.bothTopologies).
-		Assess("eight pods find no GB200 rack", allOf(w.applies("eight-in-a-rack.yaml"), w.waits("eight"), w.follows("eight", w.gb200()))).
-		Assess("a topology that is not there is refused", w.refused(
-			[]string{"spec.template.clusterTopologyName", w.name + "-b300", "there is no ClusterTopology of this name"}, turning("eight", w.name+"-b300")...)).
-		Assess("an H100 rack has room", allOf(
-			w.turns("eight", w.h100()), w.theOperatorDies, w.follows("eight", w.h100()), w.stands("eight", h100), w.remembers("eight", &placed))).
-		Assess("there is no way back", w.refused(
+		Assess("eight pods find no GB200 rack", suite.AllOf(w.Applies("eight-in-a-rack.yaml"), w.waits("eight"), w.follows("eight", w.gb200()))).
+		Assess("a topology that is not there is refused", w.Refused(
+			[]string{"spec.template.clusterTopologyName", w.Name + "-b300", "there is no ClusterTopology of this name"}, turning("eight", w.Name+"-b300")...)).
+		Assess("an H100 rack has room", suite.AllOf(
+			w.turns("eight", w.h100()), w.TheOperatorDies, w.follows("eight", w.h100()), w.stands("eight", h100), w.remembers("eight", &placed))).
+		Assess("there is no way back", w.Refused(
 			[]string{"spec.template.clusterTopologyName", w.h100(), "8 pods of the set are scheduled"}, turning("eight", w.gb200())...)).
-		Assess("nor to the default", w.refused(
+		Assess("nor to the default", w.Refused(
 			[]string{"spec.template.clusterTopologyName", "8 pods of the set are scheduled"},
 			"patch", "pcs", "eight", "--type=json", "--patch", `[{"op":"remove","path":"/spec/template/clusterTopologyName"}]`)).
-		Assess("and nothing has moved", allOf(w.theOperatorDies, w.stands("eight", h100), w.hasKept("eight", &placed))).
+		Assess("and nothing has moved", suite.AllOf(w.TheOperatorDies, w.stands("eight", h100), w.hasKept("eight", &placed))).
 		Teardown(w.remove)
 }
 
@@ -40,9 +41,9 @@ func turnsInARace(w *world) *features.FeatureBuilder {
 	return features.New("turns in a race").
 		Setup(w.create).
 		Setup(w.bothTopologies).
-		Assess("ten pods find no rack", allOf(w.applies("ten-in-a-rack.yaml"), w.waits("ten"))).
-		Assess("racks with room come while it turns, until it is refused", allOf(w.turnsUntilRefused("ten", allOf(
-			w.nodesCome(rack{gb200, "b", "2", "1", 5, 2}), w.nodesCome(rack{h100, "b", "", "2", 5, 2}))), w.theOperatorDies)).
+		Assess("ten pods find no rack", suite.AllOf(w.Applies("ten-in-a-rack.yaml"), w.waits("ten"))).
+		Assess("racks with room come while it turns, until it is refused", suite.AllOf(w.turnsUntilRefused("ten", suite.AllOf(
+			w.nodesCome(rack{gb200, "b", "2", "1", 5, 2}), w.nodesCome(rack{h100, "b", "", "2", 5, 2}))), w.TheOperatorDies)).
 		Assess("all of it stands in one rack, of the topology that its gang names", w.standsWhereItsGangSays("ten")).
 		Teardown(w.remove)
 }
@@ -51,8 +52,8 @@ func turnsInARace(w *world) *features.FeatureBuilder {
 func (w *world) turnsUntilRefused(set string, meanwhile types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		turns := 0
-		w.until(ctx, t, "a turn is refused", func(ctx context.Context) (bool, string, error) {
-			output, err := cluster.Kubectl(ctx, w.name, turning(set, []string{w.h100(), w.gb200()}[turns%2])...)
+		w.Until(ctx, t, "a turn is refused", func(ctx context.Context) (bool, string, error) {
+			output, err := cluster.Kubectl(ctx, w.Name, turning(set, []string{w.h100(), w.gb200()}[turns%2])...)
 			if err == nil {
 				turns++
 			}
@@ -72,20 +73,20 @@ func (w *world) standsWhereItsGangSays(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		w.isReady(name)(ctx, t, config)
 		gangs, err := w.gangs(ctx, name)
-		w.must(ctx, t, err)
-		segment := strings.TrimPrefix(gangs[0].Annotations[grove.AnnotationTopologyName], w.name+"-")
+		w.Must(ctx, t, err)
+		segment := strings.TrimPrefix(gangs[0].Annotations[grove.AnnotationTopologyName], w.Name+"-")
 		if stands := w.segmentsOf(ctx, t, name); !slices.Equal(stands, []string{segment}) {
-			t.Errorf("%s stands in %v, and its gang names the topology of %s\n%s", name, stands, segment, w.report(ctx))
+			t.Errorf("%s stands in %v, and its gang names the topology of %s\n%s", name, stands, segment, w.Report(ctx))
 		}
 		set, err := w.set(ctx, name)
-		w.must(ctx, t, err)
+		w.Must(ctx, t, err)
 		kept := meta.IsStatusConditionTrue(set.Status.Conditions, grove.ConditionTopologyKept)
-		if named := set.Spec.Template.ClusterTopologyName; (named != w.name+"-"+segment) != kept {
-			t.Errorf("the set names %s, its gang the topology of %s, and TopologyKept is %v\n%s", named, segment, kept, w.report(ctx))
+		if named := set.Spec.Template.ClusterTopologyName; (named != w.Name+"-"+segment) != kept {
+			t.Errorf("the set names %s, its gang the topology of %s, and TopologyKept is %v\n%s", named, segment, kept, w.Report(ctx))
 		}
 		for _, finding := range w.findings(ctx, t, name) {
 			if !finding.Held() {
-				t.Errorf("broken: %s\n%s", finding, w.report(ctx))
+				t.Errorf("broken: %s\n%s", finding, w.Report(ctx))
 			}
 		}
 		return ctx

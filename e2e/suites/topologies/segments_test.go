@@ -7,18 +7,20 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 // bothTopologies makes the two of testdata/topologies.yaml and waits until both can be used.
 func (w *world) bothTopologies(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-	return allOf(w.applies("topologies.yaml"),
-		w.topologyIs(w.h100(), w.name+"/zone", "h100."+w.name+"/rack", "kubernetes.io/hostname"),
-		w.topologyIs(w.gb200(), w.name+"/zone", "gb200."+w.name+"/block", "gb200."+w.name+"/rack", "kubernetes.io/hostname"),
+	return suite.AllOf(w.Applies("topologies.yaml"),
+		w.topologyIs(w.h100(), w.Name+"/zone", "h100."+w.Name+"/rack", "kubernetes.io/hostname"),
+		w.topologyIs(w.gb200(), w.Name+"/zone", "gb200."+w.Name+"/block", "gb200."+w.Name+"/rack", "kubernetes.io/hostname"),
 	)(ctx, t, config)
 }
 
-func (w *world) h100() string  { return w.name + "-" + h100 }
-func (w *world) gb200() string { return w.name + "-" + gb200 }
+func (w *world) h100() string  { return w.Name + "-" + h100 }
+func (w *world) gb200() string { return w.Name + "-" + gb200 }
 
 // segments has sets for two networks in one cluster, which nothing tells apart but the topologies that the sets name.
 func segments(w *world) *features.FeatureBuilder {
@@ -26,24 +28,24 @@ func segments(w *world) *features.FeatureBuilder {
 	return features.New("segments").
 		Setup(w.create).
 		Assess("two topologies are made", w.bothTopologies).
-		Assess("each set stands in its own segment and domains", allOf(
-			w.applies("segments.yaml"), w.theOperatorDies, w.stands("on-h100", h100), w.stands("on-gb200", gb200))).
-		Assess("the gangs name their topologies", allOf(w.follows("on-h100", w.h100()), w.follows("on-gb200", w.gb200()))).
-		Assess("who uses what is readable", allOf(
-			w.reads("1", "ct", w.h100(), "{.status.inUse}"),
-			w.reads("12 12 4 1", "ct", w.gb200(), "{.status.nodes} {.status.levels[1].nodes} {.status.levels[2].domainCount} {.status.inUse}"),
-			w.shows([]string{w.h100(), "zone,rack,host", w.gb200(), "zone,block,rack,host"}, "get", "ct"),
-			w.shows([]string{w.h100(), w.gb200()}, "get", "pcs"),
-			w.shows([]string{w.h100(), w.gb200()}, "get", "pg"))).
-		Assess("another replica has a rack of its own in the same segment", allOf(
-			w.remembers("on-h100", &placed), w.kubectl("scale", "pcs/on-h100", "--replicas=2"), w.theOperatorDies,
+		Assess("each set stands in its own segment and domains", suite.AllOf(
+			w.Applies("segments.yaml"), w.TheOperatorDies, w.stands("on-h100", h100), w.stands("on-gb200", gb200))).
+		Assess("the gangs name their topologies", suite.AllOf(w.follows("on-h100", w.h100()), w.follows("on-gb200", w.gb200()))).
+		Assess("who uses what is readable", suite.AllOf(
+			w.Reads("1", "ct", w.h100(), "{.status.inUse}"),
+			w.Reads("12 12 4 1", "ct", w.gb200(), "{.status.nodes} {.status.levels[1].nodes} {.status.levels[2].domainCount} {.status.inUse}"),
+			w.Shows([]string{w.h100(), "zone,rack,host", w.gb200(), "zone,block,rack,host"}, "get", "ct"),
+			w.Shows([]string{w.h100(), w.gb200()}, "get", "pcs"),
+			w.Shows([]string{w.h100(), w.gb200()}, "get", "pg"))).
+		Assess("another replica has a rack of its own in the same segment", suite.AllOf(
+			w.remembers("on-h100", &placed), w.Kubectl("scale", "pcs/on-h100", "--replicas=2"), w.TheOperatorDies,
 			w.stands("on-h100", h100), w.hasKept("on-h100", &placed))).
 		Teardown(w.remove)
 }
 
 // turns is kubectl patch of the topology that a set names.
 func (w *world) turns(set, topology string) types.StepFunc {
-	return w.kubectl(turning(set, topology)...)
+	return w.Kubectl(turning(set, topology)...)
 }
 
 func turning(set, topology string) []string {

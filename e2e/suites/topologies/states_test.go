@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	e2e "sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/placement"
+	"packtree.dev/e2e/suites/internal/suite"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	scheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -31,11 +31,11 @@ func (w *world) stands(name, segment string) e2e.StepFunc {
 		w.isReady(name)(ctx, t, config)
 		for _, finding := range w.findings(ctx, t, name) {
 			if !finding.Held() {
-				t.Errorf("broken: %s\n%s", finding, w.report(ctx))
+				t.Errorf("broken: %s\n%s", finding, w.Report(ctx))
 			}
 		}
 		if stands := w.segmentsOf(ctx, t, name); !slices.Equal(stands, []string{segment}) {
-			t.Errorf("%s stands in %v, not in %s\n%s", name, stands, segment, w.report(ctx))
+			t.Errorf("%s stands in %v, not in %s\n%s", name, stands, segment, w.Report(ctx))
 		}
 		return ctx
 	}
@@ -44,7 +44,7 @@ func (w *world) stands(name, segment string) e2e.StepFunc {
 // isReady waits until a set says that it is, and all of its pods run.
 func (w *world) isReady(name string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, name+" is ready", func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, name+" is ready", func(ctx context.Context) (bool, string, error) {
 			set, err := w.set(ctx, name)
 			if err != nil {
 				return false, "", err
@@ -70,16 +70,16 @@ func (w *world) findings(ctx context.Context, t *testing.T, name string) []place
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(grove.SchemeGroupVersion.WithKind("PodCliqueSet"))
-	w.must(ctx, t, cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, object))
+	w.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, object))
 	if inForce, found, _ := unstructured.NestedString(object.Object, "status", "clusterTopologyName"); found {
-		w.must(ctx, t, unstructured.SetNestedField(object.Object, inForce, "spec", "template", "clusterTopologyName"))
+		w.Must(ctx, t, unstructured.SetNestedField(object.Object, inForce, "spec", "template", "clusterTopologyName"))
 	}
 	topologies, err := cluster.Topologies(ctx)
-	w.must(ctx, t, err)
+	w.Must(ctx, t, err)
 	workload, _, err := placement.Read(object, topologies)
-	w.must(ctx, t, err)
-	standing, err := cluster.Standing(ctx, w.name)
-	w.must(ctx, t, err)
+	w.Must(ctx, t, err)
+	standing, err := cluster.Standing(ctx, w.Name)
+	w.Must(ctx, t, err)
 	found := workload.Judge(standing.Pods, standing.Nodes)
 	if len(found) == 0 {
 		t.Fatalf("%s claims nothing", name)
@@ -90,8 +90,8 @@ func (w *world) findings(ctx context.Context, t *testing.T, name string) []place
 // segmentsOf are the segments that the set's pods stand in; a pod without a node stands in none.
 func (w *world) segmentsOf(ctx context.Context, t *testing.T, name string) []string {
 	t.Helper()
-	standing, err := cluster.Standing(ctx, w.name)
-	w.must(ctx, t, err)
+	standing, err := cluster.Standing(ctx, w.Name)
+	w.Must(ctx, t, err)
 	segment := map[string]string{"": "none"}
 	for i := range standing.Nodes {
 		segment[standing.Nodes[i].Name] = standing.Nodes[i].Labels[segmentLabel]
@@ -107,11 +107,11 @@ func (w *world) segmentsOf(ctx context.Context, t *testing.T, name string) []str
 
 func (w *world) set(ctx context.Context, name string) (*grove.PodCliqueSet, error) {
 	set := &grove.PodCliqueSet{}
-	return set, cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, set)
+	return set, cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, set)
 }
 
 func (w *world) podsOf(ctx context.Context, name string) ([]corev1.Pod, error) {
-	pods, err := w.pods(ctx)
+	pods, err := w.Pods(ctx)
 	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Labels[grove.LabelPartOf] != name }), err
 }
 
@@ -120,8 +120,8 @@ func (w *world) waits(name string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(grove.SchemeGroupVersion.WithKind("PodCliqueSet"))
-		w.must(ctx, t, cluster.Get(ctx, client.ObjectKey{Namespace: w.name, Name: name}, object))
-		w.until(ctx, t, name+" says why it waits", func(ctx context.Context) (bool, string, error) { return cluster.Explained(ctx, object) })
+		w.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, object))
+		w.Until(ctx, t, name+" says why it waits", func(ctx context.Context) (bool, string, error) { return cluster.Explained(ctx, object) })
 		return ctx
 	}
 }
@@ -132,14 +132,14 @@ func (w *world) follows(name, topology string) e2e.StepFunc {
 		w.gangsAre(name, "they refer to "+topology, func(gang *scheduler.PodGang) bool {
 			return gang.Annotations[grove.AnnotationTopologyName] == topology
 		})(ctx, t, config)
-		return w.reads(topology, "pcs", name, "{.status.clusterTopologyName}")(ctx, t, config)
+		return w.Reads(topology, "pcs", name, "{.status.clusterTopologyName}")(ctx, t, config)
 	}
 }
 
 // gangsAre waits until every gang of a set is as it is to be.
 func (w *world) gangsAre(name, what string, look func(*scheduler.PodGang) bool) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, "of all gangs of "+name+": "+what, func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, "of all gangs of "+name+": "+what, func(ctx context.Context) (bool, string, error) {
 			gangs, err := w.gangs(ctx, name)
 			for i := range gangs {
 				if !look(&gangs[i]) {
@@ -179,13 +179,13 @@ func constraints(gang *scheduler.PodGang) map[string]string {
 // says waits until a set's condition on the levels of its topology is as it is to be.
 func (w *world) says(name string, status metav1.ConditionStatus, reason string, words ...string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, fmt.Sprintf("%s says %s: %q", name, reason, words), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("%s says %s: %q", name, reason, words), func(ctx context.Context) (bool, string, error) {
 			set, err := w.set(ctx, name)
 			if err != nil {
 				return false, "", err
 			}
 			said := meta.FindStatusCondition(set.Status.Conditions, grove.ConditionTopologyLevelsUnavailable)
-			done := said != nil && said.Status == status && said.Reason == reason && len(missing(said.Message, words)) == 0
+			done := said != nil && said.Status == status && said.Reason == reason && len(suite.Missing(said.Message, words)) == 0
 			return done, fmt.Sprintf("%+v", said), nil
 		})
 		return ctx
@@ -195,7 +195,7 @@ func (w *world) says(name string, status metav1.ConditionStatus, reason string, 
 // topologyIs waits until a ClusterTopology is ready with such keys, and the Topology that the scheduler reads has the same.
 func (w *world) topologyIs(name string, keys ...string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, fmt.Sprintf("topology %s has the levels %v", name, keys), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("topology %s has the levels %v", name, keys), func(ctx context.Context) (bool, string, error) {
 			ours, theirs := &grove.ClusterTopology{}, &kai.Topology{}
 			if err := cluster.Get(ctx, client.ObjectKey{Name: name}, ours); err != nil {
 				return false, "", err
@@ -222,7 +222,7 @@ func (w *world) topologyIs(name string, keys ...string) e2e.StepFunc {
 // topologyIsGone waits until neither the ClusterTopology nor the scheduler's Topology is there.
 func (w *world) topologyIsGone(name string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, "topology "+name+" is gone", func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, "topology "+name+" is gone", func(ctx context.Context) (bool, string, error) {
 			ours := cluster.Get(ctx, client.ObjectKey{Name: name}, &grove.ClusterTopology{})
 			theirs := cluster.Get(ctx, client.ObjectKey{Name: name}, &kai.Topology{})
 			return apierrors.IsNotFound(ours) && apierrors.IsNotFound(theirs), fmt.Sprintf("%v, %v", ours, theirs), nil
@@ -237,7 +237,7 @@ type standing map[types.UID]string
 func (w *world) standing(ctx context.Context, t *testing.T, name string) standing {
 	t.Helper()
 	pods, err := w.podsOf(ctx, name)
-	w.must(ctx, t, err)
+	w.Must(ctx, t, err)
 	found := standing{}
 	for i := range pods {
 		if pods[i].DeletionTimestamp == nil {
@@ -252,7 +252,7 @@ func (w *world) remembers(name string, into *standing) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		*into = w.standing(ctx, t, name)
 		if len(*into) == 0 {
-			t.Fatalf("%s has no pods\n%s", name, w.report(ctx))
+			t.Fatalf("%s has no pods\n%s", name, w.Report(ctx))
 		}
 		return ctx
 	}
@@ -264,7 +264,7 @@ func (w *world) hasKept(name string, remembered *standing) e2e.StepFunc {
 		now := w.standing(ctx, t, name)
 		for pod, node := range *remembered {
 			if now[pod] != node {
-				t.Errorf("a pod of %s that stood on %s is on %q now\n%s", name, node, now[pod], w.report(ctx))
+				t.Errorf("a pod of %s that stood on %s is on %q now\n%s", name, node, now[pod], w.Report(ctx))
 			}
 		}
 		return ctx
@@ -273,12 +273,5 @@ func (w *world) hasKept(name string, remembered *standing) e2e.StepFunc {
 
 // tells waits until there is an event on a set.
 func (w *world) tells(set, reason string, words ...string) e2e.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, set+" has an event "+reason, func(ctx context.Context) (bool, string, error) {
-			said, err := cluster.Kubectl(ctx, w.name, "get", "events",
-				"--field-selector=involvedObject.kind=PodCliqueSet,involvedObject.name="+set+",reason="+reason, "-o", "jsonpath={.items[*].message}")
-			return strings.TrimSpace(said) != "" && len(missing(said, words)) == 0, said, err
-		})
-		return ctx
-	}
+	return w.Tells("PodCliqueSet", set, reason, words...)
 }

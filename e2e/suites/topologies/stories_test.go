@@ -3,7 +3,6 @@ package topologies_test
 import (
 	"testing"
 
-	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 )
 
@@ -30,8 +29,8 @@ func tell(t *testing.T, operatorDies bool) {
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{name: envconf.RandomName("topo", 10), operatorDies: operatorDies}
-			testenv.Test(t, story(w).Feature())
+			w := newWorld(operatorDies)
+			cluster.Test(t, story(w))
 		})
 	}
 }

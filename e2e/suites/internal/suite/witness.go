@@ -1,4 +1,4 @@
-package grove_test
+package suite
 
 import (
 	"context"
@@ -13,40 +13,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	e2e "sigs.k8s.io/e2e-framework/pkg/types"
 )
 
-// witness sees every change of a namespace's pods, so that it can tell what was so at every moment, and not only when somebody looked.
-type witness struct {
+// Witness sees every change of a namespace's pods, so that it can tell what was so at every moment, and not only when somebody looked.
+type Witness struct {
 	stop func()
 
 	mu   sync.Mutex
 	pods map[types.UID]*corev1.Pod
 	// created counts all pods that ever were, by image.
 	created map[string]int
-	floors  []floor
+	floors  []Floor
 	// broken are the moments in which a floor was undercut.
 	broken []string
 }
 
-// floor is a count of ready pods that must not be undercut.
-type floor struct {
+// Floor is a count of ready pods that must not be undercut.
+type Floor struct {
 	what  string
 	least int
 	// count is given the number of ready pods of each PodClique.
 	count func(ready map[string]int) int
 }
 
-// podsOf is the floor of a PodClique.
-func podsOf(podClique string, least int) floor {
-	return floor{what: "ready pods of " + podClique, least: least, count: func(ready map[string]int) int { return ready[podClique] }}
+// PodsOf is the floor of a PodClique.
+func PodsOf(podClique string, least int) Floor {
+	return Floor{what: "ready pods of " + podClique, least: least, count: func(ready map[string]int) int { return ready[podClique] }}
 }
 
-// copiesOf is the floor of a scaling group: of its copies, so many have the pods that each of their cliques needs.
-func copiesOf(group string, copies int, needs map[string]int, least int) floor {
-	return floor{what: "available copies of " + group, least: least, count: func(ready map[string]int) int {
+// CopiesOf is the floor of a scaling group: of its copies, so many have the pods that each of their cliques needs.
+func CopiesOf(group string, copies int, needs map[string]int, least int) Floor {
+	return Floor{what: "available copies of " + group, least: least, count: func(ready map[string]int) int {
 		available := 0
 		for j := range copies {
 			whole := true
@@ -61,12 +62,12 @@ func copiesOf(group string, copies int, needs map[string]int, least int) floor {
 	}}
 }
 
-func newWitness(namespace string) (*witness, error) {
-	clientset, err := kubernetes.NewForConfig(cluster.Server)
+func newWitness(server *rest.Config, namespace string) (*Witness, error) {
+	clientset, err := kubernetes.NewForConfig(server)
 	if err != nil {
 		return nil, err
 	}
-	w := &witness{pods: map[types.UID]*corev1.Pod{}, created: map[string]int{}}
+	w := &Witness{pods: map[types.UID]*corev1.Pod{}, created: map[string]int{}}
 	factory := informers.NewSharedInformerFactoryWithOptions(clientset, 0, informers.WithNamespace(namespace))
 	informer := factory.Core().V1().Pods().Informer()
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -86,7 +87,7 @@ func newWitness(namespace string) (*witness, error) {
 	return w, nil
 }
 
-func (w *witness) sees(object any, gone bool) {
+func (w *Witness) sees(object any, gone bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if last, missed := object.(cache.DeletedFinalStateUnknown); missed {
@@ -98,7 +99,7 @@ func (w *witness) sees(object any, gone bool) {
 		return
 	}
 	if _, known := w.pods[pod.UID]; !known && !gone {
-		w.created[image(pod)]++
+		w.created[Image(pod)]++
 	}
 	w.pods[pod.UID] = pod
 	if gone {
@@ -107,17 +108,15 @@ func (w *witness) sees(object any, gone bool) {
 	ready := readyByPodClique(slices.Collect(maps.Values(w.pods)))
 	for _, floor := range w.floors {
 		if count := floor.count(ready); count < floor.least {
-			w.broken = append(w.broken, fmt.Sprintf("%s: %d, and at least %d should be there at any moment (after %s of %s)", floor.what, count, floor.least, pod.Name, image(pod)))
+			w.broken = append(w.broken, fmt.Sprintf("%s: %d, and at least %d should be there at any moment (after %s of %s)", floor.what, count, floor.least, pod.Name, Image(pod)))
 		}
 	}
 }
 
-func (w *witness) end() { w.stop() }
-
-// guards checks floors from now on, until kept.
-func (w *world) guards(floors ...floor) e2e.StepFunc {
+// Guards checks floors from now on, until Kept.
+func (w *World) Guards(floors ...Floor) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.until(ctx, t, "the witness sees what is to stay", func(context.Context) (bool, string, error) {
+		w.Until(ctx, t, "the witness sees what is to stay", func(context.Context) (bool, string, error) {
 			w.witness.mu.Lock()
 			defer w.witness.mu.Unlock()
 			ready := readyByPodClique(slices.Collect(maps.Values(w.witness.pods)))
@@ -133,26 +132,26 @@ func (w *world) guards(floors ...floor) e2e.StepFunc {
 	}
 }
 
-// kept checks that no floor was undercut since guards.
-func (w *world) kept(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+// Kept checks that no floor was undercut since Guards.
+func (w *World) Kept(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.witness.mu.Lock()
 	defer w.witness.mu.Unlock()
 	if len(w.witness.floors) == 0 {
 		t.Error("nothing was guarded")
 	}
 	if len(w.witness.broken) > 0 {
-		t.Errorf("%s\n%s", strings.Join(w.witness.broken, "\n"), w.report(ctx))
+		t.Errorf("%s\n%s", strings.Join(w.witness.broken, "\n"), w.Report(ctx))
 	}
 	return ctx
 }
 
-// created checks how many pods of an image there ever were.
-func (w *world) created(image string, least, most int) e2e.StepFunc {
+// Created checks how many pods of an image there ever were.
+func (w *World) Created(image string, least, most int) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.witness.mu.Lock()
 		defer w.witness.mu.Unlock()
 		if count := w.witness.created[image]; count < least || count > most {
-			t.Errorf("%d pods of %s were created, not %d to %d\n%s", count, image, least, most, w.report(ctx))
+			t.Errorf("%d pods of %s were created, not %d to %d\n%s", count, image, least, most, w.Report(ctx))
 		}
 		return ctx
 	}
@@ -162,18 +161,19 @@ func (w *world) created(image string, least, most int) e2e.StepFunc {
 func readyByPodClique(pods []*corev1.Pod) map[string]int {
 	ready := map[string]int{}
 	for _, pod := range pods {
-		if isReady(pod) && pod.DeletionTimestamp == nil {
+		if IsReady(pod) && pod.DeletionTimestamp == nil {
 			ready[pod.Labels["grove.io/podclique"]]++
 		}
 	}
 	return ready
 }
 
-func isReady(pod *corev1.Pod) bool {
+// IsReady is whether a pod says that it is.
+func IsReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
 		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
 	})
 }
 
-// image is that of the first container, by which the suite knows templates apart.
-func image(pod *corev1.Pod) string { return pod.Spec.Containers[0].Image }
+// Image is that of the first container, by which the suite knows templates apart.
+func Image(pod *corev1.Pod) string { return pod.Spec.Containers[0].Image }

@@ -1,0 +1,72 @@
+package suite
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	config "packtree.dev/shared/api/groveconfig/v1alpha1"
+)
+
+// TheOperatorDies kills the operator, if it is to die in this story, and starts it again.
+func (w *World) TheOperatorDies(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	t.Helper()
+	return w.WhileTheOperatorIsDead()(ctx, t, config)
+}
+
+// WhileTheOperatorIsDead takes steps for which no operator is needed: without one, if it is to die in this story.
+func (w *World) WhileTheOperatorIsDead(steps ...types.StepFunc) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		t.Helper()
+		if !w.OperatorDies {
+			return AllOf(steps...)(ctx, t, config)
+		}
+		return w.Without(w.Cluster.Operator, true, steps...)(ctx, t, config)
+	}
+}
+
+// Without takes steps while a program does not run: it is killed or asked to end before, and started again afterwards.
+func (w *World) Without(program string, killed bool, steps ...types.StepFunc) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		t.Helper()
+		w.Cluster.alive.Lock()
+		defer w.Cluster.alive.Unlock()
+		machine := w.Cluster.Machine
+		if killed {
+			w.Must(ctx, t, machine.Kill(program))
+			<-machine.Ended(program)
+		} else {
+			w.Must(ctx, t, machine.Stop(ctx, program))
+		}
+		defer func() {
+			if err := machine.Start(ctx, program); err != nil {
+				t.Error(err)
+			}
+		}()
+		return AllOf(steps...)(ctx, t, config)
+	}
+}
+
+// GroveOperatorRestartsWith gives grove-operator other levels for the default topology, as an upgrade of its chart with other values does.
+func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.StepFunc {
+	killed := w.OperatorDies && w.Cluster.Operator == GroveOperator
+	return w.Without(GroveOperator, killed, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		t.Helper()
+		stored := &corev1.ConfigMap{}
+		w.Must(ctx, t, w.Cluster.Get(ctx, client.ObjectKey{Namespace: "packtree-system", Name: GroveOperator + "-config"}, stored))
+		configuration := map[string]any{}
+		w.Must(ctx, t, yaml.Unmarshal([]byte(stored.Data["config.yaml"]), &configuration))
+		configuration["topologyAwareScheduling"] = config.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: levels}
+		content, err := yaml.Marshal(configuration)
+		w.Must(ctx, t, err)
+		stored.Data["config.yaml"] = string(content)
+		w.Must(ctx, t, w.Cluster.Update(ctx, stored))
+		w.Must(ctx, t, w.Cluster.Machine.Refresh(ctx, GroveOperator))
+		return ctx
+	})
+}

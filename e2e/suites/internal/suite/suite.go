@@ -1,0 +1,91 @@
+// Package suite has what suites have in common that take a dev cluster for themselves and tell stories on it: each story lives in a
+// world of its own, kubectl is its user, and an operator may die in the middle of it.
+package suite
+
+import (
+	"context"
+	"flag"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/live"
+)
+
+// patience is how long anything may take, on a machine that does other things too.
+const patience = 4 * time.Minute
+
+// GroveOperator is the component that some stories start with other topology levels.
+const GroveOperator = "grove-operator"
+
+// Cluster is a dev cluster that a suite has for itself.
+type Cluster struct {
+	// Options are those of the dev cluster.
+	Options devcluster.Options
+	// Operator is the program that is killed in the middle of stories.
+	Operator string
+
+	// Own is the cluster once it is up.
+	*live.Own
+
+	env env.Environment
+	// alive is held by the story that has stopped a program, until it runs again.
+	alive sync.Mutex
+}
+
+// Main brings the cluster up, runs all tests, takes it down, and ends the process.
+func (c *Cluster) Main(m *testing.M) {
+	// Stories wait most of the time, so that many run at once, however few processors there are.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	c.env = env.NewWithConfig(envconf.New())
+	c.env.Setup(c.up)
+	c.env.Finish(c.down)
+	os.Exit(c.env.Run(m))
+}
+
+// Test tells a story.
+func (c *Cluster) Test(t *testing.T, story *features.FeatureBuilder) {
+	t.Helper()
+	c.env.Test(t, story.Feature())
+}
+
+func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Context, error) {
+	// An operator that is started again need not wait until the lease of the one that was killed runs out.
+	c.Options.Values = map[string]map[string]any{}
+	for _, operator := range []string{c.Operator, GroveOperator} {
+		c.Options.Values[operator] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
+	}
+	var err error
+	if c.Own, err = live.BringUp(ctx, c.Options); err != nil {
+		return ctx, err
+	}
+	config.WithKubeconfigFile(c.Machine.Kubeconfig)
+	return ctx, nil
+}
+
+func (c *Cluster) down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+	if c.Own == nil {
+		return ctx, nil
+	}
+	return ctx, c.TakeDown(ctx)
+}
+
+// AllOf takes steps one after the other.
+func AllOf(steps ...types.StepFunc) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		for _, step := range steps {
+			ctx = step(ctx, t, config)
+		}
+		return ctx
+	}
+}
