@@ -80,21 +80,24 @@ func specChanged(request ctrladmission.Request, fields map[string]any) (bool, er
 // validator turns down what may not be written.
 type validator struct{ cluster Cluster }
 
-// Handle answers one review.
+// Handle answers one review. What has the spec that it had is let through unread: it may have fields of a newer release.
 func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+	var fields map[string]any
+	if err := utiljson.Unmarshal(request.Object.Raw, &fields); err != nil {
+		return ctrladmission.Errored(http.StatusBadRequest, err)
+	}
+	changed, err := specChanged(request, fields)
+	if err != nil {
+		return ctrladmission.Errored(http.StatusBadRequest, err)
+	}
+	if !changed {
+		return ctrladmission.Allowed("")
+	}
 	candidate, err := read(request.Kind.Version, request.Object.Raw)
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
-	var errs field.ErrorList
-	switch request.Operation {
-	case admissionv1.Create:
-		errs = v.create(ctx, candidate)
-	case admissionv1.Update:
-		errs, err = update(request, candidate)
-	default:
-		// The webhook is registered for nothing else.
-	}
+	errs, err := v.judge(ctx, request, candidate)
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
@@ -104,6 +107,17 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 	return ctrladmission.Allowed("").WithWarnings(candidate.Warnings()...)
 }
 
+func (v validator) judge(ctx context.Context, request ctrladmission.Request, candidate admission.Candidate) (field.ErrorList, error) {
+	switch request.Operation {
+	case admissionv1.Create:
+		return v.create(ctx, candidate), nil
+	case admissionv1.Update:
+		return update(request, candidate)
+	default:
+		return nil, nil // The webhook is registered for nothing else.
+	}
+}
+
 func (v validator) create(ctx context.Context, candidate admission.Candidate) field.ErrorList {
 	if missing := v.cluster.Installed(); missing != "" {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec"), missing)}
@@ -111,14 +125,14 @@ func (v validator) create(ctx context.Context, candidate admission.Candidate) fi
 	return candidate.ValidateCreate(v.cluster.Topology(ctx, candidate.Hub))
 }
 
-// update judges only changes of the spec: a deployment that was let in under older rules can still be labelled, and
-// released for deletion.
+// update judges only what means something else than before: a deployment that was let in under older rules can still be written in
+// other words.
 func update(request ctrladmission.Request, candidate admission.Candidate) (field.ErrorList, error) {
 	old, err := read(request.Kind.Version, request.OldObject.Raw)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("what stands cannot be compared, so it can only be deleted: %w", err)
 	}
-	if candidate.Hub.DeletionTimestamp != nil || equality.Semantic.DeepEqual(old.Hub.Spec, candidate.Hub.Spec) {
+	if equality.Semantic.DeepEqual(old.Hub.Spec, candidate.Hub.Spec) {
 		return nil, nil
 	}
 	return candidate.ValidateUpdate(old), nil

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -8,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"packtree.dev/dynamo-operator/internal/admission"
+	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
 // TestFieldsOfANewerRelease: after a downgrade, objects have fields that this release does not know.
@@ -25,21 +29,59 @@ func TestFieldsOfANewerRelease(t *testing.T) {
 		"are told of a new object":                     {"v1beta1", "", stored, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request := ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-				Operation: admissionv1.Create, Name: "d", Kind: metav1.GroupVersionKind{Group: "nvidia.com", Version: c.version, Kind: "DynamoGraphDeployment"},
-				Object: runtime.RawExtension{Raw: []byte(c.after)},
-			}}
-			if c.before != "" {
-				request.Operation, request.OldObject.Raw = admissionv1.Update, []byte(c.before)
-			}
-			response := mutator{}.Handle(t.Context(), request)
-			message := ""
-			if response.Result != nil {
-				message = response.Result.Message
-			}
-			if response.Allowed != (c.refused == "") || !strings.Contains(message, c.refused) {
-				t.Errorf("allowed %t: %s; want %q", response.Allowed, message, c.refused)
-			}
+			expect(t, mutator{}.Handle(t.Context(), review(c.version, c.before, c.after)), c.refused)
 		})
+	}
+}
+
+// TestFieldsOfAnotherType: after a downgrade, a field that this release knows can also be of a type that it does not take.
+func TestFieldsOfAnotherType(t *testing.T) {
+	const alpha, beta = `"spec":{"services":[{"name":"a","replicas":{"min":1}}]}`, `"spec":{"components":[{"name":"a","replicas":{"min":1}}]}`
+	const unreadable = "cannot unmarshal object into Go struct field"
+	for name, c := range map[string]struct{ version, before, after, refused string }{
+		"do not hinder a label":                        {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`, `{"metadata":{"name":"d","labels":{"a":"b"}},` + beta + `}`, ""},
+		"do not hinder a label in the older version":   {"v1alpha1", `{"metadata":{"name":"d"},` + alpha + `}`, `{"metadata":{"name":"d","labels":{"a":"b"}},` + alpha + `}`, ""},
+		"do not hinder deletion":                       {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`, `{"metadata":{"name":"d","deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{}}`, ""},
+		"are told when the rest is changed":            {"v1beta1", `{"metadata":{"name":"d"},"spec":{"components":[]}}`, `{"metadata":{"name":"d"},` + beta + `}`, unreadable},
+		"hinder a change of what cannot be compared":   {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`, `{"metadata":{"name":"d"},"spec":{"components":[]}}`, "what stands cannot be compared, so it can only be deleted: "},
+		"are told of a new object, in either version":  {"v1alpha1", "", `{"metadata":{"name":"d"},` + alpha + `}`, unreadable},
+		"are no matter in a change of something valid": {"v1beta1", `{"metadata":{"name":"d"},"spec":{"components":[{"name":"a"}]}}`, `{"metadata":{"name":"d"},"spec":{"components":[{"name":"a","replicas":-1}]}}`, "must be 0 or more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, validator{everything{}}.Handle(t.Context(), review(c.version, c.before, c.after)), c.refused)
+		})
+	}
+}
+
+// everything is a cluster that lacks nothing.
+type everything struct{}
+
+func (everything) Installed() string { return "" }
+
+func (everything) Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology {
+	return admission.Topology{}
+}
+
+// review asks about an update, or where there is nothing before about a creation.
+func review(version, before, after string) ctrladmission.Request {
+	request := ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Operation: admissionv1.Create, Name: "d", Kind: metav1.GroupVersionKind{Group: "nvidia.com", Version: version, Kind: "DynamoGraphDeployment"},
+		Object: runtime.RawExtension{Raw: []byte(after)},
+	}}
+	if before != "" {
+		request.Operation, request.OldObject.Raw = admissionv1.Update, []byte(before)
+	}
+	return request
+}
+
+// expect checks an answer; refused is part of its message, and empty for what is allowed.
+func expect(t *testing.T, response ctrladmission.Response, refused string) {
+	t.Helper()
+	message := ""
+	if response.Result != nil {
+		message = response.Result.Message
+	}
+	if response.Allowed != (refused == "") || !strings.Contains(message, refused) {
+		t.Errorf("allowed %t: %s; want %q", response.Allowed, message, refused)
 	}
 }
