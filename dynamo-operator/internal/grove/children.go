@@ -53,7 +53,7 @@ func launchNode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Co
 		LeaderAddress: address(name+names.LeaderSuffix, 0),
 		WorkerAddress: func(index int32) string { return address(name+names.WorkerSuffix, index) },
 		RankVariable:  grovev1alpha1.EnvPodIndex,
-		Ray:           vllmExecutor(deployment, component) == "ray",
+		Executor:      vllmExecutor(deployment, component),
 	}
 }
 

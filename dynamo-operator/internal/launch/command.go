@@ -4,7 +4,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +15,6 @@ var (
 	python    = regexp.MustCompile(`^python[0-9.]*$`)
 	plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 )
-
-// flag is one command line flag; a flag without value stands alone.
-type flag struct{ name, value string }
 
 // addFlags gives the flags to the command that starts the framework. Flags that the user has set stay the user's.
 // A value that the pod computes takes a shell.
@@ -66,9 +62,6 @@ func runInShell(container *corev1.Container, script string) {
 // shellLine is the container's whole command line as a line of shell.
 func shellLine(container *corev1.Container) string {
 	line := slices.Concat(container.Command, container.Args)
-	if script, ok := shellScript(line); ok {
-		return script
-	}
 	quoted := make([]string, len(line))
 	for i, word := range line {
 		quoted[i] = quote(word)
@@ -76,12 +69,25 @@ func shellLine(container *corev1.Container) string {
 	return strings.Join(quoted, " ")
 }
 
-// shellScript returns the script of a line like sh -c SCRIPT.
-func shellScript(line []string) (string, bool) {
-	if len(line) != 3 || !slices.Contains([]string{"sh", "bash", "dash"}, path.Base(line[0])) {
-		return "", false
+// runBefore has a shell run a command before the container's own. A line of shell stays in the shell that it was written for.
+func runBefore(container *corev1.Container, first string) {
+	line := slices.Concat(container.Command, container.Args)
+	if !isShellScript(line) {
+		runInShell(container, first+" && "+shellLine(container))
+		return
 	}
-	return line[2], strings.HasPrefix(line[1], "-") && strings.HasSuffix(line[1], "c")
+	list := &container.Args
+	if len(container.Args) == 0 {
+		list = &container.Command
+	}
+	*list = slices.Clone(*list)
+	(*list)[len(*list)-1] = first + " && " + line[2]
+}
+
+// isShellScript reports whether a line is like sh -c SCRIPT.
+func isShellScript(line []string) bool {
+	return len(line) == 3 && slices.Contains([]string{"sh", "bash", "dash"}, path.Base(line[0])) &&
+		strings.HasPrefix(line[1], "-") && strings.HasSuffix(line[1], "c")
 }
 
 // quote makes one word of shell out of any string. References to the pod's variables, $(NAME), are resolved before the
@@ -118,44 +124,4 @@ func moduleLine(framework v1beta1.BackendFramework, container *corev1.Container)
 		}
 	}
 	return nil, 0, false
-}
-
-// words are the words of the container's command line, those inside shell scripts too.
-func words(container *corev1.Container) []string {
-	return strings.Fields(strings.Join(slices.Concat(container.Command, container.Args), " "))
-}
-
-func hasFlag(words []string, name string) bool {
-	return slices.ContainsFunc(words, func(word string) bool {
-		return word == name || strings.HasPrefix(word, name+"=")
-	})
-}
-
-// number is the value of the first of the named flags that stands among the words, or 1.
-func number(words []string, names ...string) int64 {
-	for i, word := range words {
-		for _, name := range names {
-			value, joined := strings.CutPrefix(word, name+"=")
-			if !joined && word == name && i+1 < len(words) {
-				value, joined = words[i+1], true
-			}
-			if parsed, err := strconv.ParseInt(strings.Trim(value, `'"`), 10, 32); joined && err == nil && parsed > 0 {
-				return parsed
-			}
-		}
-	}
-	return 1
-}
-
-// gpus is the number of GPUs of a container; 0 where it is not known, as with a resource claim.
-func gpus(container *corev1.Container) int64 {
-	var count int64
-	for _, amounts := range []corev1.ResourceList{container.Resources.Limits, container.Resources.Requests} {
-		for name, amount := range amounts {
-			if strings.Contains(string(name), "gpu") {
-				count = max(count, amount.Value())
-			}
-		}
-	}
-	return count
 }

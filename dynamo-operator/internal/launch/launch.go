@@ -27,8 +27,9 @@ type Node struct {
 	// RankVariable is the environment variable of a worker that counts the workers from 0. The leader's rank is 0, so a
 	// worker's is one more.
 	RankVariable string
-	// Ray selects Ray instead of vLLM's own processes.
-	Ray bool
+	// Executor is what starts the ranks of a model with vLLM: ray, or mp for vLLM's own processes. Empty means what the command
+	// says, else mp.
+	Executor string
 }
 
 func (n Node) rank() string {
@@ -84,8 +85,8 @@ func LeaderStartsLast(framework v1beta1.BackendFramework) bool {
 
 // Fits reports whether all that a container's command starts fits into one node, so that each pod becomes an engine of
 // its own. Only vLLM's command tells.
-func Fits(framework v1beta1.BackendFramework, container *corev1.Container) bool {
-	model, data, local := vllmRanks(container)
+func Fits(framework v1beta1.BackendFramework, container *corev1.Container, nodes int32) bool {
+	model, data, local := vllmRanks(container, nodes)
 	return framework == v1beta1.BackendFrameworkVLLM && model*data <= local
 }
 

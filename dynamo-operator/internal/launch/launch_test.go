@@ -20,7 +20,7 @@ func TestCommands(t *testing.T) {
 		framework     v1beta1.BackendFramework
 		command, args []string
 		gpus          string
-		ray           bool
+		executor      string
 		// The whole command lines; a space stands between the elements.
 		leader, worker []string
 	}{
@@ -60,9 +60,53 @@ func TestCommands(t *testing.T) {
 			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp 16 --master-port=1 --nnodes 2 --distributed-executor-backend mp --master-addr leader --node-rank $((INDEX + 1)) --headless"},
 		},
 		"ray": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16"}, gpus: "8", ray: true,
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16"}, gpus: "8", executor: "ray",
 			leader: []string{"sh", "-c", "ray start --head --port=6379 && python3 -m dynamo.vllm -tp 16 --distributed-executor-backend ray"},
 			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
+		},
+		"ray in front of a line of shell, in that shell": {
+			command: []string{"/bin/bash", "-lc"}, args: []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"}, gpus: "8", executor: "ray",
+			leader: []string{"/bin/bash", "-lc", "ray start --head --port=6379 && source env && python3 -m dynamo.vllm --distributed-executor-backend ray -tp 16 2>&1 | tee log"},
+			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
+		},
+		"ray because the command says so": {
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray"}, gpus: "8",
+			leader: []string{"sh", "-c", "ray start --head --port=6379 && python3 -m dynamo.vllm -tp 16 --distributed-executor-backend=ray"},
+			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
+		},
+		"the annotation is asked before the command": {
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray"}, gpus: "8", executor: "mp",
+			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray",
+				"--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
+			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp 16 --distributed-executor-backend=ray --nnodes 2 --master-addr leader --master-port 29500 --node-rank $((INDEX + 1)) --headless"},
+		},
+		"flags as vLLM reads them too: underscores and short names": {
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--tensor_parallel_size", "8", "--pipeline_parallel_size=2", "--master_port=1", "--nnodes", "2"}, gpus: "8",
+			leader: []string{"python3", "-m", "dynamo.vllm", "--tensor_parallel_size", "8", "--pipeline_parallel_size=2", "--master_port=1", "--nnodes", "2",
+				"--distributed-executor-backend", "mp", "--master-addr", "leader", "--node-rank", "0"},
+			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm --tensor_parallel_size 8 --pipeline_parallel_size=2 --master_port=1 --nnodes 2 --distributed-executor-backend mp --master-addr leader --node-rank $((INDEX + 1)) --headless"},
+		},
+		"fewer data parallel ranks on a node than its GPUs": {
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-dp=8", "-dpl", "4"}, gpus: "4",
+			leader: []string{"python3", "-m", "dynamo.vllm", "-dp=8", "-dpl", "4", "--data-parallel-hybrid-lb",
+				"--data-parallel-start-rank", "0", "--data-parallel-address", "leader", "--data-parallel-rpc-port", "13445"},
+			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -dp=8 -dpl 4 --data-parallel-hybrid-lb --data-parallel-start-rank $((4 * (INDEX + 1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
+		},
+		"GPUs that are claimed, not counted: the ranks are spread over the nodes": {
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--data-parallel-size", "8"},
+			leader: []string{"python3", "-m", "dynamo.vllm", "--data-parallel-size", "8", "--data-parallel-hybrid-lb", "--data-parallel-size-local", "4",
+				"--data-parallel-start-rank", "0", "--data-parallel-address", "leader", "--data-parallel-rpc-port", "13445"},
+			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm --data-parallel-size 8 --data-parallel-hybrid-lb --data-parallel-size-local 4 --data-parallel-start-rank $((4 * (INDEX + 1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
+		},
+		"the same for one model": {
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp=2"},
+			leader: []string{"python3", "-m", "dynamo.vllm", "-tp=2", "--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
+			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp=2 " + mp + " --node-rank $((INDEX + 1)) --headless"},
+		},
+		"what others in the shell are told is no flag of the framework's": {
+			command: []string{"sh", "-c"}, args: []string{"echo -n x && python3 -m dynamo.vllm -tp 16"}, gpus: "8",
+			leader: []string{"sh", "-c", "echo -n x && python3 -m dynamo.vllm " + mp + " --node-rank 0 -tp 16"},
+			worker: []string{"sh", "-c", "echo -n x && python3 -m dynamo.vllm " + mp + " --node-rank $((INDEX + 1)) --headless -tp 16"},
 		},
 		"data parallel ranks beyond one node": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--data-parallel-size", "16", "-tp", "1"}, gpus: "8",
@@ -91,7 +135,7 @@ func TestCommands(t *testing.T) {
 				want   []string
 			}{{true, c.leader}, {false, c.worker}} {
 				main := container(c.command, c.args, c.gpus)
-				node := launch.Node{Leader: role.leader, Count: 2, LeaderAddress: "leader", WorkerAddress: unasked(t), RankVariable: "INDEX", Ray: c.ray}
+				node := launch.Node{Leader: role.leader, Count: 2, LeaderAddress: "leader", WorkerAddress: unasked(t), RankVariable: "INDEX", Executor: c.executor}
 				launch.Configure(launch.Framework(c.framework, main), node, &corev1.PodSpec{}, main)
 				if diff := cmp.Diff(role.want, append(append([]string{}, main.Command...), main.Args...)); diff != "" {
 					t.Errorf("leader %v (-want +got):\n%s", role.leader, diff)
@@ -132,11 +176,22 @@ func TestTRTLLM(t *testing.T) {
 		if got := lastStep(main); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
+		if mode := pod.Volumes[0].Secret.DefaultMode; *mode != 0o444 {
+			t.Errorf("the keys can be read by %o: not by a container that does not run as root", *mode)
+		}
 		if pod.Volumes[0].Secret.SecretName != launch.SSHSecret || main.VolumeMounts[0].MountPath != "/ssh-pk" {
 			t.Errorf("the keys are not mounted: %v, %v", pod.Volumes, main.VolumeMounts)
 		}
 		if main.ReadinessProbe.TCPSocket != nil || main.LivenessProbe == nil {
 			t.Error("the leader keeps its probes")
+		}
+	})
+	t.Run("GPUs that are claimed, not counted, are as many as there are ranks for a node", func(t *testing.T) {
+		main := container([]string{"trtllm-serve"}, []string{"model", "--tp_size", "4", "--pp_size=2"}, "")
+		node := launch.Node{Leader: true, Count: 2, LeaderAddress: "ldr", WorkerAddress: func(int32) string { return "w" }}
+		launch.Configure(v1beta1.BackendFrameworkTRTLLM, node, &corev1.PodSpec{}, main)
+		if got := lastStep(main); !strings.Contains(got, " -n 8 -H ldr:4,w:4 ") {
+			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("a worker serves the leader", func(t *testing.T) {

@@ -41,7 +41,8 @@ func mountSSHKeys(pod *corev1.PodSpec, main *corev1.Container) {
 	pod.Volumes = append(pod.Volumes, corev1.Volume{
 		Name: sshVolume,
 		VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: SSHSecret, DefaultMode: new(int32(0o400))},
+			// A container that does not run as root has to read them too. What ssh is given is a copy that only its user can read.
+			Secret: &corev1.SecretVolumeSource{SecretName: SSHSecret, DefaultMode: new(int32(0o444))},
 		},
 	})
 	mount := corev1.VolumeMount{Name: sshVolume, MountPath: sshPath, ReadOnly: true}
@@ -62,7 +63,9 @@ var clientSetup = []string{
 
 // serverSetup makes a host key of the container's own.
 var serverSetup = []string{
-	"mkdir -p ~/.ssh/host_keys ~/.ssh/run /run/sshd",
+	"mkdir -p ~/.ssh/host_keys ~/.ssh/run",
+	"{ mkdir -p /run/sshd 2>/dev/null || true; }", // Only root's sshd needs it, and only root can make it.
+	"rm -f ~/.ssh/host_keys/ssh_host_rsa_key",     // Of a container before this one, where the home is a volume.
 	"ssh-keygen -q -t rsa -N '' -f ~/.ssh/host_keys/ssh_host_rsa_key",
 	fmt.Sprintf(`printf "Port %d\nHostKey $HOME/.ssh/host_keys/ssh_host_rsa_key\nPidFile $HOME/.ssh/run/sshd.pid\nAuthorizedKeysFile $HOME/.ssh/authorized_keys\nPubkeyAuthentication yes\nPasswordAuthentication no\nStrictModes no\n" > ~/.ssh/sshd_config`, sshPort),
 }
@@ -73,27 +76,26 @@ func workerScript() string {
 }
 
 func leaderScript(node Node, main *corev1.Container) string {
-	perNode := max(gpus(main), 1)
+	line := words(main)
+	perNode := ranksOnNode(main, number(line, "--tensor-parallel-size")*number(line, "--pipeline-parallel-size"), node.Count)
 	hosts := []string{fmt.Sprintf("%s:%d", node.LeaderAddress, perNode)}
 	for index := range node.Count - 1 {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", node.WorkerAddress(index), perNode))
 	}
 	run := fmt.Sprintf(`mpirun --allow-run-as-root -n %d -H %s --mca pml ob1 --mca plm_rsh_args "-p %d -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa"%s trtllm-llmapi-launch %s`,
-		perNode*int64(node.Count), strings.Join(hosts, ","), sshPort, exports(main), launched(main))
+		perNode*int64(node.Count), strings.Join(hosts, ","), sshPort, exports(main), shellLine(main))
 	return strings.Join(append(slices.Clone(clientSetup), run), " && ")
 }
 
-// launched is the user's command as the one program that trtllm-llmapi-launch starts on each rank.
-func launched(main *corev1.Container) string {
-	line := slices.Concat(main.Command, main.Args)
-	if script, ok := shellScript(line); ok {
-		return "bash -c " + quote(script)
-	}
-	return shellLine(main)
-}
+// namesOfAll prints the names of all variables but those that a shell on another host has of its own.
+const namesOfAll = `$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-x \1/p' | grep -vxE -e '-x (HOME|HOSTNAME|OLDPWD|PWD|SHLVL|TERM|USER|_)')`
 
-// exports hands the leader's environment on: a shell that comes in over SSH has none of it.
+// exports hands the leader's environment on: a shell that comes in over SSH has none of it. Variables that come from Secrets
+// and ConfigMaps have names that only the container knows.
 func exports(main *corev1.Container) string {
+	if len(main.EnvFrom) > 0 {
+		return " " + namesOfAll
+	}
 	var options strings.Builder
 	for _, variable := range main.Env {
 		fmt.Fprintf(&options, " -x %s", variable.Name)

@@ -15,34 +15,54 @@ const (
 	rayPort              = "6379"
 )
 
+// executorFlag says what starts the ranks of one model: vLLM's own processes or Ray.
+const executorFlag = "--distributed-executor-backend"
+
 // vllmRanks are the ranks of a vLLM command: those of one model, by tensor and pipeline parallelism, how many models
-// share the data, and how many ranks a container has GPUs for.
-func vllmRanks(main *corev1.Container) (model, data, local int64) {
+// share the data, and how many ranks stand on a node.
+func vllmRanks(main *corev1.Container, nodes int32) (model, data, local int64) {
 	line := words(main)
-	model = number(line, "--tensor-parallel-size", "-tp") * number(line, "--pipeline-parallel-size", "-pp")
-	return model, number(line, "--data-parallel-size", "-dp"), max(gpus(main), 1)
+	model = number(line, "--tensor-parallel-size") * number(line, "--pipeline-parallel-size")
+	data = number(line, "--data-parallel-size")
+	return model, data, ranksOnNode(main, model*data, nodes)
 }
 
 // configureVLLM spans one model over the nodes where its tensor and pipeline parallel ranks need more GPUs than a
 // container has, else the data parallel ranks where those do. With fewer ranks each pod is an engine of its own.
 func configureVLLM(node Node, main *corev1.Container) {
-	model, data, local := vllmRanks(main)
+	model, data, local := vllmRanks(main, node.Count)
 	switch {
-	case model > local && node.Ray:
+	case model > local && usesRay(node, main):
 		configureRay(node, main)
 	case model > local:
 		addFlags(v1beta1.BackendFrameworkVLLM, main, mpFlags(node))
 	case data*model > local:
-		addFlags(v1beta1.BackendFrameworkVLLM, main, dataParallelFlags(node, max(local/model, 1)))
+		addFlags(v1beta1.BackendFrameworkVLLM, main, dataParallelFlags(node, modelsOnNode(main, max(local/model, 1))))
 	}
 	if !node.Leader {
 		dropProbes(main)
 	}
 }
 
+func usesRay(node Node, main *corev1.Container) bool {
+	if node.Executor == "" {
+		return valueOf(words(main), executorFlag) == "ray"
+	}
+	return node.Executor == "ray"
+}
+
+// modelsOnNode is how many data parallel ranks a node serves: as the command says, else as many as it has room for.
+func modelsOnNode(main *corev1.Container, room int64) int64 {
+	const local = "--data-parallel-size-local"
+	if line := words(main); hasFlag(line, local) {
+		return number(line, local)
+	}
+	return room
+}
+
 func mpFlags(node Node) []flag {
 	flags := []flag{
-		{"--distributed-executor-backend", "mp"},
+		{executorFlag, "mp"},
 		{"--nnodes", strconv.Itoa(int(node.Count))},
 		{"--master-addr", node.LeaderAddress},
 		{"--master-port", vllmMasterPort},
@@ -75,10 +95,6 @@ func configureRay(node Node, main *corev1.Container) {
 		runInShell(main, fmt.Sprintf("ray start --address=%s:%s --block", node.LeaderAddress, rayPort))
 		return
 	}
-	executor := "--distributed-executor-backend"
-	if hasFlag(words(main), executor) {
-		runInShell(main, fmt.Sprintf("ray start --head --port=%s && %s", rayPort, shellLine(main)))
-		return
-	}
-	runInShell(main, fmt.Sprintf("ray start --head --port=%s && %s %s ray", rayPort, shellLine(main), executor))
+	addFlags(v1beta1.BackendFrameworkVLLM, main, []flag{{executorFlag, "ray"}})
+	runBefore(main, "ray start --head --port="+rayPort)
 }
