@@ -123,7 +123,7 @@ func TestCreation(t *testing.T) {
 			},
 		},
 		"numbers at their bounds": {
-			services: "[{name: A, replicas: 10000, minAvailable: 10000, multinode: {nodeCount: 1000}}]",
+			services: "[{name: A, replicas: 10000, minAvailable: 10000}, {name: B, multinode: {nodeCount: 1000}}]",
 		},
 		"fewer replicas than must be available": {
 			services: "[{name: A, replicas: 1, minAvailable: 2}]",

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"packtree.dev/dynamo-operator/internal/launch"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
@@ -28,6 +29,10 @@ func validateUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) fi
 			continue
 		}
 		errs = append(errs, validateComponentUpdate(before, component, words.component(i))...)
+		was, is := framework(old, before), framework(updated, component)
+		if component.Multinode != nil && launch.LeaderStartsLast(was) != launch.LeaderStartsLast(is) && old.Spec.BackendFramework == updated.Spec.BackendFramework {
+			errs = append(errs, field.Invalid(words.main(i, component), is, fmt.Sprintf("starts another framework, was %q; %s", was, recreate)))
+		}
 	}
 	for _, component := range old.Spec.Components {
 		if find(updated.Spec.Components, component.Name) == nil {
@@ -36,6 +41,16 @@ func validateUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) fi
 		}
 	}
 	return errs
+}
+
+// framework is what a component's pods run.
+func framework(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) v1beta1.BackendFramework {
+	containers := component.PodTemplate.Spec.Containers
+	at := slices.IndexFunc(containers, isMain)
+	if at < 0 {
+		return deployment.Spec.BackendFramework
+	}
+	return launch.Framework(deployment.Spec.BackendFramework, &containers[at])
 }
 
 func find(components []v1beta1.ComponentSpec, name string) *v1beta1.ComponentSpec {

@@ -59,6 +59,13 @@ func TestUpdate(t *testing.T) {
 				`spec.services[0].minAvailable: Invalid value: 2: was "1"; immutable: delete the deployment and create it again (service "A")`,
 			},
 		},
+		"nor do pods of several nodes turn to or from a framework that starts them in another order": {
+			oldServices: "[{name: A, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.trtllm]}}}, {name: B, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.trtllm]}}}]",
+			services:    "[{name: A, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.sglang]}}}, {name: B, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.sglang]}}}]",
+			want: []string{
+				`spec.services[0].extraPodSpec.mainContainer: Invalid value: "sglang": starts another framework, was "trtllm"; immutable: delete the deployment and create it again (service "A")`,
+			},
+		},
 		"writing out a default is no change": {
 			oldServices: "[{name: A}]", services: "[{name: A, minAvailable: 1}]",
 		},

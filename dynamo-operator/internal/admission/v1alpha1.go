@@ -27,6 +27,10 @@ func validateServices(deployment *v1alpha1.DynamoGraphDeployment) field.ErrorLis
 			errs = append(errs, validateAmounts(service.Resources.Requests, path.Child("resources", "requests"))...)
 			errs = append(errs, validateAmounts(service.Resources.Limits, path.Child("resources", "limits"))...)
 		}
+		errs = append(errs, validateMetadata(service.Labels, service.Annotations, path)...)
+		if extra := service.ExtraPodMetadata; extra != nil {
+			errs = append(errs, validateMetadata(extra.Labels, extra.Annotations, path.Child("extraPodMetadata"))...)
+		}
 		errs = append(errs, validateEnv(service.Envs, path.Child("envs"))...)
 		errs = append(errs, validateMainContainer(service, path.Child("extraPodSpec", "mainContainer"))...)
 		errs = append(errs, validateVolumeMounts(deployment, service, path.Child("volumeMounts"))...)
@@ -84,6 +88,10 @@ func validateVolumeMounts(deployment *v1alpha1.DynamoGraphDeployment, service *v
 		if !slices.Contains(known, mount.Name) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
 				fmt.Sprintf("neither in spec.pvcs nor a volume of extraPodSpec; known: %s", strings.Join(known, ", "))))
+		}
+		if strings.Contains(mount.Name, ".") {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
+				"the volume in the pods would be named like that, and a dot cannot be in it: add a volume of another name to extraPodSpec for this claim, and mount that"))
 		}
 		if !strings.HasPrefix(mount.MountPoint, "/") {
 			errs = append(errs, field.Invalid(path.Index(i).Child("mountPoint"), mount.MountPoint, "must be an absolute path"))

@@ -30,13 +30,14 @@ func validate(deployment *v1beta1.DynamoGraphDeployment, words words) field.Erro
 	errs = append(errs, validateTopology(deployment, words)...)
 	errs = append(errs, validateClaims(deployment.Spec.PVCs)...)
 	errs = append(errs, validateRestart(deployment, words)...)
-	return append(errs, validateFramework(deployment.Spec.BackendFramework)...)
+	errs = append(errs, validateFramework(deployment.Spec.BackendFramework)...)
+	return append(errs, validateMade(deployment, words)...)
 }
 
 func validateName(deployment *v1beta1.DynamoGraphDeployment) field.ErrorList {
 	path := field.NewPath("metadata", "name")
 	var errs field.ErrorList
-	for _, reason := range validation.IsDNS1123Label(deployment.Name) {
+	for _, reason := range validation.IsDNS1035Label(deployment.Name) {
 		errs = append(errs, field.Invalid(path, deployment.Name, "it starts the names of pods and Services: "+reason))
 	}
 	return errs
@@ -111,13 +112,7 @@ func validateBudget(deployment string, component *v1beta1.ComponentSpec, path *f
 
 func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) field.ErrorList {
 	path := words.component(index)
-	replicas, minimum := int32(1), int32(1)
-	if component.Replicas != nil {
-		replicas = *component.Replicas
-	}
-	if component.MinAvailable != nil {
-		minimum = *component.MinAvailable
-	}
+	replicas, minimum := replicas(component), minimum(component)
 	errs := validateBounds(path.Child("replicas"), replicas, 0, maxReplicas, "")
 	errs = append(errs, validateBounds(path.Child("minAvailable"), minimum, 1, maxReplicas, "")...)
 	if replicas > 0 && minimum > replicas {

@@ -1,8 +1,11 @@
 package grove
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -91,16 +94,26 @@ func service(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compo
 	}}
 }
 
-func servicePort(port corev1.ContainerPort) corev1.ServicePort {
-	protocol := port.Protocol
-	if protocol == "" {
-		protocol = corev1.ProtocolTCP
+// ports are those of a container, each number once for a protocol as in every Service.
+func ports(main *corev1.Container) []corev1.ServicePort {
+	var served []corev1.ServicePort
+	for _, port := range main.Ports {
+		next := servicePort(port)
+		if !slices.ContainsFunc(served, func(p corev1.ServicePort) bool { return p.Port == next.Port && p.Protocol == next.Protocol }) {
+			served = append(served, next)
+		}
 	}
-	served := corev1.ServicePort{Name: port.Name, Port: port.ContainerPort, Protocol: protocol, TargetPort: intstr.FromInt32(port.ContainerPort)}
+	return served
+}
+
+func servicePort(port corev1.ContainerPort) corev1.ServicePort {
+	protocol := cmp.Or(port.Protocol, corev1.ProtocolTCP)
+	served := corev1.ServicePort{Name: port.Name, Port: port.ContainerPort, Protocol: protocol, TargetPort: intstr.FromString(port.Name)}
 	if port.Name == "" {
-		served.Name = fmt.Sprintf("port-%d", port.ContainerPort)
-	} else {
-		served.TargetPort = intstr.FromString(port.Name)
+		served.Name, served.TargetPort = fmt.Sprintf("port-%d", port.ContainerPort), intstr.FromInt32(port.ContainerPort)
+		if protocol != corev1.ProtocolTCP {
+			served.Name += "-" + strings.ToLower(string(protocol))
+		}
 	}
 	return served
 }

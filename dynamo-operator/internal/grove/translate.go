@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -186,12 +185,4 @@ func TopologyName(deployment *v1beta1.DynamoGraphDeployment) string {
 	default:
 		return grovev1alpha1.DefaultClusterTopologyName
 	}
-}
-
-func ports(main *corev1.Container) []corev1.ServicePort {
-	var served []corev1.ServicePort
-	for _, port := range main.Ports {
-		served = append(served, servicePort(port))
-	}
-	return served
 }

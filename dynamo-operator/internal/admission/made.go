@@ -1,0 +1,128 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// maxPods is how many pods can be made for one deployment.
+const maxPods = 100_000
+
+// validateMade is what would otherwise be refused only of what is made for a deployment, in words that its writer has not used.
+func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	errs := validateExecutor(deployment.Annotations, field.NewPath("metadata", "annotations"))
+	errs = append(errs, validateQueue(deployment.Annotations)...)
+	errs = append(errs, validateMetadata(deployment.Spec.Labels, deployment.Spec.Annotations, field.NewPath("spec"))...)
+	for i := range deployment.Spec.Components {
+		component := &deployment.Spec.Components[i]
+		template := &component.PodTemplate
+		if !words.v1alpha1 { // Its metadata is put together from several maps, each of which is judged where it stands.
+			errs = append(errs, validateMetadata(template.Labels, template.Annotations, words.component(i).Child("podTemplate", "metadata"))...)
+		}
+		if template.Spec.NodeName != "" {
+			errs = append(errs, field.Forbidden(words.podSpec(i).Child("nodeName"), "the scheduler chooses the node: use nodeSelector or affinity"))
+		}
+		if len(template.Spec.TopologySpreadConstraints) > 0 {
+			errs = append(errs, field.Forbidden(words.podSpec(i).Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint"))
+		}
+	}
+	errs = append(errs, validateNodeNames(deployment.Spec.Components, words)...)
+	return append(errs, validateSize(deployment.Spec.Components, words)...)
+}
+
+// validateMetadata judges labels and annotations of pods, each at its key.
+func validateMetadata(labels, annotations map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		errs = append(errs, metav1validation.ValidateLabels(map[string]string{key: labels[key]}, path.Child("labels").Key(key))...)
+	}
+	path = path.Child("annotations")
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		errs = append(errs, apivalidation.ValidateAnnotations(map[string]string{key: annotations[key]}, path.Key(key))...)
+	}
+	return append(errs, validateExecutor(annotations, path)...)
+}
+
+func validateExecutor(annotations map[string]string, path *field.Path) field.ErrorList {
+	known := []string{"mp", "ray"}
+	executor, set := annotations[v1beta1.AnnotationVLLMExecutor]
+	if !set || slices.Contains(known, executor) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path.Key(v1beta1.AnnotationVLLMExecutor), executor, known)}
+}
+
+// validateQueue is there because the queue becomes a label.
+func validateQueue(annotations map[string]string) field.ErrorList {
+	var errs field.ErrorList
+	queue := annotations[v1beta1.AnnotationQueue]
+	for _, reason := range validation.IsValidLabelValue(queue) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(v1beta1.AnnotationQueue), queue, reason))
+	}
+	return errs
+}
+
+// validateNodeNames turns down a component whose pods would be named like the leader or the workers of another.
+func validateNodeNames(components []v1beta1.ComponentSpec, words words) field.ErrorList {
+	nodes := map[string]string{}
+	for i := range components {
+		if lower := names.Component(components[i].Name); components[i].Multinode != nil {
+			nodes[lower+names.LeaderSuffix] = fmt.Sprintf("the leader of multinode %s %q has", words.part, components[i].Name)
+			nodes[lower+names.WorkerSuffix] = fmt.Sprintf("the workers of multinode %s %q have", words.part, components[i].Name)
+		}
+	}
+	var errs field.ErrorList
+	for i := range components {
+		if taken := nodes[names.Component(components[i].Name)]; taken != "" && components[i].Multinode == nil {
+			errs = append(errs, field.Invalid(words.component(i).Child("name"), components[i].Name, taken+" that name: rename one"))
+		}
+	}
+	return errs
+}
+
+// validateSize bounds the pods of a deployment altogether, and names the component that has most.
+func validateSize(components []v1beta1.ComponentSpec, words words) field.ErrorList {
+	var all, most int64
+	var largest int
+	for i := range components {
+		pods := podsOf(&components[i])
+		all += pods
+		if pods > most {
+			most, largest = pods, i
+		}
+	}
+	if all <= maxPods {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(words.component(largest).Child("replicas"), replicas(&components[largest]), fmt.Sprintf(
+		"%d of the deployment's %d pods, and it may have %d; use more than one deployment", most, all, maxPods))}
+}
+
+// podsOf counts what a component has as soon as it is switched on. Numbers beyond their own bounds, of which that has been said,
+// count for nothing.
+func podsOf(component *v1beta1.ComponentSpec) int64 {
+	nodes, standing := int32(1), max(replicas(component), minimum(component))
+	if component.Multinode != nil {
+		nodes = component.Multinode.NodeCount
+	}
+	if nodes > maxNodes || standing > maxReplicas {
+		return 0
+	}
+	return int64(nodes) * int64(standing)
+}
+
+func replicas(component *v1beta1.ComponentSpec) int32 {
+	if component.Replicas == nil {
+		return 1
+	}
+	return *component.Replicas
+}
