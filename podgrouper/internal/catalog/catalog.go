@@ -13,6 +13,7 @@ import (
 	"packtree.dev/podgrouper/internal/groupers/podgang"
 	"packtree.dev/podgrouper/internal/groupers/ray"
 	"packtree.dev/podgrouper/internal/groupers/replicas"
+	"packtree.dev/podgrouper/internal/groupers/revision"
 	"packtree.dev/podgrouper/internal/groupers/spark"
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
@@ -33,7 +34,9 @@ var groupers = map[schema.GroupKind]grouping.Grouper{
 	{Group: "kubeflow.org", Kind: "TFJob"}:                       kubeflow.TFJob,
 	{Group: "kubeflow.org", Kind: "XGBoostJob"}:                  kubeflow.XGBoostJob,
 	{Group: "kubeflow.org", Kind: "JAXJob"}:                      kubeflow.JAXJob,
+	{Group: "kubeflow.org", Kind: "PaddleJob"}:                   kubeflow.PaddleJob,
 	{Group: "ray.io", Kind: "RayCluster"}:                        ray.Grouper,
+	{Group: "serving.knative.dev", Kind: "Revision"}:             revision.Grouper,
 	{Group: "sparkoperator.k8s.io", Kind: "SparkApplication"}:    spark.Grouper,
 }
 
@@ -67,11 +70,15 @@ func For(owner grouping.Owner) grouping.Grouper {
 }
 
 // Choose returns the workload of a pod: the outermost owner that has a grouper, else the outermost that may be a workload
-// at all, else the pod itself. The workload knows no pods yet.
+// at all, else the pod itself. Where the pod is no part of an owner's gang, its workload stands below. The workload knows
+// no pods yet.
 func Choose(pod *corev1.Pod, chain owners.Chain) grouping.Workload {
 	chosen := -1
 	for i, owner := range chain.Owners {
 		kind := owner.Kind.GroupKind()
+		if apart := groupers[kind].Apart; apart != nil && apart(pod) {
+			break
+		}
 		if Grouped(kind) || !passed[kind] && (chosen < 0 || !Grouped(chain.Owners[chosen].Kind.GroupKind())) {
 			chosen = i
 		}

@@ -2,7 +2,6 @@ package grouping
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,9 +16,9 @@ func CarriedLabelKeys() []string {
 }
 
 // CarriedLabels returns the labels that the workload's PodGroup takes over. For each the first counts that has it: the
-// workload's owner, the owners above it, its pod template, and of its pods the one with the least name.
-func CarriedLabels(w Workload, grouper Grouper) map[string]string {
-	sources := labelSources(w, grouper)
+// workload's owner, the owners above it, its templates, and of its pods the one with the least name.
+func CarriedLabels(w Workload, templates []Template) map[string]string {
+	sources := labelSources(w, templates)
 	carried := map[string]string{}
 	for _, key := range CarriedLabelKeys() {
 		for _, labels := range sources {
@@ -60,16 +59,15 @@ func HasCarriedLabel(labels map[string]string) bool {
 	return false
 }
 
-func labelSources(w Workload, grouper Grouper) []map[string]string {
+func labelSources(w Workload, templates []Template) []map[string]string {
 	var sources []map[string]string
 	for _, owner := range w.Upwards() {
 		sources = append(sources, owner.GetLabels())
 	}
-	if len(grouper.Template) == 0 {
-		return sources
+	for _, template := range templates {
+		sources = append(sources, template.Labels)
 	}
-	path := slices.Concat(grouper.Template, []string{"metadata", "labels"})
-	return append(sources, w.Owner.Content.Texts(path...))
+	return sources
 }
 
 func labelOfPods(pods []*corev1.Pod, key string) string {

@@ -18,11 +18,7 @@ func labelled(queue string) grouping.Owner {
 	if queue != "" {
 		labels[kai.LabelQueue] = queue
 	}
-	return grouping.Owner{Object: &metav1.ObjectMeta{Labels: labels}, Content: map[string]any{
-		"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
-			"labels": map[string]any{kai.LabelQueue: "template", kai.LabelNodePool: "gpu"},
-		}}},
-	}}
+	return grouping.Owner{Object: &metav1.ObjectMeta{Labels: labels}}
 }
 
 func labelledPod(name, queue string) *corev1.Pod {
@@ -30,27 +26,30 @@ func labelledPod(name, queue string) *corev1.Pod {
 }
 
 func TestCarriedLabels(t *testing.T) {
-	templated := grouping.Grouper{Template: []string{"spec", "template"}}
+	templated := []grouping.Template{
+		{Labels: map[string]string{kai.LabelQueue: "template"}},
+		{Labels: map[string]string{kai.LabelQueue: "second", kai.LabelNodePool: "gpu"}},
+	}
 	pods := []*corev1.Pod{labelledPod("b", "pod-b"), labelledPod("a", "pod-a"), labelledPod("0", "")}
 	cases := map[string]struct {
-		workload grouping.Workload
-		grouper  grouping.Grouper
-		want     map[string]string
+		workload  grouping.Workload
+		templates []grouping.Template
+		want      map[string]string
 	}{
 		"the owner comes first, and the template fills in": {
-			workload: grouping.Workload{Owner: labelled("owner"), Above: []grouping.Owner{labelled("above")}, Pods: pods},
-			grouper:  templated,
-			want:     map[string]string{kai.LabelQueue: "owner", kai.LabelNodePool: "gpu"},
+			workload:  grouping.Workload{Owner: labelled("owner"), Above: []grouping.Owner{labelled("above")}, Pods: pods},
+			templates: templated,
+			want:      map[string]string{kai.LabelQueue: "owner", kai.LabelNodePool: "gpu"},
 		},
 		"owners above come next": {
-			workload: grouping.Workload{Owner: labelled(""), Above: []grouping.Owner{labelled("above")}, Pods: pods},
-			grouper:  templated,
-			want:     map[string]string{kai.LabelQueue: "above", kai.LabelNodePool: "gpu"},
+			workload:  grouping.Workload{Owner: labelled(""), Above: []grouping.Owner{labelled("above")}, Pods: pods},
+			templates: templated,
+			want:      map[string]string{kai.LabelQueue: "above", kai.LabelNodePool: "gpu"},
 		},
-		"then the template": {
-			workload: grouping.Workload{Owner: labelled(""), Pods: pods},
-			grouper:  templated,
-			want:     map[string]string{kai.LabelQueue: "template", kai.LabelNodePool: "gpu"},
+		"then the templates, one after the other": {
+			workload:  grouping.Workload{Owner: labelled(""), Pods: pods},
+			templates: templated,
+			want:      map[string]string{kai.LabelQueue: "template", kai.LabelNodePool: "gpu"},
 		},
 		"then the pod with the least name that says anything, whichever came first": {
 			workload: grouping.Workload{Owner: labelled(""), Pods: pods},
@@ -63,7 +62,7 @@ func TestCarriedLabels(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, grouping.CarriedLabels(c.workload, c.grouper)); diff != "" {
+			if diff := cmp.Diff(c.want, grouping.CarriedLabels(c.workload, c.templates)); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -37,10 +38,20 @@ func (c Constraint) HasLevel() bool {
 	return c.Required.Value != "" || c.Preferred.Value != ""
 }
 
+// Empty reports whether the user said nothing at all.
+func (c Constraint) Empty() bool {
+	return c.Topology.Value == "" && !c.HasLevel()
+}
+
+// Same reports whether both say the same, wherever.
+func (c Constraint) Same(other Constraint) bool {
+	return c.Topology.Value == other.Topology.Value && c.Required.Value == other.Required.Value && c.Preferred.Value == other.Preferred.Value
+}
+
 // topologyConstraint returns the constraint as the scheduler reads it, or nil if the user said nothing. A level without
 // a Topology stays: the scheduler holds such a gang back and says why, where dropping it would misplace the pods.
 func (c Constraint) topologyConstraint() *scheduling.TopologyConstraint {
-	if c.Topology.Value == "" && !c.HasLevel() {
+	if c.Empty() {
 		return nil
 	}
 	return &scheduling.TopologyConstraint{
@@ -69,7 +80,30 @@ func (c Constraint) Check(levels Levels) field.ErrorList {
 	required, preferred := slices.Index(known, c.Required.Value), slices.Index(known, c.Preferred.Value)
 	if required >= 0 && preferred >= 0 && preferred < required {
 		errs = append(errs, field.Invalid(c.Preferred.Path, c.Preferred.Value,
-			fmt.Sprintf("is broader than the required level %s, which implies it", c.Required.Value)))
+			fmt.Sprintf("is broader than the required level %s, which implies it: %s", c.Required.Value, narrower)))
+	}
+	return errs
+}
+
+// What to do about a value.
+const (
+	narrower = "name a narrower level, or remove it"
+	notEmpty = "must not be empty: give it a value or remove it"
+)
+
+// checkBelow returns which levels of the constraint say nothing new, since a group above asks for a narrower one.
+func (c Constraint) checkBelow(above Constraint, levels Levels) field.ErrorList {
+	known, exists := levels(c.Topology.Value)
+	if !exists || c.Topology.Value != above.Topology.Value {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, pair := range [][2]Wish{{c.Required, above.Required}, {c.Preferred, above.Preferred}} {
+		own, upper := slices.Index(known, pair[0].Value), slices.Index(known, pair[1].Value)
+		if own >= 0 && upper >= 0 && own < upper {
+			errs = append(errs, field.Invalid(pair[0].Path, pair[0].Value,
+				fmt.Sprintf("is broader than %s at %s, which implies it: %s", pair[1].Value, pair[1].Path, narrower)))
+		}
 	}
 	return errs
 }
@@ -92,7 +126,7 @@ func FromAnnotations(annotations map[string]string, path *field.Path) (Constrain
 	wish := func(key string) Wish {
 		value, given := annotations[key]
 		if given && value == "" {
-			errs = append(errs, field.Required(path.Key(key), "must not be empty: give it a value or remove it"))
+			errs = append(errs, field.Required(path.Key(key), notEmpty))
 		}
 		return Wish{Value: value, Path: path.Key(key)}
 	}
@@ -107,11 +141,11 @@ func FromAnnotations(annotations map[string]string, path *field.Path) (Constrain
 	return constraint, errs
 }
 
-// FromOwners returns the topology constraint of the nearest owner that carries any of the topology annotations: the
-// workload's own, else one above it.
-func FromOwners(w Workload) (Constraint, field.ErrorList) {
+// FromOwners returns the topology constraint of all pods together: of the nearest owner that carries any of the topology
+// annotations, the workload's own, else one above it, else of its only template.
+func FromOwners(w Workload, only ...Template) (Constraint, field.ErrorList) {
 	for i, owner := range w.Upwards() {
-		if !hasTopologyAnnotation(owner.GetAnnotations()) {
+		if !hasTopologyAnnotation(owner.GetAnnotations()) || i > 0 && handsDown[owner.Kind.GroupKind()] {
 			continue
 		}
 		constraint, errs := FromAnnotations(owner.GetAnnotations(), annotationsPath)
@@ -119,6 +153,23 @@ func FromOwners(w Workload) (Constraint, field.ErrorList) {
 			errs = elsewhere(owner, errs)
 		}
 		return constraint, errs
+	}
+	return FromTemplates(only...)
+}
+
+// handsDown are the kinds whose operators copy annotations to the workloads that they are meant for. What has not got
+// them is not meant: the pod that submits a RayJob need not stand where the cluster does.
+var handsDown = map[schema.GroupKind]bool{
+	{Group: "ray.io", Kind: "RayJob"}:     true,
+	{Group: "ray.io", Kind: "RayService"}: true,
+}
+
+// FromTemplates returns the topology constraint of the first template that carries any of the topology annotations.
+func FromTemplates(templates ...Template) (Constraint, field.ErrorList) {
+	for _, template := range templates {
+		if hasTopologyAnnotation(template.Annotations) {
+			return FromAnnotations(template.Annotations, template.Path.Child("annotations"))
+		}
 	}
 	return Constraint{}, nil
 }

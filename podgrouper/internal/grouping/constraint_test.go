@@ -67,7 +67,7 @@ func TestFromAnnotations(t *testing.T) {
 				kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "rack", kai.AnnotationTopologyPreferred: "zone",
 			},
 			want:   &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack", PreferredTopologyLevel: "zone"},
-			doubts: []string{`metadata.annotations[kai.scheduler/topology-preferred-placement]: Invalid value: "zone": is broader than the required level rack, which implies it`},
+			doubts: []string{`metadata.annotations[kai.scheduler/topology-preferred-placement]: Invalid value: "zone": is broader than the required level rack, which implies it: name a narrower level, or remove it`},
 		},
 		"a topology alone constrains nothing": {
 			annotations: map[string]string{kai.AnnotationTopology: "nowhere"},
@@ -106,6 +106,79 @@ func TestTheNearestOwnerWithAnAnnotationDecides(t *testing.T) {
 	want := []string{`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to (in CronJob middle)`}
 	if diff := cmp.Diff(want, lines(problems)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestOwnersThatHandDownTheirAnnotationsDoNotMeanTheRest(t *testing.T) {
+	constraint := map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"}
+	for name, c := range map[string]struct {
+		above schema.GroupKind
+		want  string
+	}{
+		"a RayJob does not mean its submitter":    {schema.GroupKind{Group: "ray.io", Kind: "RayJob"}, ""},
+		"a RayService does not mean other things": {schema.GroupKind{Group: "ray.io", Kind: "RayService"}, ""},
+		"a CronJob means its Jobs":                {schema.GroupKind{Group: "batch", Kind: "CronJob"}, "zone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			above := owner(c.above.Kind, "upper", constraint)
+			above.Kind.Group = c.above.Group
+			got, _ := grouping.FromOwners(grouping.Workload{Owner: owner("Job", "lower", nil), Above: []grouping.Owner{above}})
+			if got.Required.Value != c.want {
+				t.Errorf("the required level is %q, want %q", got.Required.Value, c.want)
+			}
+		})
+	}
+}
+
+func TestGroupsBelowOthers(t *testing.T) {
+	wish := func(value, path string) grouping.Wish {
+		return grouping.Wish{Value: value, Path: field.NewPath(path)}
+	}
+	constraint := func(name, topology, required, preferred string) grouping.Constraint {
+		return grouping.Constraint{
+			Topology: wish(topology, name+".topology"), Required: wish(required, name+".required"), Preferred: wish(preferred, name+".preferred"),
+		}
+	}
+	group := func(name, parent, topology, required, preferred string) grouping.SubGroup {
+		return grouping.SubGroup{Name: name, Parent: parent, Constraint: constraint(name, topology, required, preferred)}
+	}
+	for name, c := range map[string]struct {
+		root   grouping.Constraint
+		groups []grouping.SubGroup
+		want   []string
+	}{
+		"narrower towards the leaves": {
+			root:   constraint("root", "network", "zone", "block"),
+			groups: []grouping.SubGroup{group("a", "", "network", "block", ""), group("b", "a", "network", "rack", "rack")},
+		},
+		"broader than the group above and than all": {
+			root:   constraint("root", "network", "block", ""),
+			groups: []grouping.SubGroup{group("a", "", "network", "rack", ""), group("b", "a", "network", "zone", "")},
+			want:   []string{`b.required: Invalid value: "zone": is broader than rack at a.required, which implies it: name a narrower level, or remove it`},
+		},
+		"a preferred level broader than that of all": {
+			root:   constraint("root", "network", "", "rack"),
+			groups: []grouping.SubGroup{group("a", "", "network", "", "block")},
+			want:   []string{`a.preferred: Invalid value: "block": is broader than rack at root.preferred, which implies it: name a narrower level, or remove it`},
+		},
+		"levels of two topologies have no order": {
+			root:   constraint("root", "other", "rack", ""),
+			groups: []grouping.SubGroup{group("a", "", "network", "zone", "")},
+			want:   []string{`root.topology: Invalid value: "other": no Topology has this name: create it, or name another`},
+		},
+		"groups from one template are reported once": {
+			groups: []grouping.SubGroup{
+				{Name: "a-0", Constraint: constraint("template", "nowhere", "rack", "")}, {Name: "a-1", Constraint: constraint("template", "nowhere", "rack", "")},
+			},
+			want: []string{`template.topology: Invalid value: "nowhere": no Topology has this name: create it, or name another`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := lines(grouping.Group{Constraint: c.root, SubGroups: c.groups}.Check(network))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

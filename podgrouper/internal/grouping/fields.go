@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Fields are the fields of an object of somebody else's kind. What is not there, or not of the type that is asked for, is
@@ -17,6 +18,22 @@ func (f Fields) Count(otherwise int32, path ...string) int32 {
 		return otherwise
 	}
 	return int32(min(max(value, 0), math.MaxInt32))
+}
+
+// Share returns a number that is written as such or as a percentage of the whole, rounded up; 0 where it is unset.
+func (f Fields) Share(whole int32, path ...string) int32 {
+	var written intstr.IntOrString
+	switch value, _, _ := unstructured.NestedFieldNoCopy(f, path...); value := value.(type) {
+	case int64:
+		written = intstr.FromInt32(int32(min(max(value, 0), math.MaxInt32)))
+	case string:
+		written = intstr.FromString(value)
+	}
+	share, err := intstr.GetScaledValueFromIntOrPercent(&written, int(whole), true)
+	if err != nil {
+		return 0
+	}
+	return int32(min(max(share, 0), math.MaxInt32))
 }
 
 // Text returns a string, empty where it is unset.
@@ -35,6 +52,12 @@ func (f Fields) Flag(path ...string) bool {
 func (f Fields) Has(path ...string) bool {
 	_, found, err := unstructured.NestedFieldNoCopy(f, path...)
 	return found && err == nil
+}
+
+// Value returns what stands at the path, whatever its type; nil where there is nothing.
+func (f Fields) Value(path ...string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(f, path...)
+	return value
 }
 
 // Map returns the object at the path, empty where it is unset.

@@ -1,6 +1,7 @@
 package grouping
 
 import (
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -18,6 +19,8 @@ type Group struct {
 	SubGroups []SubGroup
 	// PriorityClassName is what the workload's own spec says about the priority of the whole; empty leaves it to labels.
 	PriorityClassName string
+	// Templates are the workload's templates, in the order in which their labels count for the PodGroup.
+	Templates []Template
 	// Problems are mistakes in the workload, at paths in its owner. The groups are made as well as they can be in spite of
 	// them, but never so that a constraint that the user wrote is dropped.
 	Problems field.ErrorList
@@ -72,8 +75,29 @@ func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 // owner.
 func (g Group) Check(levels Levels) field.ErrorList {
 	errs := g.Constraint.Check(levels)
+	above := map[string]SubGroup{}
+	for _, group := range g.SubGroups {
+		above[group.Name] = group
+	}
 	for _, group := range g.SubGroups {
 		errs = append(errs, group.Constraint.Check(levels)...)
+		if parent, nested := above[group.Parent]; nested {
+			errs = append(errs, group.Constraint.checkBelow(parent.Constraint, levels)...)
+		}
+		errs = append(errs, group.Constraint.checkBelow(g.Constraint, levels)...)
 	}
-	return errs
+	return oncePerPath(errs)
+}
+
+// oncePerPath keeps of the findings at one path the first: of groups from one template each has the same.
+func oncePerPath(errs field.ErrorList) field.ErrorList {
+	var kept field.ErrorList
+	seen := sets.New[string]()
+	for _, err := range errs {
+		if !seen.Has(err.Field) {
+			seen.Insert(err.Field)
+			kept = append(kept, err)
+		}
+	}
+	return kept
 }

@@ -32,9 +32,8 @@ type Decision struct {
 
 // Decide returns the PodGroup of a workload. Levels may be nil: then Topologies are not judged.
 func Decide(w grouping.Workload, levels grouping.Levels) Decision {
-	grouper := catalog.For(w.Owner)
-	group := grouper.Group(w)
-	labels := grouping.CarriedLabels(w, grouper)
+	group := catalog.For(w.Owner).Group(w)
+	labels := grouping.CarriedLabels(w, group.Templates)
 	preemptibility, wrong := grouping.ParsePreemptibility(labels)
 	var unresolved field.ErrorList
 	if levels != nil {

@@ -1,5 +1,5 @@
 // Package fallback groups the pods of workloads that no other grouper knows, and pods without an owner: one group, of which
-// any single pod may start.
+// any single pod may start, unless the workload's annotation asks for more together.
 package fallback
 
 import "packtree.dev/podgrouper/internal/grouping"
@@ -9,5 +9,14 @@ var Grouper = grouping.Grouper{Group: group}
 
 func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
-	return grouping.Group{MinMember: new(int32(1)), Constraint: constraint, Problems: problems}
+	minMember, wrong := grouping.OwnMinMember(w.Owner, limit(w.Owner))
+	return grouping.Group{MinMember: &minMember, Constraint: constraint, Problems: append(problems, wrong...)}
+}
+
+// limit knows of a pod that it is one. How many pods other workloads have, they do not say.
+func limit(owner grouping.Owner) grouping.Limit {
+	if owner.Kind.Group == "" && owner.Kind.Kind == "Pod" {
+		return grouping.Limit{Pods: 1}
+	}
+	return grouping.Limit{}
 }

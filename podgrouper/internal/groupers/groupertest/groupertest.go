@@ -67,11 +67,17 @@ func owner(t *testing.T, manifest string) grouping.Owner {
 	return grouping.Owner{Object: object, Kind: object.GroupVersionKind(), Content: object.Object}
 }
 
-// Leaf checks to which group a pod with these labels belongs; an empty want means to none.
+// Leaf checks to which group a pod with these labels belongs, whatever its workload; an empty want means to none.
 func Leaf(t *testing.T, grouper grouping.Grouper, labels map[string]string, want string) {
 	t.Helper()
+	LeafIn(t, grouper, "{apiVersion: example.com/v1, kind: Any, metadata: {name: any}}", labels, want)
+}
+
+// LeafIn checks to which group of the workload a pod with these labels belongs; an empty want means to none.
+func LeafIn(t *testing.T, grouper grouping.Grouper, manifest string, labels map[string]string, want string) {
+	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default", Labels: labels}}
-	got, known := grouper.Leaf(grouping.Workload{}, pod)
+	got, known := grouper.Leaf(grouping.Workload{Owner: owner(t, manifest)}, pod)
 	if known != (want != "") || known && got != want {
 		t.Errorf("a pod with %v belongs to %q (%t), want %q", labels, got, known, want)
 	}

@@ -4,19 +4,34 @@ package job
 import "packtree.dev/podgrouper/internal/grouping"
 
 // Grouper groups batch Jobs.
-var Grouper = grouping.Grouper{Group: group, Template: []string{"spec", "template"}}
+var Grouper = grouping.Grouper{Group: group}
 
 func group(w grouping.Workload) grouping.Group {
-	constraint, problems := grouping.FromOwners(w)
-	minMember, wrong := grouping.MinMember(w.Owner, concurrentPods(w.Owner.Content))
-	return grouping.Group{MinMember: &minMember, Constraint: constraint, Problems: append(problems, wrong...)}
+	pods := grouping.TemplateAt(w.Owner.Content, nil, "spec", "template")
+	constraint, problems := grouping.FromOwners(w, pods)
+	minMember, wrong := grouping.OwnMinMember(w.Owner, limit(w.Owner.Content))
+	return grouping.Group{
+		MinMember:  &minMember,
+		Constraint: constraint,
+		Templates:  []grouping.Template{pods},
+		Problems:   append(problems, wrong...),
+	}
 }
 
-// concurrentPods returns how many pods the Job runs at the same time; 0 if it is halted or its spec is not known.
-func concurrentPods(job grouping.Fields) int32 {
+// limit returns how many pods the Job runs at a time; that is not known where its spec is not.
+func limit(job grouping.Fields) grouping.Limit {
 	if job == nil {
-		return 0
+		return grouping.Limit{}
 	}
-	parallelism := job.Count(1, "spec", "parallelism")
-	return min(parallelism, job.Count(parallelism, "spec", "completions"))
+	return Limit(job.Map("spec"))
+}
+
+// Limit returns how many pods a Job with that spec runs at a time.
+func Limit(spec grouping.Fields) grouping.Limit {
+	parallelism := spec.Count(1, "parallelism")
+	completions := spec.Count(parallelism, "completions")
+	if completions < parallelism {
+		return grouping.Limit{Pods: completions, Raise: "spec.completions"}
+	}
+	return grouping.Limit{Pods: parallelism, Raise: "spec.parallelism"}
 }

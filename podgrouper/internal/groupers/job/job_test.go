@@ -9,6 +9,7 @@ import (
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 
+	"packtree.dev/podgrouper/internal/groupers/groupertest"
 	"packtree.dev/podgrouper/internal/groupers/job"
 	"packtree.dev/podgrouper/internal/grouping"
 )
@@ -31,15 +32,15 @@ func TestMinMember(t *testing.T) {
 		"zero":                                 {annotation: "0", want: 1, problem: `Invalid value: "0": must be a whole number above 0; 1 is used instead`},
 		"negative":                             {annotation: "-2", want: 1, problem: `Invalid value: "-2": must be a whole number above 0; 1 is used instead`},
 		"more than a number holds":             {annotation: "99999999999", want: 1, problem: `Invalid value: "99999999999": must be a whole number above 0; 1 is used instead`},
-		"more than run at a time":              {annotation: "5", content: four, want: 5, problem: `Invalid value: "5": the Job runs at most 4 pods at a time, so that it will never start`},
+		"more than run at a time":              {annotation: "5", content: four, want: 5, problem: `Invalid value: "5": at most 4 run at a time, so that none ever starts: lower it, or raise spec.parallelism`},
 		"a Job of which only metadata is read": {annotation: "5", want: 5},
 		"a Job without parallelism runs one pod": {
 			annotation: "2", content: map[string]any{"spec": map[string]any{}}, want: 2,
-			problem: `Invalid value: "2": the Job runs at most 1 pods at a time, so that it will never start`,
+			problem: `Invalid value: "2": at most 1 run at a time, so that none ever starts: lower it, or raise spec.parallelism`,
 		},
 		"fewer completions than parallelism": {
 			annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(4), "completions": int64(2)}}, want: 3,
-			problem: `Invalid value: "3": the Job runs at most 2 pods at a time, so that it will never start`,
+			problem: `Invalid value: "3": at most 2 run at a time, so that none ever starts: lower it, or raise spec.completions`,
 		},
 		"a halted Job may be scaled up again": {annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(0)}}, want: 3},
 	}
@@ -67,10 +68,43 @@ func TestMinMember(t *testing.T) {
 	}
 }
 
-func TestAnEmptyAnnotationIsReported(t *testing.T) {
-	meta := &metav1.ObjectMeta{Annotations: map[string]string{kai.AnnotationBatchMinMember: ""}}
-	group := job.Grouper.Group(grouping.Workload{Owner: grouping.Owner{Object: meta}})
-	if len(group.Problems) != 1 {
-		t.Errorf("got %v, want one problem", group.Problems)
-	}
+func TestGroup(t *testing.T) {
+	groupertest.Groups(t, job.Grouper, map[string]groupertest.Case{
+		"an empty annotation": {
+			Manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: train, annotations: {kai.scheduler/batch-min-member: ""}}, spec: {parallelism: 4}}`,
+			Want:     `minMember: 1`,
+			Problems: []string{
+				`metadata.annotations[kai.scheduler/batch-min-member]: Required value: must not be empty: give it a value or remove it; 1 is used instead`,
+			},
+		},
+		"the constraint may stand in the pod template": {
+			Manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec:
+  template: {metadata: {annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: zone}}}`,
+			Want: `{minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: zone}}`,
+		},
+		"what the Job says goes before its pod template": {
+			Manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: rack}}
+spec:
+  template: {metadata: {annotations: {kai.scheduler/topology-preferred-placement: zone}}}`,
+			Want: `{minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}`,
+		},
+		"a level without a topology in the pod template": {
+			Manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec: {template: {metadata: {annotations: {kai.scheduler/topology-required-placement: zone}}}}`,
+			Want: `{minMember: 1, topologyConstraint: {requiredTopologyLevel: zone}}`,
+			Problems: []string{
+				`spec.template.metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`,
+			},
+		},
+	})
 }

@@ -1,5 +1,6 @@
 // Package jobset groups the pods of a JobSet: a leaf for each of its Jobs, which needs all the pods that the Job runs at a
-// time. Jobs that are made only when others are ready or complete need none, since the gang would wait for them for ever.
+// time. Pods that are made only when others are ready, complete or scheduled are not needed, since the gang would wait for
+// them for ever.
 package jobset
 
 import (
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"packtree.dev/podgrouper/internal/groupers/job"
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
@@ -17,24 +19,37 @@ const (
 	labelJobIndex      = "jobset.sigs.k8s.io/job-index"
 )
 
+// Annotations by which a JobSet, or one of its replicated jobs, has each Job stand alone in a domain. The other pods of a
+// Job are then made when its first one has a node, unless nodes were labelled for that beforehand.
+const (
+	annotationExclusive    = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+	annotationNodeSelector = "alpha.jobset.sigs.k8s.io/node-selector"
+)
+
 // Grouper groups JobSets.
 var Grouper = grouping.Grouper{Group: group, Leaf: leaf}
 
 func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
 	tree := grouping.Group{Constraint: constraint, Problems: problems}
-	jobSet := w.Owner.Content
-	inOrder := jobSet.Text("spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
-	path := field.NewPath("spec", "replicatedJobs")
-	for i, replicated := range jobSet.List("spec", "replicatedJobs") {
-		later := inOrder && i > 0 || len(replicated.List("dependsOn")) > 0
-		own, wrong := grouping.FromAnnotations(replicated.Texts("template", "metadata", "annotations"),
-			path.Index(i).Child("template", "metadata", "annotations"))
-		tree.Problems = append(tree.Problems, wrong...)
-		for job := range replicated.Count(1, "replicas") {
+	inOrder := w.Owner.Content.Text("spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
+	for i, fields := range w.Owner.Content.List("spec", "replicatedJobs") {
+		path := field.NewPath("spec", "replicatedJobs").Index(i)
+		replicated := replicatedJob{
+			Fields:    fields,
+			later:     inOrder && i > 0 || len(fields.List("dependsOn")) > 0,
+			jobs:      grouping.TemplateAt(fields, path, "template"),
+			pods:      grouping.TemplateAt(fields, path, "template", "spec", "template"),
+			exclusive: w.Owner.GetAnnotations(),
+		}
+		tree.Templates = append(tree.Templates, replicated.jobs, replicated.pods)
+		own, wrong := grouping.FromTemplates(replicated.jobs, replicated.pods)
+		needed, more := replicated.needed()
+		tree.Problems = append(append(tree.Problems, wrong...), more...)
+		for index := range fields.Count(1, "replicas") {
 			tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
-				Name:       name(replicated.Text("name"), strconv.Itoa(int(job))),
-				MinMember:  new(needed(replicated, later)),
+				Name:       name(fields.Text("name"), strconv.Itoa(int(index))),
+				MinMember:  new(needed),
 				Constraint: own,
 			})
 		}
@@ -42,12 +57,32 @@ func group(w grouping.Workload) grouping.Group {
 	return tree.OrLeaf()
 }
 
-func needed(replicated grouping.Fields, later bool) int32 {
-	if later {
-		return 0
+// replicatedJob is one entry of the JobSet.
+type replicatedJob struct {
+	grouping.Fields
+	later      bool
+	jobs, pods grouping.Template
+	// exclusive are the annotations of the JobSet, which hold for each Job.
+	exclusive map[string]string
+}
+
+// needed returns how many pods of each Job start together.
+func (r replicatedJob) needed() (int32, field.ErrorList) {
+	limit := job.Limit(r.Map("template", "spec"))
+	needed, wrong := grouping.MinMember(r.jobs.Annotations, r.jobs.Path.Child("annotations"), limit.Pods, limit)
+	switch {
+	case r.later:
+		return 0, wrong
+	case oneAfterOther(r.exclusive) || oneAfterOther(r.jobs.Annotations):
+		return min(needed, 1), wrong
 	}
-	parallelism := replicated.Count(1, "template", "spec", "parallelism")
-	return min(parallelism, replicated.Count(parallelism, "template", "spec", "completions"))
+	return needed, wrong
+}
+
+func oneAfterOther(annotations map[string]string) bool {
+	_, exclusive := annotations[annotationExclusive]
+	_, labelled := annotations[annotationNodeSelector]
+	return exclusive && !labelled
 }
 
 func leaf(_ grouping.Workload, pod *corev1.Pod) (string, bool) {

@@ -64,6 +64,56 @@ metadata: {name: train}
 spec: {replicatedJobs: [{name: a, template: {spec: {parallelism: 4, completions: 3}}}]}`,
 			Want: `subGroups: [{name: a-0, minMember: 3}]`,
 		},
+		"of Jobs that stand alone in a domain the first pods: the others are made when these have nodes": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train, annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}
+spec:
+  replicatedJobs:
+  - {name: workers, replicas: 2, template: {spec: {parallelism: 4, completions: 4, completionMode: Indexed}}}`,
+			Want: `subGroups: [{name: workers-0, minMember: 1}, {name: workers-1, minMember: 1}]`,
+		},
+		"one replicated job alone in its domains, on nodes that were labelled for it": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+  - {name: driver, template: {metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}, spec: {parallelism: 2}}}
+  - name: workers
+    template:
+      metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack, alpha.jobset.sigs.k8s.io/node-selector: "true"}}
+      spec: {parallelism: 4}`,
+			Want: `subGroups: [{name: driver-0, minMember: 1}, {name: workers-0, minMember: 4}]`,
+		},
+		"an elastic replicated job": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+  - {name: workers, template: {metadata: {annotations: {kai.scheduler/batch-min-member: "2"}}, spec: {parallelism: 4}}}
+  - {name: wrong, template: {metadata: {annotations: {kai.scheduler/batch-min-member: "0"}}, spec: {parallelism: 4}}}`,
+			Want: `subGroups: [{name: workers-0, minMember: 2}, {name: wrong-0, minMember: 4}]`,
+			Problems: []string{
+				`spec.replicatedJobs[1].template.metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "0": must be a whole number above 0; 4 is used instead`,
+			},
+		},
+		"a constraint in the pod template": {
+			Manifest: `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train}
+spec:
+  replicatedJobs:
+  - name: a
+    template:
+      spec: {template: {metadata: {annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: rack}}}}`,
+			Want: `subGroups: [{name: a-0, minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}]`,
+		},
 		"a level without a topology on a template": {
 			Manifest: `
 apiVersion: jobset.x-k8s.io/v1alpha2

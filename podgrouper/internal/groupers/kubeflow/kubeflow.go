@@ -6,87 +6,90 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// labelReplicaType is put on pods by the training operators, in lower case.
-const labelReplicaType = "training.kubeflow.org/replica-type"
+// Labels that the operators put on pods: most of them the replica type, in lower case, that of MPIJobs v2 the role.
+const (
+	labelReplicaType = "training.kubeflow.org/replica-type"
+	labelRole        = "training.kubeflow.org/job-role"
+)
 
-const worker = "Worker"
+// Replica types that mean something of their own.
+const (
+	worker   = "Worker"
+	launcher = "Launcher"
+)
+
+// ranks is the group of launcher and workers where the launcher does a worker's work.
+const ranks = "ranks"
 
 // The groupers of each kind. Replica types come in the order in which a minimum below the sum is dealt out to them:
 // whoever coordinates first, workers last.
 var (
-	MPIJob     = grouper("mpiReplicaSpecs", "Launcher", worker)
-	PyTorchJob = grouper("pytorchReplicaSpecs", "Master", worker)
-	TFJob      = grouper("tfReplicaSpecs", "Chief", "Master", "PS", "Evaluator", worker)
-	XGBoostJob = grouper("xgbReplicaSpecs", "Master", worker)
-	JAXJob     = grouper("jaxReplicaSpecs", worker)
+	MPIJob     = kind{specs: "mpiReplicaSpecs", types: []string{launcher, worker}, noWorkers: true}.grouper()
+	PyTorchJob = kind{specs: "pytorchReplicaSpecs", types: []string{"Master", worker}}.grouper()
+	TFJob      = kind{specs: "tfReplicaSpecs", types: []string{"Chief", "Master", "PS", "Evaluator", worker}}.grouper()
+	XGBoostJob = kind{specs: "xgbReplicaSpecs", types: []string{"Master", worker}}.grouper()
+	JAXJob     = kind{specs: "jaxReplicaSpecs", types: []string{worker}}.grouper()
+	PaddleJob  = kind{specs: "paddleReplicaSpecs", types: []string{"Master", worker}}.grouper()
 )
 
-func grouper(specs string, types ...string) grouping.Grouper {
-	return grouping.Grouper{
-		Group:    func(w grouping.Workload) grouping.Group { return group(w, specs, types) },
-		Leaf:     leaf,
-		Template: []string{"spec", specs, worker, "template"},
-	}
+// kind is what tells the kinds apart.
+type kind struct {
+	// specs is the field of the spec that holds the replica types.
+	specs string
+	types []string
+	// noWorkers says that a job has no workers unless it says how many; other types have one replica.
+	noWorkers bool
 }
 
-func group(w grouping.Workload, specs string, types []string) grouping.Group {
+func (k kind) grouper() grouping.Grouper {
+	return grouping.Grouper{Group: k.group, Leaf: leaf}
+}
+
+func (k kind) group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
 	tree := grouping.Group{Constraint: constraint, Problems: problems}
 	job := w.Owner.Content
 	tree.PriorityClassName = job.Text("spec", "runPolicy", "schedulingPolicy", "priorityClass")
-	needed := minima(job, specs, types)
-	for _, kind := range types {
-		replicas := job.Map("spec", specs, kind)
-		if replicas == nil {
-			continue
-		}
-		annotations := []string{"template", "metadata", "annotations"}
-		own, wrong := grouping.FromAnnotations(replicas.Texts(annotations...), field.NewPath("spec", specs, kind).Child(annotations[0], annotations[1:]...))
+	replicas := k.replicas(job)
+	tree.Problems = append(tree.Problems, lower(job, replicas)...)
+	for _, r := range replicas {
+		pods := grouping.TemplateAt(r.fields, r.path, "template")
+		own, wrong := grouping.FromTemplates(pods)
+		tree.Templates = append(tree.Templates, pods)
 		tree.Problems = append(tree.Problems, wrong...)
 		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
-			Name:       strings.ToLower(kind),
-			MinMember:  new(needed[kind]),
+			Name:       strings.ToLower(r.name),
+			MinMember:  new(r.needed),
 			Constraint: own,
 		})
+	}
+	if job.Flag("spec", "runLauncherAsWorker") {
+		tree.SubGroups = together(tree.SubGroups)
 	}
 	return tree.OrLeaf()
 }
 
-// minima returns how many pods of each replica type start together: all, but for what the job's scheduling policy, its
-// elastic policy, and its way of making the launcher say.
-func minima(job grouping.Fields, specs string, types []string) map[string]int32 {
-	needed := map[string]int32{}
-	for _, kind := range types {
-		if job.Has("spec", specs, kind) {
-			needed[kind] = job.Count(1, "spec", specs, kind, "replicas")
+// together makes launcher and workers one group, for which the workers' constraint holds: all of them compute.
+func together(groups []grouping.SubGroup) []grouping.SubGroup {
+	parent := grouping.SubGroup{Name: ranks}
+	for i := range groups {
+		groups[i].Parent = ranks
+		if groups[i].Name == strings.ToLower(worker) {
+			parent.Constraint, groups[i].Constraint = groups[i].Constraint, grouping.Constraint{}
 		}
 	}
-	if elastic := []string{"spec", "elasticPolicy", "minReplicas"}; job.Has(elastic...) {
-		needed[worker] = min(needed[worker], job.Count(1, elastic...))
-	}
-	if policy := []string{"spec", "runPolicy", "schedulingPolicy", "minAvailable"}; job.Has(policy...) {
-		deal(job.Count(0, policy...), needed, types)
-	}
-	if job.Text("spec", "launcherCreationPolicy") == "WaitForWorkersReady" {
-		needed["Launcher"] = 0
-	}
-	return needed
-}
-
-// deal lowers the minima so that they sum up to total at most.
-func deal(total int32, needed map[string]int32, types []string) {
-	for _, kind := range types {
-		needed[kind] = min(needed[kind], total)
-		total -= needed[kind]
-	}
+	return append([]grouping.SubGroup{parent}, groups...)
 }
 
 func leaf(_ grouping.Workload, pod *corev1.Pod) (string, bool) {
-	kind := strings.ToLower(pod.Labels[labelReplicaType])
-	return kind, kind != ""
+	for _, key := range []string{labelReplicaType, labelRole} {
+		if name := strings.ToLower(pod.Labels[key]); name != "" {
+			return name, true
+		}
+	}
+	return "", false
 }

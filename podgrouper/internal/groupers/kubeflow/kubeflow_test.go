@@ -58,13 +58,53 @@ spec:
   pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 4}}`,
 			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 4}]`,
 		},
-		"a negative minimum is none": {
+		"minima that are none have all replicas waited for": {
 			Manifest: `
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
 metadata: {name: train}
-spec: {elasticPolicy: {minReplicas: -2}, pytorchReplicaSpecs: {Worker: {replicas: 4}}}`,
-			Want: `subGroups: [{name: worker, minMember: 0}]`,
+spec:
+  elasticPolicy: {minReplicas: -2}
+  runPolicy: {schedulingPolicy: {minAvailable: 0}}
+  pytorchReplicaSpecs: {Worker: {replicas: 4}}`,
+			Want: `subGroups: [{name: worker, minMember: 4}]`,
+			Problems: []string{
+				`spec.elasticPolicy.minReplicas: Invalid value: -2: must be a whole number above 0, or be left out; all replicas are waited for instead`,
+				`spec.runPolicy.schedulingPolicy.minAvailable: Invalid value: 0: must be a whole number above 0, or be left out; all replicas are waited for instead`,
+			},
+		},
+		"elastic and with a scheduling policy, the lesser counts": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  elasticPolicy: {minReplicas: 3, maxReplicas: 8}
+  runPolicy: {schedulingPolicy: {minAvailable: 3}}
+  pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 6}}`,
+			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
+		},
+		"a suspended job keeps the tree that it will have": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {Worker: {replicas: 4}}}`,
+			Want: `subGroups: [{name: worker, minMember: 4}]`,
+		},
+		"replica types in lower case": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  pytorchReplicaSpecs:
+    master: {}
+    worker: {replicas: 2, template: {metadata: {annotations: {kai.scheduler/topology-required-placement: rack}}}}`,
+			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2, topologyConstraint: {requiredTopologyLevel: rack}}]`,
+			Problems: []string{
+				`spec.pytorchReplicaSpecs.worker.template.metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`,
+			},
 		},
 		"a level without a topology on a template": {
 			Manifest: `
@@ -106,6 +146,38 @@ spec:
   mpiReplicaSpecs: {Launcher: {replicas: 1}, Worker: {replicas: 2}}`,
 			Want: `subGroups: [{name: launcher, minMember: 0}, {name: worker, minMember: 2}]`,
 		},
+		"a launcher that works too stands with the workers": {
+			Manifest: `
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: pi}
+spec:
+  runLauncherAsWorker: true
+  mpiReplicaSpecs:
+    Launcher: {replicas: 1}
+    Worker:
+      replicas: 2
+      template: {metadata: {annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: rack}}}`,
+			Want: `
+subGroups:
+- {name: ranks, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}
+- {name: launcher, parent: ranks, minMember: 1}
+- {name: worker, parent: ranks, minMember: 2}`,
+		},
+		"there are no workers unless it says how many": {
+			Manifest: `{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: pi}, spec: {mpiReplicaSpecs: {Launcher: {}, Worker: {}}}}`,
+			Want:     `subGroups: [{name: launcher, minMember: 1}, {name: worker, minMember: 0}]`,
+		},
+		"fewer workers suffice": {
+			Manifest: `
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: pi}
+spec:
+  runPolicy: {schedulingPolicy: {minAvailable: 3}}
+  mpiReplicaSpecs: {Launcher: {replicas: 1}, Worker: {replicas: 8}}`,
+			Want: `subGroups: [{name: launcher, minMember: 1}, {name: worker, minMember: 2}]`,
+		},
 	})
 }
 
@@ -130,6 +202,16 @@ spec: {xgbReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`,
 			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
 		},
 	})
+	groupertest.Groups(t, kubeflow.PaddleJob, map[string]groupertest.Case{
+		"an elastic PaddleJob": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PaddleJob
+metadata: {name: bert}
+spec: {elasticPolicy: {minReplicas: 2, maxReplicas: 4}, paddleReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 4}}}`,
+			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
+		},
+	})
 	groupertest.Groups(t, kubeflow.JAXJob, map[string]groupertest.Case{
 		"a JAXJob": {
 			Manifest: `{apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: jax}, spec: {jaxReplicaSpecs: {Worker: {replicas: 2}}}}`,
@@ -145,5 +227,9 @@ spec: {xgbReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`,
 func TestLeaf(t *testing.T) {
 	groupertest.Leaf(t, kubeflow.PyTorchJob, map[string]string{"training.kubeflow.org/replica-type": "worker"}, "worker")
 	groupertest.Leaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/replica-type": "Launcher"}, "launcher")
+	groupertest.Leaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/job-role": "launcher"}, "launcher")
+	groupertest.Leaf(t, kubeflow.PyTorchJob, map[string]string{
+		"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/job-role": "master",
+	}, "worker")
 	groupertest.Leaf(t, kubeflow.MPIJob, nil, "")
 }

@@ -3,26 +3,32 @@
 package ray
 
 import (
+	"math"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Labels that the Ray operator puts on pods, and its name of the head's group.
+// Labels that the Ray operator puts on pods, and values of them.
 const (
-	labelGroup = "ray.io/group"
-	headGroup  = "headgroup"
+	labelGroup    = "ray.io/group"
+	headGroup     = "headgroup"
+	labelNodeType = "ray.io/node-type"
+	redisCleanup  = "redis-cleanup"
 )
 
 // Grouper groups RayClusters.
-var Grouper = grouping.Grouper{Group: group, Leaf: leaf, Template: []string{"spec", "headGroupSpec", "template"}}
+var Grouper = grouping.Grouper{Group: group, Leaf: leaf, Apart: apart}
 
 func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
 	tree := grouping.Group{Constraint: constraint, Problems: problems}
 	add := func(name string, needed int32, spec grouping.Fields, path *field.Path) {
-		own, wrong := grouping.FromAnnotations(spec.Texts("template", "metadata", "annotations"), path.Child("template", "metadata", "annotations"))
+		pods := grouping.TemplateAt(spec, path, "template")
+		own, wrong := grouping.FromTemplates(pods)
+		tree.Templates = append(tree.Templates, pods)
 		tree.Problems = append(tree.Problems, wrong...)
 		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{Name: name, MinMember: &needed, Constraint: own})
 	}
@@ -35,15 +41,17 @@ func group(w grouping.Workload) grouping.Group {
 	return tree
 }
 
-// needed counts pods: a replica of a group can be several hosts.
+// needed counts pods: a replica of a group can be several hosts. The operator keeps the number of replicas between the
+// bounds, of which the upper one wins, whatever the group asks for.
 func needed(workers grouping.Fields, scaled bool) int32 {
 	if workers.Flag("suspend") {
 		return 0
 	}
-	minimum := workers.Count(0, "minReplicas")
-	replicas := workers.Count(minimum, "replicas")
-	if scaled {
-		replicas = minimum
+	most := workers.Count(math.MaxInt32, "maxReplicas")
+	least := min(workers.Count(0, "minReplicas"), most)
+	replicas := least
+	if !scaled {
+		replicas = min(max(workers.Count(least, "replicas"), least), most)
 	}
 	return grouping.Product(replicas, workers.Count(1, "numOfHosts"))
 }
@@ -51,4 +59,9 @@ func needed(workers grouping.Fields, scaled bool) int32 {
 func leaf(_ grouping.Workload, pod *corev1.Pod) (string, bool) {
 	name := pod.Labels[labelGroup]
 	return name, name != ""
+}
+
+// apart reports pods that clean up after the cluster's other pods are gone. They say that they belong to the head's group.
+func apart(pod *corev1.Pod) bool {
+	return pod.Labels[labelNodeType] == redisCleanup
 }

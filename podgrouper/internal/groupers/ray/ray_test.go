@@ -50,6 +50,20 @@ metadata: {name: ray}
 spec: {headGroupSpec: {}, workerGroupSpecs: [{groupName: a, replicas: 3, suspend: true}]}`,
 			Want: `subGroups: [{name: headgroup, minMember: 1}, {name: a, minMember: 0}]`,
 		},
+		"the operator keeps to the bounds, and so does the gang": {
+			Manifest: `
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: ray}
+spec:
+  headGroupSpec: {}
+  workerGroupSpecs:
+  - {groupName: few, replicas: 1, minReplicas: 2, maxReplicas: 4}
+  - {groupName: many, replicas: 9, minReplicas: 2, maxReplicas: 4, numOfHosts: 2}
+  - {groupName: crossed, replicas: 3, minReplicas: 4, maxReplicas: 1}`,
+			Want: `
+subGroups: [{name: headgroup, minMember: 1}, {name: few, minMember: 2}, {name: many, minMember: 8}, {name: crossed, minMember: 1}]`,
+		},
 		"replicas that are not given are the minimum": {
 			Manifest: `
 apiVersion: ray.io/v1

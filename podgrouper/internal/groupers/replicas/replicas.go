@@ -12,18 +12,25 @@ import (
 )
 
 // Grouper groups workloads with a number of replicas.
-var Grouper = grouping.Grouper{Group: group, Template: []string{"spec", "template"}}
+var Grouper = grouping.Grouper{Group: group}
 
 func group(w grouping.Workload) grouping.Group {
-	constraint, problems := grouping.FromOwners(w)
-	minMember, wrong := grouping.MinMember(w.Owner, w.Owner.Content.Count(1, "spec", "replicas"))
+	pods := grouping.TemplateAt(w.Owner.Content, nil, "spec", "template")
+	constraint, problems := grouping.FromOwners(w, pods)
+	limit := grouping.Limit{Pods: w.Owner.Content.Count(1, "spec", "replicas"), Raise: "spec.replicas"}
+	minMember, wrong := grouping.OwnMinMember(w.Owner, limit)
 	if minMember > 1 && oneByOne(w.Owner) {
 		path := field.NewPath("metadata", "annotations").Key(kai.AnnotationBatchMinMember)
-		wrong = append(wrong, field.Invalid(path, minMember,
-			"the StatefulSet makes its pods one after the other: give it spec.podManagementPolicy Parallel; 1 is used instead"))
+		wrong = field.ErrorList{field.Invalid(path, w.Owner.GetAnnotations()[kai.AnnotationBatchMinMember],
+			"the StatefulSet makes its pods one after the other: give it spec.podManagementPolicy Parallel; 1 is used instead")}
 		minMember = 1
 	}
-	return grouping.Group{MinMember: &minMember, Constraint: constraint, Problems: append(problems, wrong...)}
+	return grouping.Group{
+		MinMember:  &minMember,
+		Constraint: constraint,
+		Templates:  []grouping.Template{pods},
+		Problems:   append(problems, wrong...),
+	}
 }
 
 // oneByOne reports whether a pod is made only when those before it are ready, so that waiting for more is in vain.

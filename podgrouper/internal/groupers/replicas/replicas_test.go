@@ -33,7 +33,7 @@ metadata: {name: web, annotations: {kai.scheduler/batch-min-member: "3"}}
 spec: {}`,
 			Want: `minMember: 3`,
 			Problems: []string{
-				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": the Deployment runs at most 1 pods at a time, so that it will never start`,
+				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": at most 1 run at a time, so that none ever starts: lower it, or raise spec.replicas`,
 			},
 		},
 		"a StatefulSet that makes all of its pods at once": {
@@ -52,7 +52,7 @@ metadata: {name: db, annotations: {kai.scheduler/batch-min-member: "3"}}
 spec: {replicas: 3}`,
 			Want: `minMember: 1`,
 			Problems: []string{
-				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: 3: the StatefulSet makes its pods one after the other: give it spec.podManagementPolicy Parallel; 1 is used instead`,
+				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": the StatefulSet makes its pods one after the other: give it spec.podManagementPolicy Parallel; 1 is used instead`,
 			},
 		},
 	})

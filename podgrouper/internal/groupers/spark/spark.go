@@ -1,32 +1,53 @@
 // Package spark groups the pods of a SparkApplication: the driver, which must start, and the executors, which the driver
-// makes when it runs, so that no gang can wait for them.
+// makes when it runs and adds and removes as it goes, so that no gang can wait for them.
 package spark
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// labelRole is put on pods by Spark: driver or executor.
+// labelRole is put on pods by Spark, and says which of the two they are.
 const labelRole = "spark-role"
+
+const (
+	driver   = "driver"
+	executor = "executor"
+)
 
 // Grouper groups SparkApplications.
 var Grouper = grouping.Grouper{Group: group, Leaf: leaf}
 
 func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
-	return grouping.Group{
-		Constraint: constraint,
-		Problems:   problems,
-		SubGroups: []grouping.SubGroup{
-			{Name: "driver", MinMember: new(int32(1))},
-			{Name: "executor", MinMember: new(int32(0))},
-		},
+	tree := grouping.Group{Constraint: constraint, Problems: problems}
+	for _, role := range []struct {
+		name   string
+		needed int32
+	}{{driver, 1}, {executor, 0}} {
+		templates := templatesOf(w.Owner.Content, role.name)
+		own, wrong := grouping.FromTemplates(templates...)
+		tree.Templates = append(tree.Templates, templates...)
+		tree.Problems = append(tree.Problems, wrong...)
+		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{Name: role.name, MinMember: new(role.needed), Constraint: own})
+	}
+	return tree
+}
+
+// templatesOf returns what a role says about its pods: in fields of its own, and in a pod template that later versions of
+// the operator take.
+func templatesOf(application grouping.Fields, role string) []grouping.Template {
+	fields := application.Map("spec", role)
+	path := field.NewPath("spec", role)
+	return []grouping.Template{
+		{Labels: fields.Texts("labels"), Annotations: fields.Texts("annotations"), Path: path},
+		grouping.TemplateAt(fields, path, "template"),
 	}
 }
 
 func leaf(_ grouping.Workload, pod *corev1.Pod) (string, bool) {
 	role := pod.Labels[labelRole]
-	return role, role == "driver" || role == "executor"
+	return role, role == driver || role == executor
 }

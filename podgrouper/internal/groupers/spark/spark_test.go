@@ -19,6 +19,33 @@ spec: {driver: {cores: 1}, executor: {instances: 4}}`,
 topologyConstraint: {topology: network, requiredTopologyLevel: rack}
 subGroups: [{name: driver, minMember: 1}, {name: executor, minMember: 0}]`,
 		},
+		"executors in one rack, whatever their number": {
+			Manifest: `
+apiVersion: sparkoperator.k8s.io/v1beta2
+kind: SparkApplication
+metadata: {name: pi}
+spec:
+  driver: {cores: 1}
+  executor:
+    instances: 4
+    annotations: {kai.scheduler/topology: network, kai.scheduler/topology-preferred-placement: rack}
+  dynamicAllocation: {enabled: true, minExecutors: 2, maxExecutors: 10}`,
+			Want: `
+subGroups:
+- {name: driver, minMember: 1}
+- {name: executor, minMember: 0, topologyConstraint: {topology: network, preferredTopologyLevel: rack}}`,
+		},
+		"a pod template for the executors": {
+			Manifest: `
+apiVersion: sparkoperator.k8s.io/v1beta2
+kind: SparkApplication
+metadata: {name: pi}
+spec: {driver: {}, executor: {template: {metadata: {annotations: {kai.scheduler/topology-required-placement: rack}}}}}`,
+			Want: `subGroups: [{name: driver, minMember: 1}, {name: executor, minMember: 0, topologyConstraint: {requiredTopologyLevel: rack}}]`,
+			Problems: []string{
+				`spec.executor.template.metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`,
+			},
+		},
 	})
 }
 

@@ -1,0 +1,100 @@
+package kubeflow
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
+
+// replicas are those of one type.
+type replicas struct {
+	name   string
+	fields grouping.Fields
+	path   *field.Path
+	// needed is how many of them start together.
+	needed int32
+}
+
+// replicas returns the replica types that the job has, each needed with all of its replicas.
+func (k kind) replicas(job grouping.Fields) []replicas {
+	var found []replicas
+	specs := job.Map("spec", k.specs)
+	for _, name := range k.types {
+		key, given := spelt(specs, name)
+		if !given {
+			continue
+		}
+		otherwise := int32(1)
+		if k.noWorkers && name == worker {
+			otherwise = 0
+		}
+		found = append(found, replicas{
+			name:   name,
+			fields: specs.Map(key),
+			path:   field.NewPath("spec", k.specs, key),
+			needed: specs.Count(otherwise, key, "replicas"),
+		})
+	}
+	return found
+}
+
+// spelt returns how the job writes the name of a replica type: the operators take it in upper and lower case alike.
+func spelt(specs grouping.Fields, name string) (string, bool) {
+	if specs.Has(name) {
+		return name, true
+	}
+	for _, key := range slices.Sorted(maps.Keys(specs)) {
+		if strings.EqualFold(key, name) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// lower lowers what is needed as the job's elastic policy, its scheduling policy and its way of making the launcher say,
+// and returns what is wrong with them.
+func lower(job grouping.Fields, all []replicas) field.ErrorList {
+	elastic, wrong := minimum(job, "spec", "elasticPolicy", "minReplicas")
+	available, more := minimum(job, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
+	for i := range all {
+		if r := &all[i]; r.name == worker && elastic != nil {
+			r.needed = min(r.needed, *elastic)
+		}
+	}
+	if available != nil {
+		deal(*available, all)
+	}
+	if job.Text("spec", "launcherCreationPolicy") == "WaitForWorkersReady" {
+		for i := range all {
+			if all[i].name == launcher {
+				all[i].needed = 0
+			}
+		}
+	}
+	return append(wrong, more...)
+}
+
+// minimum returns a number of pods that suffices, or nil if all are needed.
+func minimum(job grouping.Fields, path ...string) (*int32, field.ErrorList) {
+	if !job.Has(path...) {
+		return nil, nil
+	}
+	number := job.Count(0, path...)
+	if number > 0 {
+		return &number, nil
+	}
+	return nil, field.ErrorList{field.Invalid(field.NewPath(path[0], path[1:]...), job.Value(path...),
+		"must be a whole number above 0, or be left out; all replicas are waited for instead")}
+}
+
+// deal lowers what is needed so that it sums up to total at most.
+func deal(total int32, all []replicas) {
+	for i := range all {
+		all[i].needed = min(all[i].needed, total)
+		total -= all[i].needed
+	}
+}

@@ -1,0 +1,53 @@
+package leaderworkerset
+
+import "strconv"
+
+// part is a subgroup of a group, or the leader that belongs to none.
+type part struct {
+	suffix string
+	size   int32
+}
+
+// partSize returns how many pods a subgroup has, 0 of a set without subgroups.
+func (s set) partSize() int32 {
+	return s.Count(0, "leaderWorkerTemplate", "subGroupPolicy", "subGroupSize")
+}
+
+func (s set) leaderExcluded() bool {
+	return s.Text("leaderWorkerTemplate", "subGroupPolicy", "subGroupPolicyType") == "LeaderExcluded"
+}
+
+// parts returns what a group consists of, the leader's first; nil if it is one whole. Where the subgroups divide the workers
+// evenly, the leader comes on top of them: as one more in the first, or by itself. Else it is one of the pods that are
+// divided.
+func (s set) parts() []part {
+	size := s.partSize()
+	if size == 0 {
+		return nil
+	}
+	if s.leaderExcluded() {
+		return append([]part{{leaderSuffix, 1}}, divide(s.size-1, size, 0)...)
+	}
+	if (s.size-1)%size == 0 {
+		return divide(s.size-1, size, 1)
+	}
+	return divide(s.size, size, 0)
+}
+
+// divide returns subgroups of a size, of which the first has so many more; what is left over makes a smaller one.
+func divide(pods, size, more int32) []part {
+	var parts []part
+	for first := int32(0); first < pods || more > 0; first += size {
+		parts = append(parts, part{partSuffix(number(int32(len(parts)))), min(size, pods-first) + more})
+		more = 0
+	}
+	return parts
+}
+
+const leaderSuffix = "-leader"
+
+func partSuffix(index string) string { return "-subgroup-" + index }
+
+func groupName(index string) string { return "group-" + index }
+
+func number(n int32) string { return strconv.Itoa(int(n)) }

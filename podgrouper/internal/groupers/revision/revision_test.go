@@ -1,0 +1,46 @@
+package revision_test
+
+import (
+	"testing"
+
+	"packtree.dev/podgrouper/internal/groupers/groupertest"
+	"packtree.dev/podgrouper/internal/groupers/revision"
+)
+
+func TestGroup(t *testing.T) {
+	groupertest.Groups(t, revision.Grouper, map[string]groupertest.Case{
+		"any pod may start": {
+			Manifest: `
+apiVersion: serving.knative.dev/v1
+kind: Revision
+metadata:
+  name: hello-00001
+  annotations: {autoscaling.knative.dev/min-scale: "3", kai.scheduler/topology: network, kai.scheduler/topology-required-placement: zone}`,
+			Want: `{minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: zone}}`,
+		},
+		"as many together as it asks for": {
+			Manifest: `
+apiVersion: serving.knative.dev/v1
+kind: Revision
+metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/min-scale: "3", kai.scheduler/batch-min-member: "3"}}`,
+			Want: `minMember: 3`,
+		},
+		"more than Knative starts with": {
+			Manifest: `
+apiVersion: serving.knative.dev/v1
+kind: Revision
+metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/initial-scale: "2", kai.scheduler/batch-min-member: "3"}}`,
+			Want: `minMember: 3`,
+			Problems: []string{
+				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": at most 2 run at a time, so that none ever starts: lower it, or raise the annotation autoscaling.knative.dev/min-scale`,
+			},
+		},
+		"scales that are no numbers are as if they were not given": {
+			Manifest: `
+apiVersion: serving.knative.dev/v1
+kind: Revision
+metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/initial-scale: some, kai.scheduler/batch-min-member: "1"}}`,
+			Want: `minMember: 1`,
+		},
+	})
+}
