@@ -17,6 +17,7 @@ import (
 	"packtree.dev/podgrouper/internal/groupers/spark"
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
+	"packtree.dev/podgrouper/internal/segments"
 )
 
 // groupers are the kinds whose pods are grouped in a way of their own. The outermost owner of a pod that is in this table
@@ -61,12 +62,18 @@ func Grouped(kind schema.GroupKind) bool {
 	return found
 }
 
-// For returns the grouper of a workload's owner: its kind's own, or the one for workloads of which nothing is known.
+// For returns the grouper of a workload's owner: its kind's own, or the one for workloads of which nothing is known. It
+// divides into segments what its user wants divided; a PodGang has constraints of its own for parts of it.
 func For(owner grouping.Owner) grouping.Grouper {
-	if grouper, found := groupers[owner.Kind.GroupKind()]; found && !owner.Outline {
+	grouper, found := groupers[owner.Kind.GroupKind()]
+	switch {
+	case !found || owner.Outline:
+		return segments.Of(fallback.Grouper)
+	case owner.Kind.GroupKind() == owners.PodGangKind.GroupKind():
 		return grouper
+	default:
+		return segments.Of(grouper)
 	}
-	return fallback.Grouper
 }
 
 // Choose returns the workload of a pod: the outermost owner that has a grouper, else the outermost that may be a workload

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -16,6 +15,7 @@ import (
 
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
+	"packtree.dev/podgrouper/internal/podgroups"
 )
 
 // finder finds the pods and PodGangs that a change of something else may touch.
@@ -24,7 +24,8 @@ type finder struct {
 	dependents *owners.Dependents
 }
 
-// podsOfOwner enqueues the pods below an owner, and forgets an owner that is gone.
+// podsOfOwner enqueues the pods below an owner, and forgets an owner that is gone. If only its status has changed, its
+// PodGroup may need other numbers, which takes one pod to find out, but no pod goes to another group.
 func (f finder) podsOfOwner() handler.EventHandler {
 	enqueue := func(ctx context.Context, object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, request := range f.podsBelow(ctx, referenceOf(object)) {
@@ -36,7 +37,13 @@ func (f finder) podsOfOwner() handler.EventHandler {
 			enqueue(ctx, e.Object, queue)
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			enqueue(ctx, e.ObjectNew, queue)
+			if specOrMetadataChanged(e) {
+				enqueue(ctx, e.ObjectNew, queue)
+				return
+			}
+			if pod := f.concernedPodBelow(ctx, referenceOf(e.ObjectNew)); pod != nil {
+				queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pod)})
+			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			f.dependents.Forget(referenceOf(e.Object))
@@ -54,6 +61,18 @@ func (f finder) podsBelow(ctx context.Context, owner owners.Reference) []reconci
 		requests = append(requests, f.pods(ctx, first.Namespace, podsByOwner, first.Key())...)
 	}
 	return requests
+}
+
+// concernedPodBelow returns one of the pods below an owner that the pod grouper keeps PodGroups for, or nil.
+func (f finder) concernedPodBelow(ctx context.Context, owner owners.Reference) *corev1.Pod {
+	for _, first := range f.dependents.Below(owner) {
+		for _, pod := range f.listPods(ctx, first.Namespace, podsByOwner, first.Key()) {
+			if podgroups.Concerned(&pod) {
+				return &pod
+			}
+		}
+	}
+	return nil
 }
 
 func (f finder) podsOfPodGroup(ctx context.Context, podGroup client.Object) []reconcile.Request {
@@ -84,16 +103,21 @@ func (f finder) podGroupsOfTopology(ctx context.Context, topology client.Object)
 	return list.Items
 }
 
-// pods lists from an index. An empty namespace, of an owner that is cluster-scoped, means all.
 func (f finder) pods(ctx context.Context, namespace, index, key string) []reconcile.Request {
+	pods := f.listPods(ctx, namespace, index, key)
+	requests := make([]reconcile.Request, len(pods))
+	for i := range pods {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&pods[i])
+	}
+	return requests
+}
+
+// listPods lists from an index. An empty namespace, of an owner that is cluster-scoped, means all.
+func (f finder) listPods(ctx context.Context, namespace, index, key string) []corev1.Pod {
 	var list corev1.PodList
 	if err := f.reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: key}); err != nil {
 		log.FromContext(ctx).Error(err, "listing pods", "index", index, "key", key)
 		return nil
 	}
-	requests := make([]reconcile.Request, len(list.Items))
-	for i := range list.Items {
-		requests[i].NamespacedName = types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}
-	}
-	return requests
+	return list.Items
 }

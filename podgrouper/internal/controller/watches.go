@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -15,6 +16,9 @@ import (
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/podgrouper/internal/catalog"
+	"packtree.dev/podgrouper/internal/grouping"
 )
 
 // watchPodGangs begins once the kind is installed. A PodGroup has the name of its PodGang.
@@ -40,16 +44,32 @@ var memberChanged = predicate.Funcs{
 
 // ownerChanged lets pass what can change the groups of an owner's pods, and that it is gone.
 var ownerChanged = predicate.Funcs{
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
-	},
+	UpdateFunc: func(e event.UpdateEvent) bool { return specOrMetadataChanged(e) || groupsChanged(e) },
 }
 
 // changedByOthers lets pass that a PodGroup was deleted or its spec or metadata changed. Its creation is our own doing,
 // and its status the scheduler's.
 var changedByOthers = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
-	UpdateFunc: ownerChanged.UpdateFunc,
+	UpdateFunc: specOrMetadataChanged,
+}
+
+func specOrMetadataChanged(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
+}
+
+// groupsChanged reports whether an owner of which all is known would be grouped differently now: what a segment needs depends
+// on which of its pods are done, which only the status of their Job tells.
+func groupsChanged(e event.UpdateEvent) bool {
+	if _, whole := e.ObjectNew.(*unstructured.Unstructured); !whole {
+		return false
+	}
+	return !apiequality.Semantic.DeepEqual(groupsOf(e.ObjectOld), groupsOf(e.ObjectNew))
+}
+
+func groupsOf(object client.Object) scheduling.PodGroupSpec {
+	owner := asOwner(kindOf(object), object)
+	return catalog.For(owner).Group(grouping.Workload{Owner: owner}).PodGroupSpec()
 }
 
 func metadataChanged(e event.UpdateEvent) bool {

@@ -122,6 +122,11 @@ var annotationsPath = field.NewPath("metadata", "annotations")
 // FromAnnotations returns the topology constraint in the annotations of an object, and what is wrong with it. Path leads
 // to the annotations.
 func FromAnnotations(annotations map[string]string, path *field.Path) (Constraint, field.ErrorList) {
+	return LevelsFromAnnotations(annotations, path, kai.AnnotationTopologyRequired, kai.AnnotationTopologyPreferred)
+}
+
+// LevelsFromAnnotations does the same with levels that stand in other annotations.
+func LevelsFromAnnotations(annotations map[string]string, path *field.Path, required, preferred string) (Constraint, field.ErrorList) {
 	var errs field.ErrorList
 	wish := func(key string) Wish {
 		value, given := annotations[key]
@@ -132,8 +137,8 @@ func FromAnnotations(annotations map[string]string, path *field.Path) (Constrain
 	}
 	constraint := Constraint{
 		Topology:  wish(kai.AnnotationTopology),
-		Required:  wish(kai.AnnotationTopologyRequired),
-		Preferred: wish(kai.AnnotationTopologyPreferred),
+		Required:  wish(required),
+		Preferred: wish(preferred),
 	}
 	if _, given := annotations[kai.AnnotationTopology]; !given && constraint.HasLevel() {
 		errs = append(errs, field.Required(constraint.Topology.Path, "a level needs the name of the Topology that it belongs to"))
@@ -141,20 +146,18 @@ func FromAnnotations(annotations map[string]string, path *field.Path) (Constrain
 	return constraint, errs
 }
 
+// topologyAnnotations are those that FromAnnotations reads.
+var topologyAnnotations = []string{kai.AnnotationTopology, kai.AnnotationTopologyRequired, kai.AnnotationTopologyPreferred}
+
 // FromOwners returns the topology constraint of all pods together: of the nearest owner that carries any of the topology
 // annotations, the workload's own, else one above it, else of its only template.
 func FromOwners(w Workload, only ...Template) (Constraint, field.ErrorList) {
-	for i, owner := range w.Upwards() {
-		if !hasTopologyAnnotation(owner.GetAnnotations()) || i > 0 && handsDown[owner.Kind.GroupKind()] {
-			continue
-		}
-		constraint, errs := FromAnnotations(owner.GetAnnotations(), annotationsPath)
-		if i > 0 {
-			errs = elsewhere(owner, errs)
-		}
-		return constraint, errs
-	}
-	return FromTemplates(only...)
+	return Nearest(w, only, FromAnnotations, topologyAnnotations...)
+}
+
+// FromTemplates returns the topology constraint of the first template that carries any of the topology annotations.
+func FromTemplates(templates ...Template) (Constraint, field.ErrorList) {
+	return First(templates, FromAnnotations, topologyAnnotations...)
 }
 
 // handsDown are the kinds whose operators copy annotations to the workloads that they are meant for. What has not got
@@ -164,23 +167,43 @@ var handsDown = map[schema.GroupKind]bool{
 	{Group: "ray.io", Kind: "RayService"}: true,
 }
 
-// FromTemplates returns the topology constraint of the first template that carries any of the topology annotations.
-func FromTemplates(templates ...Template) (Constraint, field.ErrorList) {
-	for _, template := range templates {
-		if hasTopologyAnnotation(template.Annotations) {
-			return FromAnnotations(template.Annotations, template.Path.Child("annotations"))
+// Nearest reads the annotations of the nearest owner that carries any of the keys, the workload's own, else one above it,
+// else of the first template that does. It returns the zero value if none does.
+func Nearest[T any](
+	w Workload, templates []Template, read func(annotations map[string]string, path *field.Path) (T, field.ErrorList), keys ...string,
+) (T, field.ErrorList) {
+	for i, owner := range w.Upwards() {
+		if !HasAny(owner.GetAnnotations(), keys...) || i > 0 && handsDown[owner.Kind.GroupKind()] {
+			continue
 		}
+		wish, errs := read(owner.GetAnnotations(), annotationsPath)
+		if i > 0 {
+			errs = elsewhere(owner, errs)
+		}
+		return wish, errs
 	}
-	return Constraint{}, nil
+	return First(templates, read, keys...)
 }
 
-func hasTopologyAnnotation(annotations map[string]string) bool {
-	for _, key := range []string{kai.AnnotationTopology, kai.AnnotationTopologyRequired, kai.AnnotationTopologyPreferred} {
-		if _, given := annotations[key]; given {
-			return true
+// First reads the annotations of the first template that carries any of the keys. It returns the zero value if none does.
+func First[T any](
+	templates []Template, read func(annotations map[string]string, path *field.Path) (T, field.ErrorList), keys ...string,
+) (T, field.ErrorList) {
+	for _, template := range templates {
+		if HasAny(template.Annotations, keys...) {
+			return read(template.Annotations, template.Path.Child("annotations"))
 		}
 	}
-	return false
+	var none T
+	return none, nil
+}
+
+// HasAny reports whether any of the annotations is given, empty or not.
+func HasAny(annotations map[string]string, keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool {
+		_, given := annotations[key]
+		return given
+	})
 }
 
 // elsewhere says of findings that they are about another object than the workload's owner.

@@ -17,6 +17,8 @@ type Group struct {
 	Constraint Constraint
 	// SubGroups are the groups below the root.
 	SubGroups []SubGroup
+	// Indexed is set if the pods of a workload without SubGroups carry an index.
+	Indexed *Indexed
 	// PriorityClassName is what the workload's own spec says about the priority of the whole; empty leaves it to labels.
 	PriorityClassName string
 	// Templates are the workload's templates, in the order in which their labels count for the PodGroup.
@@ -36,6 +38,11 @@ type SubGroup struct {
 	MinMember, MinSubGroup *int32
 	// Constraint holds for the pods of the group and of those below it.
 	Constraint Constraint
+	// Templates are those that the pods of a leaf are made from. What the annotations of the first say counts before those of
+	// the second.
+	Templates []Template
+	// Indexed is set on a leaf if its pods carry an index.
+	Indexed *Indexed
 }
 
 // OrLeaf returns the group, or, of a workload that has no groups at the moment, one that needs no pods: a PodGroup without
@@ -86,11 +93,11 @@ func (g Group) Check(levels Levels) field.ErrorList {
 		}
 		errs = append(errs, group.Constraint.checkBelow(g.Constraint, levels)...)
 	}
-	return oncePerPath(errs)
+	return OncePerPath(errs)
 }
 
-// oncePerPath keeps of the findings at one path the first: of groups from one template each has the same.
-func oncePerPath(errs field.ErrorList) field.ErrorList {
+// OncePerPath keeps of the findings at one path the first: of groups from one template each has the same.
+func OncePerPath(errs field.ErrorList) field.ErrorList {
 	var kept field.ErrorList
 	seen := sets.New[string]()
 	for _, err := range errs {

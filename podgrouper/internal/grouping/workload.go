@@ -42,6 +42,9 @@ type Grouper struct {
 	// Leaf returns the name of the group that a pod of the workload belongs to, the empty name for the root, and false as
 	// long as the workload does not say. Nil means that all pods belong to the root.
 	Leaf func(Workload, *corev1.Pod) (string, bool)
+	// Index returns the index of a pod in its leaf, counted from 0, and false as long as the pod does not say. Nil means that
+	// no leaf is Indexed.
+	Index func(Workload, *corev1.Pod) (int32, bool)
 	// Apart reports whether a pod below the workload is no part of its gang, because it comes when the gang is gone: its
 	// workload is what stands between. Nil means that there are no such pods.
 	Apart func(*corev1.Pod) bool

@@ -38,7 +38,7 @@ func TestRender(t *testing.T) {
 }
 
 func TestRenderingAgainChangesNothing(t *testing.T) {
-	for _, name := range []string{"podgang", "job", "respected"} {
+	for _, name := range []string{"podgang", "job", "respected", "segments"} {
 		path := filepath.Join("testdata", name, "golden.yaml")
 		golden, err := os.ReadFile(path)
 		if err != nil {
@@ -55,7 +55,7 @@ func TestRenderingAgainChangesNothing(t *testing.T) {
 }
 
 func TestTheOrderOfTheInputOnlyChangesTheOrderOfTheOutput(t *testing.T) {
-	for _, name := range []string{"podgang", "job"} {
+	for _, name := range []string{"podgang", "job", "segments"} {
 		documents := read(t, filepath.Join("testdata", name, "input.yaml"))
 		want := sortedDocuments(t, documents)
 		rapid.Check(t, func(rt *rapid.T) {

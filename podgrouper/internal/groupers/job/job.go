@@ -1,10 +1,15 @@
 // Package job groups the pods of a batch Job: one group, of which as many pods start together as the Job's annotation says.
 package job
 
-import "packtree.dev/podgrouper/internal/grouping"
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
 
 // Grouper groups batch Jobs.
-var Grouper = grouping.Grouper{Group: group}
+var Grouper = grouping.Grouper{Group: group, Index: Index}
 
 func group(w grouping.Workload) grouping.Group {
 	pods := grouping.TemplateAt(w.Owner.Content, nil, "spec", "template")
@@ -14,6 +19,7 @@ func group(w grouping.Workload) grouping.Group {
 		MinMember:  &minMember,
 		Constraint: constraint,
 		Templates:  []grouping.Template{pods},
+		Indexed:    indexed(w.Owner.Content),
 		Problems:   append(problems, wrong...),
 	}
 }
@@ -34,4 +40,20 @@ func Limit(spec grouping.Fields) grouping.Limit {
 		return grouping.Limit{Pods: completions, Raise: "spec.completions"}
 	}
 	return grouping.Limit{Pods: parallelism, Raise: "spec.parallelism"}
+}
+
+func indexed(job grouping.Fields) *grouping.Indexed {
+	if job.Text("spec", "completionMode") != string(batchv1.IndexedCompletion) {
+		return &grouping.Indexed{Obstacle: "the pods carry no index: give the Job spec.completionMode Indexed, or remove the annotation"}
+	}
+	return &grouping.Indexed{
+		Pods:    job.Count(0, "spec", "completions"),
+		AtATime: limit(job).Pods,
+		Done:    finished(job).count,
+	}
+}
+
+// Index returns the completion index that the Job controller gives each pod of an Indexed Job.
+func Index(_ grouping.Workload, pod *corev1.Pod) (int32, bool) {
+	return grouping.ParseIndex(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
 }

@@ -6,6 +6,7 @@ package jobset
 import (
 	"strconv"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -27,7 +28,7 @@ const (
 )
 
 // Grouper groups JobSets.
-var Grouper = grouping.Grouper{Group: group, Leaf: leaf}
+var Grouper = grouping.Grouper{Group: group, Leaf: leaf, Index: job.Index}
 
 func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
@@ -51,6 +52,8 @@ func group(w grouping.Workload) grouping.Group {
 				Name:       name(fields.Text("name"), strconv.Itoa(int(index))),
 				MinMember:  new(needed),
 				Constraint: own,
+				Templates:  []grouping.Template{replicated.jobs, replicated.pods},
+				Indexed:    replicated.indexed(),
 			})
 		}
 	}
@@ -73,10 +76,24 @@ func (r replicatedJob) needed() (int32, field.ErrorList) {
 	switch {
 	case r.later:
 		return 0, wrong
-	case oneAfterOther(r.exclusive) || oneAfterOther(r.jobs.Annotations):
+	case r.inTurn():
 		return min(needed, 1), wrong
 	}
 	return needed, wrong
+}
+
+// inTurn reports whether the first pod of a Job must have a node before the others are made.
+func (r replicatedJob) inTurn() bool {
+	return oneAfterOther(r.exclusive) || oneAfterOther(r.jobs.Annotations)
+}
+
+// indexed knows of no pods that are done: only the Jobs say so. A JobSet makes its Jobs Indexed unless they say otherwise.
+func (r replicatedJob) indexed() *grouping.Indexed {
+	if r.Text("template", "spec", "completionMode") == string(batchv1.NonIndexedCompletion) {
+		return &grouping.Indexed{Obstacle: "the pods carry no index: give the template spec.completionMode Indexed, or remove the annotation"}
+	}
+	atATime := job.Limit(r.Map("template", "spec")).Pods
+	return &grouping.Indexed{Pods: r.Count(atATime, "template", "spec", "completions"), AtATime: atATime, InTurn: r.inTurn()}
 }
 
 func oneAfterOther(annotations map[string]string) bool {

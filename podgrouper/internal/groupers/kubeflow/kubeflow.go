@@ -14,6 +14,8 @@ import (
 const (
 	labelReplicaType = "training.kubeflow.org/replica-type"
 	labelRole        = "training.kubeflow.org/job-role"
+	// labelReplicaIndex is the number of a pod among those of its replica type.
+	labelReplicaIndex = "training.kubeflow.org/replica-index"
 )
 
 // Replica types that mean something of their own.
@@ -46,7 +48,7 @@ type kind struct {
 }
 
 func (k kind) grouper() grouping.Grouper {
-	return grouping.Grouper{Group: k.group, Leaf: leaf}
+	return grouping.Grouper{Group: k.group, Leaf: leaf, Index: index}
 }
 
 func (k kind) group(w grouping.Workload) grouping.Group {
@@ -65,6 +67,8 @@ func (k kind) group(w grouping.Workload) grouping.Group {
 			Name:       strings.ToLower(r.name),
 			MinMember:  new(r.needed),
 			Constraint: own,
+			Templates:  []grouping.Template{pods},
+			Indexed:    r.indexed(),
 		})
 	}
 	if job.Flag("spec", "runLauncherAsWorker") {
@@ -83,6 +87,15 @@ func together(groups []grouping.SubGroup) []grouping.SubGroup {
 		}
 	}
 	return append([]grouping.SubGroup{parent}, groups...)
+}
+
+// index counts workers from 0. A launcher that works too has the number 0, and the workers of its MPIJob begin with 1.
+func index(w grouping.Workload, pod *corev1.Pod) (int32, bool) {
+	number, known := grouping.ParseIndex(pod.Labels[labelReplicaIndex])
+	if w.Owner.Content.Flag("spec", "runLauncherAsWorker") {
+		number--
+	}
+	return number, known && number >= 0
 }
 
 func leaf(_ grouping.Workload, pod *corev1.Pod) (string, bool) {

@@ -15,8 +15,16 @@ type replicas struct {
 	name   string
 	fields grouping.Fields
 	path   *field.Path
-	// needed is how many of them start together.
-	needed int32
+	// count is how many there are, and needed how many of them start together.
+	count, needed int32
+}
+
+// indexed goes for workers: who coordinates them is one, or few that have nothing to do with each other.
+func (r replicas) indexed() *grouping.Indexed {
+	if r.name != worker {
+		return nil
+	}
+	return &grouping.Indexed{Pods: r.count}
 }
 
 // replicas returns the replica types that the job has, each needed with all of its replicas.
@@ -32,11 +40,13 @@ func (k kind) replicas(job grouping.Fields) []replicas {
 		if k.noWorkers && name == worker {
 			otherwise = 0
 		}
+		count := specs.Count(otherwise, key, "replicas")
 		found = append(found, replicas{
 			name:   name,
 			fields: specs.Map(key),
 			path:   field.NewPath("spec", k.specs, key),
-			needed: specs.Count(otherwise, key, "replicas"),
+			count:  count,
+			needed: count,
 		})
 	}
 	return found

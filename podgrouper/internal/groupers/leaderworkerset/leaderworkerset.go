@@ -21,7 +21,7 @@ const (
 const annotationExclusive = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 
 // Grouper groups LeaderWorkerSets.
-var Grouper = grouping.Grouper{Group: group, Leaf: leaf}
+var Grouper = grouping.Grouper{Group: group, Leaf: leaf, Index: index}
 
 func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
@@ -90,11 +90,23 @@ func (s set) group(index int32, constraint, ofParts grouping.Constraint) []group
 	name := groupName(number(index))
 	parts := s.parts()
 	if len(parts) == 0 {
-		return []grouping.SubGroup{{Name: name, MinMember: new(s.needed(s.size, true)), Constraint: constraint}}
+		return []grouping.SubGroup{{
+			Name:       name,
+			MinMember:  new(s.needed(s.size, true)),
+			Constraint: constraint,
+			Templates:  []grouping.Template{s.leader, s.worker},
+			Indexed:    &grouping.Indexed{Pods: s.size, InTurn: s.leaderFirst},
+		}}
 	}
 	groups := []grouping.SubGroup{{Name: name, Constraint: constraint}}
 	for i, part := range parts {
-		leaf := grouping.SubGroup{Name: name + part.suffix, Parent: name, MinMember: new(s.needed(part.size, i == 0))}
+		leaf := grouping.SubGroup{
+			Name:      name + part.suffix,
+			Parent:    name,
+			MinMember: new(s.needed(part.size, i == 0)),
+			Templates: []grouping.Template{s.leader, s.worker},
+			Indexed:   &grouping.Indexed{Obstacle: "the groups are divided by spec.leaderWorkerTemplate.subGroupPolicy already: remove one of the two"},
+		}
 		if part.suffix != leaderSuffix {
 			leaf.Constraint = ofParts
 		}
@@ -113,6 +125,10 @@ func (s set) needed(pods int32, withLeader bool) int32 {
 	default:
 		return 0
 	}
+}
+
+func index(_ grouping.Workload, pod *corev1.Pod) (int32, bool) {
+	return grouping.ParseIndex(pod.Labels[labelWorkerIndex])
 }
 
 func leaf(w grouping.Workload, pod *corev1.Pod) (string, bool) {

@@ -30,7 +30,9 @@ func group(w grouping.Workload) grouping.Group {
 		own, wrong := grouping.FromTemplates(pods)
 		tree.Templates = append(tree.Templates, pods)
 		tree.Problems = append(tree.Problems, wrong...)
-		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{Name: name, MinMember: &needed, Constraint: own})
+		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
+			Name: name, MinMember: &needed, Constraint: own, Templates: []grouping.Template{pods},
+		})
 	}
 	cluster := w.Owner.Content
 	add(headGroup, 1, cluster.Map("spec", "headGroupSpec"), field.NewPath("spec", "headGroupSpec"))

@@ -4,6 +4,10 @@
 package replicas
 
 import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -12,7 +16,7 @@ import (
 )
 
 // Grouper groups workloads with a number of replicas.
-var Grouper = grouping.Grouper{Group: group}
+var Grouper = grouping.Grouper{Group: group, Index: index}
 
 func group(w grouping.Workload) grouping.Group {
 	pods := grouping.TemplateAt(w.Owner.Content, nil, "spec", "template")
@@ -29,6 +33,7 @@ func group(w grouping.Workload) grouping.Group {
 		MinMember:  &minMember,
 		Constraint: constraint,
 		Templates:  []grouping.Template{pods},
+		Indexed:    indexed(w.Owner),
 		Problems:   append(problems, wrong...),
 	}
 }
@@ -36,4 +41,23 @@ func group(w grouping.Workload) grouping.Group {
 // oneByOne reports whether a pod is made only when those before it are ready, so that waiting for more is in vain.
 func oneByOne(owner grouping.Owner) bool {
 	return owner.Kind.Kind == "StatefulSet" && owner.Content.Text("spec", "podManagementPolicy") != "Parallel"
+}
+
+// indexed returns nil for all but StatefulSets: only their pods are numbered.
+func indexed(owner grouping.Owner) *grouping.Indexed {
+	if owner.Kind.Kind != "StatefulSet" {
+		return nil
+	}
+	return &grouping.Indexed{Pods: owner.Content.Count(1, "spec", "replicas"), InTurn: oneByOne(owner)}
+}
+
+// index returns the ordinal of a StatefulSet's pod, which clusters before Kubernetes 1.28 give it in its name only.
+func index(w grouping.Workload, pod *corev1.Pod) (int32, bool) {
+	written, labelled := pod.Labels[appsv1.PodIndexLabel]
+	if !labelled {
+		written = pod.Name[strings.LastIndex(pod.Name, "-")+1:]
+	}
+	ordinal, known := grouping.ParseIndex(written)
+	start := w.Owner.Content.Count(0, "spec", "ordinals", "start")
+	return ordinal - start, known && ordinal >= start
 }

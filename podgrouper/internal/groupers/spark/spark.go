@@ -31,7 +31,9 @@ func group(w grouping.Workload) grouping.Group {
 		own, wrong := grouping.FromTemplates(templates...)
 		tree.Templates = append(tree.Templates, templates...)
 		tree.Problems = append(tree.Problems, wrong...)
-		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{Name: role.name, MinMember: new(role.needed), Constraint: own})
+		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
+			Name: role.name, MinMember: new(role.needed), Constraint: own, Templates: templates,
+		})
 	}
 	return tree
 }

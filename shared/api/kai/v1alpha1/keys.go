@@ -32,6 +32,18 @@ const (
 	AnnotationTopologyPreferred = "kai.scheduler/topology-preferred-placement"
 )
 
+// Annotations in the same places, from which the pod grouper divides pods that carry an index into segments.
+const (
+	// AnnotationSegmentSize is the number of pods of a segment: those with the indices 0 to size-1 are the first one.
+	AnnotationSegmentSize = "kai.scheduler/segment-size"
+	// AnnotationSegmentRequired is the level, a node label key of the Topology in AnnotationTopology, that the pods of each
+	// segment must share.
+	AnnotationSegmentRequired = "kai.scheduler/segment-topology-required-placement"
+	// AnnotationSegmentPreferred is the level, a node label key of the Topology in AnnotationTopology, that the pods of each
+	// segment should share if they can.
+	AnnotationSegmentPreferred = "kai.scheduler/segment-topology-preferred-placement"
+)
+
 // Other annotations that the pod grouper reads.
 const (
 	// AnnotationSkipPodGrouper, when "true" on a pod or on any of its owners, makes the pod grouper leave the pod alone.

@@ -1,0 +1,106 @@
+package segments
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
+
+// most is how many groups a PodGroup holds.
+const most = 8192
+
+// cut is where a leaf is divided.
+type cut struct {
+	// one says that all pods are one segment, whatever their index.
+	one     bool
+	size    int32
+	indexed grouping.Indexed
+}
+
+// decide returns where to divide a leaf of a workload of some kind, and why that is not where the user wants it.
+func decide(kind string, indexed *grouping.Indexed, w wish) (cut, field.ErrorList) {
+	if w.size == 0 {
+		return cut{one: true}, nil
+	}
+	invalid := func(format string, arguments ...any) (cut, field.ErrorList) {
+		reason := fmt.Sprintf(format, arguments...) + asOne
+		return cut{one: true}, field.ErrorList{field.Invalid(w.path, strconv.Itoa(int(w.size)), reason)}
+	}
+	switch {
+	case indexed == nil:
+		return invalid("these pods of the %s carry no index: remove the annotation", kind)
+	case indexed.Obstacle != "":
+		return invalid("%s", indexed.Obstacle)
+	case quotient(indexed.Pods, w.size) > most:
+		return invalid("%d pods would make more segments than the %d that a PodGroup holds: make it %d or more", indexed.Pods, most, quotient(indexed.Pods, most))
+	}
+	return cut{size: w.size, indexed: *indexed}, nil
+}
+
+// divides reports whether there is anything to divide: pods, and if all of them are one segment a level for it.
+func (c cut) divides(w wish) bool {
+	if c.one {
+		return w.constraint.HasLevel()
+	}
+	return c.indexed.Pods > 0
+}
+
+// minima returns how many pods each segment needs together, how many segments are needed together so that as many pods as
+// the leaf needs start, and what is wrong with these numbers. A segment starts as a whole, but for pods that are done and
+// those that are not there at the same time.
+func (c cut) minima(needed int32) (segments []int32, together int32, wrong string) {
+	if c.one {
+		return []int32{needed}, min(needed, 1), ""
+	}
+	pods, atATime := c.indexed.Pods, c.indexed.AtATime
+	if atATime == 0 || atATime > pods {
+		atATime = pods
+	}
+	for from := int32(0); from < pods; from += min(c.size, pods-from) {
+		to := from + min(c.size, pods-from)
+		segments = append(segments, c.minimum(from, to, atATime))
+	}
+	together = c.together(needed, atATime)
+	if asked := grouping.Product(together, c.size); atATime < pods && c.size <= atATime && asked > atATime {
+		wrong = fmt.Sprintf("the %d pods that start together are %d whole segments, which is %d pods, and at most %d run at a time, "+
+			"so that they will never start: let as many run at a time, or let fewer start together", needed, together, asked, atATime)
+	}
+	return segments, together, wrong
+}
+
+func (c cut) minimum(from, to, atATime int32) int32 {
+	minimum := to - from
+	if c.indexed.Done != nil {
+		minimum -= c.indexed.Done(from, to)
+	}
+	if c.indexed.InTurn {
+		minimum = min(minimum, 1)
+	}
+	return min(minimum, atATime)
+}
+
+// together returns how many segments hold as many pods as are needed. Of segments that are all there at the same time any may
+// start, and the last one can be short, so that the short one is counted in. Others come in the order of their index.
+func (c cut) together(needed, atATime int32) int32 {
+	pods := c.indexed.Pods
+	short := pods % c.size
+	switch {
+	case needed <= 0:
+		return 0
+	case needed > pods:
+		// More than there are. It must never start, as its user was told by whoever read the number.
+		return quotient(pods, c.size) + 1
+	case short == 0 || atATime < pods:
+		return quotient(needed, c.size)
+	default:
+		return 1 + quotient(max(needed-short, 0), c.size)
+	}
+}
+
+// quotient rounds up.
+func quotient(a, b int32) int32 {
+	return int32((int64(a) + int64(b) - 1) / int64(b))
+}
