@@ -91,9 +91,11 @@ func Choose(pod *corev1.Pod, chain owners.Chain) grouping.Workload {
 		}
 	}
 	if chosen < 0 {
-		return grouping.Workload{Owner: PodAsOwner(pod), Above: chain.Owners}
+		return grouping.Workload{Owner: PodAsOwner(pod), Above: chain.Owners, Namespace: pod.Namespace}
 	}
-	return grouping.Workload{Owner: chain.Owners[chosen], Above: chain.Owners[chosen+1:]}
+	return grouping.Workload{
+		Owner: chain.Owners[chosen], Above: chain.Owners[chosen+1:], Below: chain.Owners[:chosen], Namespace: pod.Namespace,
+	}
 }
 
 // PodAsOwner returns a pod as the workload that it is if nobody owns it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +16,8 @@ import (
 )
 
 // applyCondition writes one condition of an object's status, which stands there as before, and leaves the others to those
-// who write them. It writes nothing and returns false if the condition says the same already.
+// who write them. It writes nothing and returns false if the condition says the same already, or if the object is gone: the uid
+// of one that has its name now is a conflict.
 func applyCondition(ctx context.Context, c client.Client, now time.Time, object client.Object, before *metav1.Condition, condition metav1.Condition) (bool, error) {
 	condition.LastTransitionTime = metav1.NewTime(now)
 	if before != nil && before.Status == condition.Status {
@@ -38,5 +40,8 @@ func applyCondition(ctx context.Context, c client.Client, now time.Time, object 
 	patch.SetName(object.GetName())
 	patch.SetUID(object.GetUID())
 	err = c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner(podgroups.FieldOwner), client.ForceOwnership)
-	return err == nil, client.IgnoreNotFound(err)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
 }

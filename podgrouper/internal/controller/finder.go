@@ -75,8 +75,11 @@ func (f finder) concernedPodBelow(ctx context.Context, owner owners.Reference) *
 	return nil
 }
 
+// podsOfPodGroup finds its members, and the pods of a PodGang of its name that are not members yet.
 func (f finder) podsOfPodGroup(ctx context.Context, podGroup client.Object) []reconcile.Request {
-	return f.pods(ctx, podGroup.GetNamespace(), podsByPodGroup, podGroup.GetName())
+	gang := owners.Reference{Kind: owners.PodGangKind, Name: podGroup.GetName()}
+	return append(f.pods(ctx, podGroup.GetNamespace(), podsByPodGroup, podGroup.GetName()),
+		f.pods(ctx, podGroup.GetNamespace(), podsByOwner, gang.Key())...)
 }
 
 func (f finder) podsOfTopology(ctx context.Context, topology client.Object) []reconcile.Request {

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,33 +19,46 @@ import (
 
 var setKind = schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}
 
-// installLeaderWorkerSets makes the kind known, with a schema that takes anything.
-func installLeaderWorkerSets(ctx context.Context) {
-	GinkgoHelper()
-	definition := &apiextensionsv1.CustomResourceDefinition{
+// definitionOf is the definition of a kind, with a schema that takes anything.
+func definitionOf(kind schema.GroupVersionKind, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
+	singular := strings.ToLower(kind.Kind)
+	return &apiextensionsv1.CustomResourceDefinition{
 		// Groups of k8s.io need an approval; this says that there is none.
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        "leaderworkersets.leaderworkerset.x-k8s.io",
+			Name:        singular + "s." + kind.Group,
 			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: setKind.Group,
-			Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: setKind.Kind, Plural: "leaderworkersets", Singular: "leaderworkerset"},
+			Group: kind.Group,
+			Scope: scope,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, Plural: singular + "s", Singular: singular},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: setKind.Version, Served: true, Storage: true,
+				Name: kind.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: new(true),
 				}},
 			}},
 		},
 	}
-	Expect(api.Create(ctx, definition)).To(Succeed())
+}
+
+// install makes a kind known.
+func install(ctx context.Context, kind schema.GroupVersionKind, scope apiextensionsv1.ResourceScope) {
+	GinkgoHelper()
+	Expect(api.Create(ctx, definitionOf(kind, scope))).To(Succeed())
 	Eventually(func() error {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(setKind)
+		list.SetGroupVersionKind(kind)
 		return api.List(ctx, list)
 	}).Should(Succeed())
+}
+
+// newObject is an object of an installed kind.
+func newObject(kind schema.GroupVersionKind, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(kind)
+	object.SetName(name)
+	return object
 }
 
 func newStatefulSet(name string, owner client.Object, ownerKind schema.GroupVersionKind) *appsv1.StatefulSet {
@@ -60,12 +74,9 @@ func newStatefulSet(name string, owner client.Object, ownerKind schema.GroupVers
 
 var _ = Describe("A LeaderWorkerSet, whose workers belong to their leader", func() {
 	It("makes one PodGroup with a group for each leader, also when it is installed late", func(ctx SpecContext) {
-		installLeaderWorkerSets(ctx)
-		set := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-			"replicas": int64(2), "leaderWorkerTemplate": map[string]any{"size": int64(2)},
-		}}}
-		set.SetGroupVersionKind(setKind)
-		set.SetName("vllm")
+		install(ctx, setKind, apiextensionsv1.NamespaceScoped)
+		set := newObject(setKind, "vllm")
+		set.Object["spec"] = map[string]any{"replicas": int64(2), "leaderWorkerTemplate": map[string]any{"size": int64(2)}}
 		create(ctx, set)
 		group := map[string]string{"leaderworkerset.sigs.k8s.io/group-index": "1"}
 		leaders := create(ctx, newStatefulSet("vllm", set, setKind))

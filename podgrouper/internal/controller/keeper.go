@@ -2,9 +2,11 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,10 +54,21 @@ type kept struct {
 	podGroup *scheduling.PodGroup
 	// wrong are mistakes in the workload that keep its gang from being scheduled as long as the workload stays as it is.
 	wrong field.ErrorList
+	// waitsFor says why there is no podGroup yet, if there will be one.
+	waitsFor string
+	// again, unless 0, is when to try again.
+	again time.Duration
 }
 
-// keep makes or corrects the PodGroup of a workload, and tells the user what is wrong with the workload.
-func (k *keeper) keep(ctx context.Context, w grouping.Workload) (kept, error) {
+// soon is when to try again what somebody else's writing came in the way of.
+const soon = time.Second
+
+// keep makes or corrects the PodGroup of a workload, and tells the user what is wrong with the workload: on its owner or, if
+// that could not be read, on the witness.
+func (k *keeper) keep(ctx context.Context, w grouping.Workload, witness grouping.Owner) (kept, error) {
+	if !w.Owner.Outline {
+		witness = w.Owner
+	}
 	levels, err := topologies.In(ctx, k.client)
 	if err != nil {
 		return kept{}, err
@@ -63,7 +76,7 @@ func (k *keeper) keep(ctx context.Context, w grouping.Workload) (kept, error) {
 	decision := podgroups.Decide(w, levels)
 	wrong := slices.Concat(decision.Problems, decision.Fatal)
 	if len(decision.Fatal) > 0 {
-		k.warn(w.Owner, eventInvalid, sentence(wrong))
+		k.warn(witness, eventInvalid, sentence(wrong))
 		return kept{wrong: wrong}, nil
 	}
 	key := client.ObjectKeyFromObject(decision.PodGroup)
@@ -73,21 +86,27 @@ func (k *keeper) keep(ctx context.Context, w grouping.Workload) (kept, error) {
 		return kept{}, err
 	}
 	if live != nil && !podgroups.MadeHere(live) {
-		k.warn(w.Owner, eventForeign, fmt.Sprintf("PodGroup %s was made by somebody else and is left as it is", live.Name))
+		k.warn(witness, eventForeign, fmt.Sprintf("PodGroup %s was made by somebody else and is left as it is", live.Name))
 		return kept{podGroup: live, wrong: wrong}, nil
+	}
+	if live != nil && podgroups.Inherited(live, decision.PodGroup) {
+		// Its deletion is watched.
+		return kept{wrong: wrong, waitsFor: "the PodGroup of an earlier owner of its name is about to be deleted"}, nil
 	}
 	live, err = k.apply(ctx, live, decision.PodGroup)
 	switch {
 	case apierrors.IsInvalid(err):
 		// The schema is stricter than we are, as about the length of a level. Only the workload can mend that.
-		k.warn(w.Owner, eventInvalid, shortened(err.Error()))
+		k.warn(witness, eventInvalid, shortened(err.Error()))
 		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), decision.PodGroup.Name, err.Error()))}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return kept{}, nil
+	case apierrors.IsConflict(err):
+		return kept{wrong: wrong, again: soon}, nil
 	case err != nil:
 		return kept{}, err
 	}
-	return kept{podGroup: live, wrong: wrong}, k.state(ctx, w.Owner, live, slices.Concat(wrong, decision.Unresolved))
+	return kept{podGroup: live, wrong: wrong}, k.state(ctx, witness, live, slices.Concat(wrong, decision.Unresolved))
 }
 
 // find returns the PodGroup, or nil. What the cache does not show is looked for in the cluster, so that the pods of a new
@@ -107,20 +126,25 @@ func (k *keeper) find(ctx context.Context, key client.ObjectKey) (*scheduling.Po
 	return podGroup, nil
 }
 
-// apply writes the desired PodGroup if that changes anything, and returns the live one.
+// apply writes the desired PodGroup if that changes anything, and returns the live one. It is a conflict if the PodGroup is not
+// the live one any more, or if somebody has made one meanwhile where there was none.
 func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
+	options := []client.ApplyOption{client.FieldOwner(podgroups.FieldOwner)}
 	if live != nil {
 		podgroups.YieldTo(live, desired)
-		if podgroups.UpToDate(live, desired) {
-			return live, nil
+		var err error
+		if live, err = k.clear(ctx, live, desired); err != nil || podgroups.UpToDate(live, desired) {
+			return live, err
 		}
+		desired.UID = live.UID
+		options = append(options, client.ForceOwnership)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
 	if err != nil {
 		return nil, fmt.Errorf("converting PodGroup: %w", err)
 	}
 	object := &unstructured.Unstructured{Object: manifests.WithoutUnset(fields)}
-	err = k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(podgroups.FieldOwner), client.ForceOwnership)
+	err = k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
 	if err != nil {
 		return nil, fmt.Errorf("applying PodGroup: %w", err)
 	}
@@ -129,7 +153,39 @@ func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) 
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, applied); err != nil {
 		return nil, fmt.Errorf("reading applied PodGroup: %w", err)
 	}
+	if live == nil && podgroups.WrittenByOthers(applied) {
+		return nil, k.withdraw(ctx, applied)
+	}
 	return applied, nil
+}
+
+// withdraw takes back what was applied to a PodGroup that turned out to be somebody else's: they made it meanwhile, and no field of
+// both was in the way. It returns a conflict.
+func (k *keeper) withdraw(ctx context.Context, applied *scheduling.PodGroup) error {
+	nothing := &unstructured.Unstructured{}
+	nothing.SetGroupVersionKind(scheduling.GroupVersion.WithKind("PodGroup"))
+	nothing.SetNamespace(applied.Namespace)
+	nothing.SetName(applied.Name)
+	nothing.SetUID(applied.UID)
+	if err := k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(podgroups.FieldOwner)); err != nil {
+		return fmt.Errorf("leaving PodGroup to whoever made it: %w", err)
+	}
+	return apierrors.NewConflict(scheduling.GroupVersion.WithResource("podgroups").GroupResource(), applied.Name, errors.New("somebody else has made it"))
+}
+
+// clear puts the tree of groups right if others have written to it: applying leaves where it is what they have added, and
+// is turned down if both together make no tree.
+func (k *keeper) clear(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
+	if podgroups.SameTree(&live.Spec, &desired.Spec) || !podgroups.TreeShared(live) {
+		return live, nil
+	}
+	cleared := podgroups.WithTree(live, desired)
+	change := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	if err := k.client.Patch(ctx, cleared, change, client.FieldOwner(podgroups.FieldOwner)); err != nil {
+		return nil, fmt.Errorf("clearing PodGroup of what others have added: %w", err)
+	}
+	log.FromContext(ctx).Info("cleared PodGroup of what others had added", "PodGroup", client.ObjectKeyFromObject(desired).String())
+	return cleared, nil
 }
 
 // state writes the condition Valid if it changed, and tells the owner of new mistakes.

@@ -88,6 +88,13 @@ func newGangPod(name, gang string) *corev1.Pod {
 	return pod
 }
 
+// newCliquePod is of the only group of a PodGang of newPodGang, whether or not that lists it.
+func newCliquePod(name, gang string) *corev1.Pod {
+	pod := newGangPod(name, gang)
+	pod.Labels[grove.LabelPodClique] = gang + "-workers"
+	return pod
+}
+
 func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
@@ -140,4 +147,10 @@ func eventsOn(ctx context.Context, kind, name string) func() ([]string, error) {
 
 func podGroupOfJob(job *batchv1.Job) string {
 	return "pg-" + job.Name + "-" + string(job.UID)
+}
+
+// newInNamespace puts an object into the spec's namespace without creating it.
+func newInNamespace[T client.Object](object T) T {
+	object.SetNamespace(namespace)
+	return object
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -36,21 +37,24 @@ func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		return reconcile.Result{}, nil
 	}
 	owner := grouping.Owner{Object: gang, Kind: owners.PodGangKind}
-	above, err := owners.Above(owner, r.owners.lookup(ctx))
+	chain, err := r.dependents.Walk(func() (owners.Chain, error) {
+		above, err := owners.Above(owner, r.owners.lookup(ctx))
+		return owners.Chain{Owners: append([]grouping.Owner{owner}, above.Owners...)}, err
+	})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	chain := owners.Chain{Owners: append([]grouping.Owner{owner}, above.Owners...)}
-	r.dependents.Remember(chain)
 	pods, err := r.pods(ctx, gang)
 	if err != nil || podgroups.Skipped(chain) || leftToOthers(gang, pods) {
 		return reconcile.Result{}, err
 	}
-	result, err := r.keeper.keep(ctx, grouping.Workload{Owner: owner, Above: above.Owners, Pods: pods})
+	workload := grouping.Workload{Owner: owner, Above: chain.Owners[1:]}
+	workload.Pods = podgroups.Members(workload, pods)
+	result, err := r.keeper.keep(ctx, workload, owner)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.mirror(ctx, gang, result)
+	return reconcile.Result{RequeueAfter: result.again}, r.mirror(ctx, gang, result)
 }
 
 // pods returns the pods of the PodGang that ask for our scheduler: the cache has no others.
@@ -98,7 +102,7 @@ func scheduledCondition(result kept) metav1.Condition {
 		Type:    grovescheduler.ConditionScheduled,
 		Status:  metav1.ConditionUnknown,
 		Reason:  scheduling.ReasonWaiting,
-		Message: "the scheduler has not looked at the gang yet",
+		Message: cmp.Or(result.waitsFor, "the scheduler has not looked at the gang yet"),
 	}
 	if result.podGroup != nil {
 		if said := meta.FindStatusCondition(result.podGroup.Status.Conditions, scheduling.ConditionScheduled); said != nil {

@@ -158,3 +158,37 @@ var _ = Describe("A PodGang", func() {
 		Expect(podGroups(ctx)()).To(BeEmpty())
 	})
 })
+
+var _ = Describe("Pods of a PodGang that say different things", func() {
+	// waitForRest returns how often the PodGroup was applied until nobody did so for a while.
+	rest := func(name string) {
+		GinkgoHelper()
+		var before int
+		Eventually(func() bool {
+			now := writes.of(name)
+			defer func() { before = now }()
+			return now > 0 && now == before
+		}, "10s", "500ms").Should(BeTrue(), "the PodGroup is written again and again")
+	}
+
+	It("do not have its PodGroup turn to and fro", func(ctx SpecContext) {
+		create(ctx, newPodGang("gang", "", "b-worker"))
+		for name, change := range map[string]func(*corev1.Pod){
+			"a-skipped":  func(pod *corev1.Pod) { pod.Annotations = map[string]string{kai.AnnotationSkipPodGrouper: "true"} },
+			"a-unlisted": func(*corev1.Pod) {},
+			"a-taken": func(pod *corev1.Pod) {
+				pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "theirs"}
+			},
+			"b-worker": func(*corev1.Pod) {},
+		} {
+			pod := newGangPod(name, "gang")
+			pod.Labels[kai.LabelQueue] = name
+			change(pod)
+			create(ctx, pod)
+		}
+		Eventually(podGroupNameOf(ctx, "b-worker")).Should(Equal("gang"))
+		Eventually(podGroup(ctx, "gang")).Should(HaveField("Spec.Queue", "b-worker"))
+		rest("gang")
+		Expect(podGroup(ctx, "gang")()).To(HaveField("Spec.Queue", "b-worker"))
+	})
+})

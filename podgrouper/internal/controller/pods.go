@@ -36,56 +36,46 @@ func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request
 	if !podgroups.Concerned(pod) {
 		return reconcile.Result{}, nil
 	}
-	chain, err := owners.Walk(pod, r.owners.lookup(ctx))
-	if err != nil {
+	chain, err := r.dependents.Walk(func() (owners.Chain, error) { return owners.Walk(pod, r.owners.lookup(ctx)) })
+	switch {
+	case err != nil:
+		r.keeper.warn(catalog.PodAsOwner(pod), eventUnreadable, fmt.Sprintf("the pod is not grouped yet, and this is tried again: %s", err))
 		return reconcile.Result{}, err
-	}
-	r.dependents.Remember(chain)
-	if !r.conclusive(pod, chain) {
+	case chain.Cycle != nil:
+		r.keeper.warn(catalog.PodAsOwner(pod), eventCycle, fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s", chain.Cycle))
 		return reconcile.Result{}, nil
-	}
-	if podgroups.Skipped(chain) {
+	case chain.Missing != nil:
+		return reconcile.Result{}, nil
+	case podgroups.Skipped(chain):
 		return reconcile.Result{}, r.leaveAlone(ctx, pod)
 	}
-	return reconcile.Result{}, r.group(ctx, pod, catalog.Choose(pod, chain))
+	workload := catalog.Choose(pod, chain)
+	if workload.Owner.GetDeletionTimestamp() != nil {
+		return reconcile.Result{}, nil
+	}
+	return r.group(ctx, pod, workload)
 }
 
-// conclusive reports whether the chain says to which workload the pod belongs. The topmost owner that cannot be read is
-// known well enough by its reference.
-func (r *podReconciler) conclusive(pod *corev1.Pod, chain owners.Chain) bool {
-	if chain.Cycle != nil {
-		r.keeper.warn(catalog.PodAsOwner(pod), eventCycle, fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s", chain.Cycle))
-	}
-	if chain.Unreadable != nil {
-		r.keeper.warn(catalog.PodAsOwner(pod), eventUnreadable,
-			fmt.Sprintf("owner %s cannot be read: its annotations and its own owners do not count", chain.Unreadable))
-	}
-	return chain.Missing == nil && chain.Cycle == nil
-}
-
-func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload grouping.Workload) error {
+func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload grouping.Workload) (reconcile.Result, error) {
 	membership, known := podgroups.MembershipOf(workload, pod)
 	if membership.TakenElsewhere(pod) {
-		return nil
+		return reconcile.Result{}, nil
 	}
 	labelled, err := r.labelledPods(ctx, pod.Namespace, membership.PodGroup)
 	if err != nil {
-		return err
+		return reconcile.Result{}, err
 	}
-	workload.Pods = append(labelled, pod)
-	result, err := r.keeper.keep(ctx, workload)
-	if err != nil {
-		return err
-	}
+	workload.Pods = podgroups.Members(workload, append(labelled, pod))
+	result, err := r.keeper.keep(ctx, workload, catalog.PodAsOwner(pod))
 	switch {
-	case result.podGroup == nil || membership.StatedBy(pod):
-		return nil
+	case err != nil || result.podGroup == nil || membership.StatedBy(pod):
+		return reconcile.Result{RequeueAfter: result.again}, err
 	case !known || !membership.Fits(result.podGroup):
 		r.keeper.warn(catalog.PodAsOwner(pod), eventNoGroup,
 			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind, workload.Owner.GetName()))
-		return nil
+		return reconcile.Result{}, nil
 	default:
-		return r.state(ctx, pod, membership)
+		return reconcile.Result{}, r.state(ctx, pod, membership)
 	}
 }
 

@@ -176,7 +176,10 @@ var _ = Describe("A pod", func() {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Fleet", Name: "north", UID: "42", Controller: new(true)}}
 		create(ctx, pod)
 		Eventually(podGroupNameOf(ctx, "strange")).Should(Equal("pg-north-42"))
-		Eventually(eventsOn(ctx, "Pod", "strange")).Should(ContainElement(ContainSubstring("cannot be read")))
+		const reason = "Fleet north cannot be read, so that what it says and its own owners do not count: the cluster has no kind Fleet of example.com/v1: install it"
+		Eventually(eventsOn(ctx, "Pod", "strange")).Should(ContainElement(ContainSubstring(reason)))
+		Eventually(podGroup(ctx, "pg-north-42")).Should(WithTransform(validity,
+			condition(metav1.ConditionFalse, scheduling.ReasonInvalidOwner, reason)))
 	})
 
 	DescribeTable("is left alone",

@@ -30,14 +30,16 @@ func Add(ctx context.Context, mgr manager.Manager) error {
 		return fmt.Errorf("indexing the cache: %w", err)
 	}
 	dependents := owners.NewDependents()
-	reader := &ownerReader{
-		cached: mgr.GetCache(),
-		live:   mgr.GetAPIReader(),
+	kinds := &ownerKinds{
 		access: mgr.GetClient(),
 		mapper: mgr.GetRESTMapper(),
 		clock:  clock.RealClock{},
-		kinds:  map[schema.GroupVersionKind]*kindAccess{},
+		known:  map[schema.GroupVersionKind]ownerKind{},
 	}
+	if err := mgr.Add(kinds); err != nil {
+		return fmt.Errorf("adding the kinds of owners: %w", err)
+	}
+	reader := &ownerReader{cached: mgr.GetCache(), live: mgr.GetAPIReader(), kinds: kinds}
 	keeper := &keeper{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
@@ -63,8 +65,8 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 		return err
 	}
 	find := finder{reader: mgr.GetClient(), dependents: dependents}
-	reader.watch = func(kind client.Object) error {
-		return pods.Watch(source.Kind(mgr.GetCache(), kind, find.podsOfOwner(), ownerChanged))
+	reader.kinds.watch = func(kind schema.GroupVersionKind) error {
+		return pods.Watch(source.Kind(mgr.GetCache(), emptyObject(kind), find.podsOfOwner(), ownerChanged))
 	}
 	for _, watched := range []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Pod{}, &handler.EnqueueRequestForObject{}, memberChanged),

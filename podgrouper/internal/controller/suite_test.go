@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -39,6 +40,18 @@ var writes = &counter{}
 type counter struct {
 	mutex    sync.Mutex
 	byObject map[string]int
+	// meanwhile is called once, before the next application of an object.
+	meanwhile map[string]func()
+}
+
+// whileApplying has something happen just before an object in the spec's namespace is applied the next time.
+func (c *counter) whileApplying(name string, happen func()) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.meanwhile == nil {
+		c.meanwhile = map[string]func(){}
+	}
+	c.meanwhile[namespace+"/"+name] = happen
 }
 
 func (c *counter) countApply(ctx context.Context, inner client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
@@ -46,12 +59,18 @@ func (c *counter) countApply(ctx context.Context, inner client.WithWatch, object
 		GetNamespace() string
 		GetName() string
 	})
+	name := metadata.GetNamespace() + "/" + metadata.GetName()
 	c.mutex.Lock()
 	if c.byObject == nil {
 		c.byObject = map[string]int{}
 	}
-	c.byObject[metadata.GetNamespace()+"/"+metadata.GetName()]++
+	c.byObject[name]++
+	happen := c.meanwhile[name]
+	delete(c.meanwhile, name)
 	c.mutex.Unlock()
+	if happen != nil {
+		happen()
+	}
 	return inner.Apply(ctx, object, options...)
 }
 
@@ -72,26 +91,64 @@ var _ = BeforeSuite(func() {
 	api, err = client.New(cluster.Config, client.Options{Scheme: controller.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 
+	user, err := cluster.Environment.AddUser(envtest.User{Name: userName}, cluster.Config)
+	Expect(err).NotTo(HaveOccurred())
+	user.Config().QPS, user.Config().Burst = cluster.Config.QPS, cluster.Config.Burst
+	restricted = user.Config()
+	allow(context.Background(), "", "apps", "batch", "events.k8s.io", "authorization.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io",
+		"kai.scheduler", "scheduling.run.ai", "scheduler.grove.io", "leaderworkerset.x-k8s.io", "readable.example.com")
+
 	ctrl.SetLogger(GinkgoLogr)
-	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
-		Scheme:  controller.Scheme(),
-		Cache:   controller.CacheOptions(),
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			inner, err := client.NewWithWatch(config, options)
-			return interceptor.NewClient(inner, interceptor.Funcs{Apply: writes.countApply}), err
-		},
-	})
+	stopPodGrouper = start(ctrl.Options{})
+	DeferCleanup(func() { stopPodGrouper() })
+})
+
+// stopPodGrouper stops the one that runs throughout.
+var stopPodGrouper func()
+
+// userName is whom the pod grouper runs as. It may do all that allow allows.
+const userName = "podgrouper"
+
+// restricted is that user's way to the API server.
+var restricted *rest.Config
+
+// allow lets the pod grouper do anything with all kinds of some groups.
+func allow(ctx context.Context, groups ...string) {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "podgrouper-"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: groups, Resources: []string{"*"}, Verbs: []string{"*"}}},
+	}
+	Expect(api.Create(ctx, role)).To(Succeed())
+	Expect(api.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: userName}},
+	})).To(Succeed())
+}
+
+// start starts a pod grouper, and returns what stops it.
+func start(options ctrl.Options) func() {
+	GinkgoHelper()
+	options.Scheme = controller.Scheme()
+	options.Cache = controller.CacheOptions()
+	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.Controller.SkipNameValidation = new(true)
+	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
+		inner, err := client.NewWithWatch(config, options)
+		return interceptor.NewClient(inner, interceptor.Funcs{Apply: writes.countApply}), err
+	}
+	mgr, err := ctrl.NewManager(restricted, options)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	Expect(controller.Add(ctx, mgr)).To(Succeed())
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
-	DeferCleanup(func() {
+	return func() {
 		cancel()
 		Eventually(stopped).Should(Receive(BeNil()))
-	})
-})
+	}
+}
 
 var _ = BeforeEach(func(ctx context.Context) {
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-"}}

@@ -72,8 +72,10 @@ func groupsOf(object client.Object) scheduling.PodGroupSpec {
 	return catalog.For(owner).Group(grouping.Workload{Owner: owner}).PodGroupSpec()
 }
 
+// metadataChanged reports whether anything changed that tells where an object belongs, or it is another one of the same name:
+// after a watch was interrupted a deletion and a creation come as one update.
 func metadataChanged(e event.UpdateEvent) bool {
-	return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+	return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
 		!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
 		!apiequality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())
 }

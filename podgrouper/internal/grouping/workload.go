@@ -15,8 +15,10 @@ type Owner struct {
 	Kind schema.GroupVersionKind
 	// Content is the whole object, or nil where only its metadata is known. It is read only.
 	Content Fields
-	// Outline says that the object could not be read: its name and uid are all that is known.
+	// Outline says that the object was not read: its name and uid are all that is known.
 	Outline bool
+	// Unreadable is why it could not be read and what would help, where that is something to be mended; else empty.
+	Unreadable string
 }
 
 // Workload is an owner and its pods, which make one PodGroup.
@@ -25,6 +27,10 @@ type Workload struct {
 	Owner Owner
 	// Above are the owners of Owner, the nearest first.
 	Above []Owner
+	// Below are the owners between the pod that the workload was found from and Owner, the nearest to the pod first.
+	Below []Owner
+	// Namespace is that of the pods: Owner can be cluster-scoped. Empty means the owner's.
+	Namespace string
 	// Pods are pods of the workload that are known, in any order: at least all that carry a label for the PodGroup. There
 	// may be none yet; a grouper must not make the groups depend on which ones there are.
 	Pods []*corev1.Pod

@@ -124,7 +124,7 @@ func (in *input) lookup(reference owners.Reference) (grouping.Owner, error) {
 	if reference.Kind == owners.PodGangKind {
 		return grouping.Owner{}, owners.ErrMissing
 	}
-	return grouping.Owner{}, owners.ErrUnreadable
+	return grouping.Owner{}, owners.UnreadableError{}
 }
 
 func (in *input) owner(i int) grouping.Owner {

@@ -32,17 +32,33 @@ func NewDependents() *Dependents {
 	return &Dependents{below: map[Reference]map[Reference]struct{}{}}
 }
 
-// Remember notes the owners of a chain.
-func (d *Dependents) Remember(chain Chain) {
+// Walk goes a way up, by Walk or Above, and remembers it. A way that is new is gone again: a change of an owner between
+// its being read and its being remembered would reach no pod.
+func (d *Dependents) Walk(walk func() (Chain, error)) (Chain, error) {
+	for {
+		chain, err := walk()
+		if err != nil || !d.remember(chain) {
+			return chain, err
+		}
+	}
+}
+
+// remember notes the owners of a chain, and reports whether it did not know all of them.
+func (d *Dependents) remember(chain Chain) bool {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	learnt := false
 	for i := 1; i < len(chain.Owners); i++ {
 		lower, upper := ReferenceTo(chain.Owners[i-1]), ReferenceTo(chain.Owners[i])
 		if d.below[upper] == nil {
 			d.below[upper] = map[Reference]struct{}{}
 		}
-		d.below[upper][lower] = struct{}{}
+		if _, known := d.below[upper][lower]; !known {
+			d.below[upper][lower] = struct{}{}
+			learnt = true
+		}
 	}
+	return learnt
 }
 
 // Below returns the owner itself and all owners known to stand below it: the pods of the workloads that a change of the

@@ -46,15 +46,19 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %s/%s", r.Kind.Kind, r.Namespace, r.Name)
 }
 
-// What a Lookup may say instead of returning an owner.
-var (
-	// ErrMissing says that no such object exists, or another one of the same name.
-	ErrMissing = errors.New("owner does not exist")
-	// ErrUnreadable says that the object may exist, but may not be read or is of an unknown kind.
-	ErrUnreadable = errors.New("owner cannot be read")
-)
+// ErrMissing is what a Lookup returns if no such object exists, or another one of the same name.
+var ErrMissing = errors.New("owner does not exist")
 
-// Lookup returns an owner, or ErrMissing, or ErrUnreadable; any other error ends the walk.
+// UnreadableError is what a Lookup returns if the object may exist, but may not be read or is of an unknown kind.
+type UnreadableError struct {
+	// Remedy says why that is so and what would help; empty where that is as it should be.
+	Remedy string
+}
+
+// Error implements error.
+func (e UnreadableError) Error() string { return "owner cannot be read: " + e.Remedy }
+
+// Lookup returns an owner, or ErrMissing, or an UnreadableError; any other error ends the walk.
 type Lookup func(Reference) (grouping.Owner, error)
 
 // Chain is the way up from a pod.
@@ -93,13 +97,14 @@ func walk(start Reference, next *Reference, lookup Lookup) (Chain, error) {
 		}
 		seen.Insert(next.withoutUID())
 		owner, err := lookup(*next)
+		var unreadable UnreadableError
 		switch {
 		case errors.Is(err, ErrMissing):
 			chain.Missing = next
 			return chain, nil
-		case errors.Is(err, ErrUnreadable):
+		case errors.As(err, &unreadable):
 			chain.Unreadable = next
-			chain.Owners = append(chain.Owners, outline(*next))
+			chain.Owners = append(chain.Owners, outline(*next, unreadable.Remedy))
 			return chain, nil
 		case err != nil:
 			return Chain{}, fmt.Errorf("reading owner %s: %w", next, err)
@@ -136,10 +141,11 @@ func ownerOf(object metav1.Object) *Reference {
 }
 
 // outline is an owner of which no more is known than its reference.
-func outline(reference Reference) grouping.Owner {
+func outline(reference Reference, remedy string) grouping.Owner {
 	return grouping.Owner{
-		Kind:    reference.Kind,
-		Outline: true,
+		Kind:       reference.Kind,
+		Outline:    true,
+		Unreadable: remedy,
 		Object: &metav1.ObjectMeta{
 			Namespace: reference.Namespace,
 			Name:      reference.Name,

@@ -21,7 +21,7 @@ type cluster map[string]*metav1.ObjectMeta
 func (c cluster) lookup(reference owners.Reference) (grouping.Owner, error) {
 	switch reference.Kind.Kind {
 	case "Secret":
-		return grouping.Owner{}, owners.ErrUnreadable
+		return grouping.Owner{}, owners.UnreadableError{Remedy: "let it be read"}
 	case "Broken":
 		return grouping.Owner{}, errors.New("connection refused")
 	}
@@ -152,9 +152,15 @@ func TestDependents(t *testing.T) {
 	}
 	cron, job1, job2, fleet := owner("CronJob", "cron"), owner("Job", "job-1"), owner("Job", "job-2"), owner("Fleet", "fleet")
 	dependents := owners.NewDependents()
-	dependents.Remember(owners.Chain{Owners: []grouping.Owner{job1, cron, fleet}})
-	dependents.Remember(owners.Chain{Owners: []grouping.Owner{job2, cron, fleet}})
-	dependents.Remember(owners.Chain{Owners: []grouping.Owner{job2, cron, fleet}})
+	remember := func(chain owners.Chain) {
+		t.Helper()
+		if _, err := dependents.Walk(func() (owners.Chain, error) { return chain, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remember(owners.Chain{Owners: []grouping.Owner{job1, cron, fleet}})
+	remember(owners.Chain{Owners: []grouping.Owner{job2, cron, fleet}})
+	remember(owners.Chain{Owners: []grouping.Owner{job2, cron, fleet}})
 
 	below := func(owner grouping.Owner) map[string]int {
 		counted := map[string]int{}
@@ -176,5 +182,33 @@ func TestDependents(t *testing.T) {
 	dependents.Forget(owners.ReferenceTo(cron))
 	if diff := cmp.Diff(map[string]int{"fleet": 1}, below(fleet)); diff != "" {
 		t.Errorf("below the fleet without the CronJob (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnOwnerThatChangesBeforeItIsRememberedIsReadAgain(t *testing.T) {
+	kind := corev1.SchemeGroupVersion.WithKind("Job")
+	upper := object("upper")
+	dependents := owners.NewDependents()
+	reads := 0
+	chain, err := dependents.Walk(func() (owners.Chain, error) {
+		reads++
+		read := upper.DeepCopy()
+		if reads == 1 {
+			// The watch tells of it now, and finds nobody below.
+			upper.Labels = map[string]string{"changed": "yes"}
+		}
+		return owners.Chain{Owners: []grouping.Owner{{Object: object("lower"), Kind: kind}, {Object: read, Kind: kind}}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := chain.Owners[1].GetLabels()["changed"]; got != "yes" {
+		t.Errorf("the chain has the owner as it was before")
+	}
+	if reads != 2 {
+		t.Errorf("read %d times, want twice for a new way", reads)
+	}
+	if _, err := dependents.Walk(func() (owners.Chain, error) { reads++; return chain, nil }); err != nil || reads != 3 {
+		t.Errorf("read %d times, %v; want once for a known way", reads-2, err)
 	}
 }

@@ -1,31 +1,44 @@
 package podgroups
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// FieldOwner is the name under which the pod grouper applies objects.
-const FieldOwner = "podgrouper"
-
-// MadeHere reports whether the pod grouper made the PodGroup. It leaves those that others made alone.
-func MadeHere(live *scheduling.PodGroup) bool {
-	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return ours(entry) && entry.Subresource == ""
-	})
+// Inherited reports whether the PodGroup belongs to an object that had the name of the desired one's owner before it: it
+// goes with that one, and says nothing about the next.
+func Inherited(live, desired *scheduling.PodGroup) bool {
+	for _, owner := range desired.OwnerReferences {
+		if slices.ContainsFunc(live.OwnerReferences, func(other metav1.OwnerReference) bool {
+			return other.Kind == owner.Kind && other.Name == owner.Name && other.UID != owner.UID
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
-func ours(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Manager == FieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
+// SameTree reports whether both have the same tree of groups.
+func SameTree(a, b *scheduling.PodGroupSpec) bool {
+	return apiequality.Semantic.DeepEqual(treeOf(a), treeOf(b))
+}
+
+// WithTree returns the live PodGroup with the tree of groups of the desired one, and nothing else changed.
+func WithTree(live, desired *scheduling.PodGroup) *scheduling.PodGroup {
+	corrected := live.DeepCopy()
+	tree := desired.Spec.DeepCopy()
+	corrected.Spec.MinMember = tree.MinMember
+	corrected.Spec.MinSubGroup = tree.MinSubGroup
+	corrected.Spec.TopologyConstraint = tree.TopologyConstraint
+	corrected.Spec.SubGroups = tree.SubGroups
+	return corrected
 }
 
 // YieldTo takes out of the desired PodGroup what an administrator has set in the live one: queue, priority and
@@ -44,26 +57,6 @@ func YieldTo(live, desired *scheduling.PodGroup) {
 	}
 }
 
-// taken reports whether a field is owned by somebody, but not by the pod grouper.
-func taken(live *scheduling.PodGroup, path ...any) bool {
-	field := fieldpath.MakePathOrDie(path...)
-	takenByOther := false
-	for _, entry := range live.ManagedFields {
-		if entry.FieldsV1 == nil || entry.Subresource != "" {
-			continue
-		}
-		var owned fieldpath.Set
-		if err := owned.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil || !owned.Has(field) {
-			continue
-		}
-		if ours(entry) {
-			return false
-		}
-		takenByOther = true
-	}
-	return takenByOther
-}
-
 // UpToDate reports whether applying desired, which has yielded to live, would change nothing.
 func UpToDate(live, desired *scheduling.PodGroup) bool {
 	return labelsUpToDate(live, desired) &&
@@ -72,7 +65,7 @@ func UpToDate(live, desired *scheduling.PodGroup) bool {
 		valueUpToDate(live, live.Spec.Queue, desired.Spec.Queue, "spec", "queue") &&
 		valueUpToDate(live, live.Spec.PriorityClassName, desired.Spec.PriorityClassName, "spec", "priorityClassName") &&
 		valueUpToDate(live, live.Spec.Preemptibility, desired.Spec.Preemptibility, "spec", "preemptibility") &&
-		apiequality.Semantic.DeepEqual(treeOf(&live.Spec), treeOf(&desired.Spec))
+		SameTree(&live.Spec, &desired.Spec)
 }
 
 func labelsUpToDate(live, desired *scheduling.PodGroup) bool {

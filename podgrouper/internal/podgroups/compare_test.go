@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -78,6 +79,51 @@ func TestYieldTo(t *testing.T) {
 			podgroups.YieldTo(live(c.entries...), desired)
 			if desired.Spec.Queue != c.want {
 				t.Errorf("the queue to apply is %q, want %q", desired.Spec.Queue, c.want)
+			}
+		})
+	}
+}
+
+func TestTreeShared(t *testing.T) {
+	for name, c := range map[string]struct {
+		fields string
+		want   bool
+	}{
+		"a minimum":                  {`{"f:spec":{"f:minMember":{}}}`, true},
+		"a part of the constraint":   {`{"f:spec":{"f:topologyConstraint":{"f:preferredTopologyLevel":{}}}}`, true},
+		"a part of a group":          {`{"f:spec":{"f:subGroups":{"k:{\"name\":\"a\"}":{"f:minSubGroup":{}}}}}`, true},
+		"what is not part of a tree": {`{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:queue":{},"f:markUnschedulable":{}}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := managed("kubectl-edit", metav1.ManagedFieldsOperationUpdate, c.fields)
+			if got := podgroups.TreeShared(live(ours, other)); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+	if podgroups.TreeShared(live(ours)) {
+		t.Error("what only the pod grouper owns is shared with nobody")
+	}
+}
+
+func TestInherited(t *testing.T) {
+	owned := func(kind, name string, uid types.UID) *scheduling.PodGroup {
+		podGroup := live()
+		podGroup.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, UID: uid}}
+		return podGroup
+	}
+	for name, c := range map[string]struct {
+		live *scheduling.PodGroup
+		want bool
+	}{
+		"its own":                           {owned("PodGang", "gang", "2"), false},
+		"of an earlier one of the name":     {owned("PodGang", "gang", "1"), true},
+		"kept without its owner":            {live(), false},
+		"also owned by something unrelated": {owned("Team", "gang", "1"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := podgroups.Inherited(c.live, owned("PodGang", "gang", "2")); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
 			}
 		})
 	}

@@ -1,6 +1,8 @@
 package podgroups
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,13 +45,19 @@ type Membership struct {
 	PodGroup string
 	// SubGroup is the name of the leaf, empty in a PodGroup without subgroups.
 	SubGroup string
+	// Outgrown are names of PodGroups that the pod was put into if less was known of its owners then.
+	Outgrown []string
 }
 
 // MembershipOf returns the group of a pod in its workload's PodGroup. It is false as long as the workload does not say
 // which leaf the pod belongs to.
 func MembershipOf(w grouping.Workload, pod *corev1.Pod) (Membership, bool) {
 	leaf, known := catalog.For(w.Owner).LeafOf(w, pod)
-	return Membership{PodGroup: NameFor(w.Owner), SubGroup: leaf}, known
+	membership := Membership{PodGroup: NameFor(w.Owner), SubGroup: leaf}
+	for _, owner := range append([]grouping.Owner{catalog.PodAsOwner(pod)}, w.Below...) {
+		membership.Outgrown = append(membership.Outgrown, NameFor(owner))
+	}
+	return membership, known
 }
 
 // Fits reports whether the PodGroup has such a leaf. One that others made may have none, and a workload that is being
@@ -62,10 +70,25 @@ func (m Membership) Fits(podGroup *scheduling.PodGroup) bool {
 	return len(errs) == 0 && tree.Leaf(m.SubGroup) != nil
 }
 
-// TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects.
+// TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects. One of
+// an owner below the workload is its own doing, from a time when it could not see further up.
 func (m Membership) TakenElsewhere(pod *corev1.Pod) bool {
 	group := pod.Annotations[scheduling.AnnotationPodGroupName]
-	return group != "" && group != m.PodGroup
+	return group != "" && group != m.PodGroup && !slices.Contains(m.Outgrown, group)
+}
+
+// Members returns the pods of a workload whose labels count for its PodGroup: those that belong to it and those that
+// will, because it has a group for them and nobody has put them elsewhere.
+func Members(w grouping.Workload, pods []*corev1.Pod) []*corev1.Pod {
+	var members []*corev1.Pod
+	for _, pod := range pods {
+		membership, known := MembershipOf(w, pod)
+		joined := pod.Annotations[scheduling.AnnotationPodGroupName] == membership.PodGroup
+		if joined || known && Concerned(pod) && !membership.TakenElsewhere(pod) {
+			members = append(members, pod)
+		}
+	}
+	return members
 }
 
 // StatedBy reports whether the pod says that it belongs there. In a PodGroup without subgroups it names none, also when the

@@ -2,6 +2,8 @@
 package podgroups
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +25,8 @@ type Decision struct {
 	PodGroup *scheduling.PodGroup
 	// Problems are mistakes in the workload, at paths in its owner.
 	Problems field.ErrorList
-	// Unresolved are names in the workload of Topologies and levels that do not exist, or not yet, and pairs of levels in
-	// the wrong order, at paths in its owner.
+	// Unresolved are names in the workload of Topologies and levels that do not exist, or not yet, pairs of levels in the
+	// wrong order, at paths in its owner, and owners that cannot be read.
 	Unresolved field.ErrorList
 	// Fatal are reasons why the API server would not take the PodGroup: it must not be written.
 	Fatal field.ErrorList
@@ -39,6 +41,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	if levels != nil {
 		unresolved = group.Check(levels)
 	}
+	unresolved = append(unresolved, unreadable(w)...)
 	spec := group.PodGroupSpec()
 	spec.Queue = labels[kai.LabelQueue]
 	spec.Preemptibility = preemptibility
@@ -50,7 +53,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 			TypeMeta: metav1.TypeMeta{APIVersion: scheduling.GroupVersion.String(), Kind: "PodGroup"},
 			ObjectMeta: metav1.ObjectMeta{
 				Name:            NameFor(w.Owner),
-				Namespace:       namespace(w),
+				Namespace:       cmp.Or(w.Namespace, w.Owner.GetNamespace()),
 				Labels:          labels,
 				Annotations:     grouping.CarriedAnnotations(w),
 				OwnerReferences: ownerReferences(w.Owner),
@@ -63,12 +66,16 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	}
 }
 
-// namespace is that of the pods: their owner can be cluster-scoped.
-func namespace(w grouping.Workload) string {
-	if len(w.Pods) > 0 {
-		return w.Pods[0].Namespace
+// unreadable returns which owners of the workload count for less than they may say.
+func unreadable(w grouping.Workload) field.ErrorList {
+	var errs field.ErrorList
+	for _, owner := range w.Upwards() {
+		if owner.Unreadable != "" {
+			errs = append(errs, field.Forbidden(field.NewPath("metadata", "ownerReferences"), fmt.Sprintf(
+				"%s %s cannot be read, so that what it says and its own owners do not count: %s", owner.Kind.Kind, owner.GetName(), owner.Unreadable)))
+		}
 	}
-	return w.Owner.GetNamespace()
+	return errs
 }
 
 // NameFor returns the name of the PodGroup of a workload: a PodGang's own, else pg-<owner name>-<owner uid>, where a name

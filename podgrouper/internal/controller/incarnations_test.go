@@ -1,0 +1,68 @@
+package controller_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// There is no garbage collector here: what it does to the PodGroup of an owner that is gone is done by hand.
+var _ = Describe("An owner that is deleted", func() {
+	It("and made again as a PodGang of the same name begins with a PodGroup of its own", func(ctx SpecContext) {
+		create(ctx, newPodGang("gang", ""))
+		Eventually(podGroup(ctx, "gang")).Should(WithTransform(validity, Not(BeNil())))
+		old, err := podGroup(ctx, "gang")()
+		Expect(err).NotTo(HaveOccurred())
+		meta.SetStatusCondition(&old.Status.Conditions, metav1.Condition{
+			Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: "every pod has a node",
+		})
+		Expect(api.Status().Update(ctx, old)).To(Succeed())
+		Expect(api.Delete(ctx, newInNamespace(newPodGang("gang", "")))).To(Succeed())
+		again := create(ctx, newPodGang("gang", ""))
+		create(ctx, newCliquePod("late", "gang"))
+		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "an earlier owner of its name"))
+		Expect(podGroupNameOf(ctx, "late")()).To(BeEmpty())
+		Consistently(podGroup(ctx, "gang"), "300ms").Should(HaveField("OwnerReferences", ConsistOf(HaveField("UID", old.OwnerReferences[0].UID))))
+
+		Expect(api.Delete(ctx, old)).To(Succeed())
+		Eventually(podGroup(ctx, "gang")).Should(And(
+			HaveField("UID", Not(Equal(old.UID))),
+			HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID)))))
+		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "not looked at the gang"))
+		Eventually(podGroupNameOf(ctx, "late")).Should(Equal("gang"))
+	})
+
+	It("leaves a PodGroup that is kept without it to the next PodGang of its name", func(ctx SpecContext) {
+		create(ctx, newPodGang("gang", ""))
+		Eventually(podGroup(ctx, "gang")).Should(WithTransform(validity, Not(BeNil())))
+		Expect(api.Delete(ctx, newInNamespace(newPodGang("gang", "")))).To(Succeed())
+		orphan, err := podGroup(ctx, "gang")()
+		Expect(err).NotTo(HaveOccurred())
+		patch(ctx, orphan, `{"metadata":{"ownerReferences":null}}`)
+		again := create(ctx, newPodGang("gang", ""))
+		Eventually(podGroup(ctx, "gang")).Should(And(
+			HaveField("UID", orphan.UID), HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID)))))
+	})
+
+	It("gets no PodGroup any more while it goes", func(ctx SpecContext) {
+		job := newJob("train", nil)
+		job.Finalizers = []string{"example.com/slow"}
+		create(ctx, job)
+		create(ctx, newPod("train-0", job))
+		Eventually(podGroupNameOf(ctx, "train-0")).ShouldNot(BeEmpty())
+		Expect(api.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+		Expect(api.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace))).To(Succeed())
+		create(ctx, newPod("train-1", job))
+		patch(ctx, newInNamespace(newPod("train-0", nil)), `{"metadata":{"labels":{"touched":"yes"}}}`)
+		Consistently(podGroups(ctx), "500ms").Should(BeEmpty())
+		pod := &corev1.Pod{}
+		Expect(api.Get(ctx, named("train-1"), pod)).To(Succeed())
+		Expect(pod.Annotations).To(BeEmpty())
+		patch(ctx, job, `{"metadata":{"finalizers":null}}`)
+	})
+})

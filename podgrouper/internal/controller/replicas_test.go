@@ -1,0 +1,99 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// createTogether creates pods of a Job all at once.
+func createTogether(ctx context.Context, job *batchv1.Job, from, to int) {
+	GinkgoHelper()
+	var creating sync.WaitGroup
+	for i := from; i < to; i++ {
+		creating.Go(func() {
+			defer GinkgoRecover()
+			create(ctx, newPod(fmt.Sprintf("train-%d", i), job))
+		})
+	}
+	creating.Wait()
+	for i := from; i < to; i++ {
+		Eventually(podGroupNameOf(ctx, fmt.Sprintf("train-%d", i)), "1m").Should(Equal(podGroupOfJob(job)))
+	}
+}
+
+var _ = Describe("Several pod groupers", func() {
+	It("that all act write the same", func(ctx SpecContext) {
+		DeferCleanup(start(ctrl.Options{}))
+		job := create(ctx, newJob("train", map[string]string{kai.AnnotationBatchMinMember: "3"}))
+		createTogether(ctx, job, 0, 60)
+		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"}}}`)
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(2))})))
+		Expect(podGroup(ctx, podGroupOfJob(job))()).To(HaveField("Generation", BeEquivalentTo(2)), "written once for each wish")
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity, HaveField("ObservedGeneration", BeEquivalentTo(2))))
+		settled, err := podGroup(ctx, podGroupOfJob(job))()
+		Expect(err).NotTo(HaveOccurred())
+		Consistently(podGroup(ctx, podGroupOfJob(job)), "500ms").Should(HaveField("ResourceVersion", settled.ResourceVersion))
+		Expect(podGroups(ctx)()).To(HaveLen(1))
+	})
+
+	It("with a lease take turns, and the next has nothing to write again", func(ctx SpecContext) {
+		stopPodGrouper()
+		DeferCleanup(func() { stopPodGrouper = start(ctrl.Options{}) })
+		elected := ctrl.Options{
+			LeaderElection: true, LeaderElectionID: "podgrouper", LeaderElectionNamespace: namespace, LeaderElectionReleaseOnCancel: true,
+			LeaseDuration: new(4 * time.Second), RenewDeadline: new(3 * time.Second), RetryPeriod: new(100 * time.Millisecond),
+		}
+		stopFirst := start(elected)
+		job := create(ctx, newJob("train", nil))
+		createTogether(ctx, job, 0, 20)
+		DeferCleanup(start(elected))
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity, Not(BeNil())))
+		before, err := podGroup(ctx, podGroupOfJob(job))()
+		Expect(err).NotTo(HaveOccurred())
+		written := writes.of(podGroupOfJob(job))
+
+		stopFirst()
+		createTogether(ctx, job, 20, 40)
+		Expect(podGroup(ctx, podGroupOfJob(job))()).To(HaveField("ResourceVersion", before.ResourceVersion))
+		Expect(writes.of(podGroupOfJob(job))).To(Equal(written))
+		for i := range 20 {
+			Expect(writes.of(fmt.Sprintf("train-%d", i))).To(Equal(1))
+		}
+	})
+})
+
+var _ = Describe("A PodGroup that somebody else makes just before", func() {
+	It("is left as it is", func(ctx SpecContext) {
+		writes.whileApplying("gang", func() {
+			create(ctx, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}, Spec: scheduling.PodGroupSpec{MinMember: new(int32(7))}})
+		})
+		create(ctx, newPodGang("gang", ""))
+		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("made by somebody else")))
+		Expect(podGroup(ctx, "gang")()).To(And(HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(7))})), HaveField("OwnerReferences", BeEmpty())))
+	})
+
+	It("in the place of the pod grouper's own is left as it is", func(ctx SpecContext) {
+		gang := create(ctx, newPodGang("gang", ""))
+		Eventually(podGroup(ctx, "gang")).Should(WithTransform(validity, Not(BeNil())))
+		own, err := podGroup(ctx, "gang")()
+		Expect(err).NotTo(HaveOccurred())
+		writes.whileApplying("gang", func() {
+			Expect(api.Delete(ctx, own)).To(Succeed())
+			create(ctx, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}, Spec: scheduling.PodGroupSpec{MinMember: new(int32(7))}})
+		})
+		patch(ctx, gang, `{"spec":{"podgroups":[{"name":"more","minReplicas":3,"podReferences":[]}]}}`)
+		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("made by somebody else")))
+		Expect(podGroup(ctx, "gang")()).To(HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(7))})))
+	})
+})

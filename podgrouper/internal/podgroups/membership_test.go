@@ -1,0 +1,67 @@
+package podgroups_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+
+	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/podgroups"
+)
+
+func ownerNamed(name string) grouping.Owner {
+	return grouping.Owner{Object: &metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)}, Kind: jobKind}
+}
+
+func podIn(podGroup string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: "uid-pod"}}
+	pod.Spec.SchedulerName = kai.SchedulerName
+	if podGroup != "" {
+		pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: podGroup}
+	}
+	return pod
+}
+
+func TestTakenElsewhere(t *testing.T) {
+	w := grouping.Workload{Owner: ownerNamed("upper"), Below: []grouping.Owner{ownerNamed("lower")}}
+	for name, c := range map[string]struct {
+		podGroup string
+		want     bool
+	}{
+		"no PodGroup":                      {"", false},
+		"the workload's":                   {"pg-upper-uid-upper", false},
+		"one of an owner below":            {"pg-lower-uid-lower", false},
+		"its own, from before it had any":  {"pg-pod-uid-pod", false},
+		"that of another owner below it":   {"pg-other-uid-other", true},
+		"one that somebody wrote":          {"sample2", true},
+		"an earlier owner of the name":     {"pg-upper-uid-before", true},
+		"an earlier one of the name below": {"pg-lower-uid-before", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := podIn(c.podGroup)
+			membership, _ := podgroups.MembershipOf(w, pod)
+			if got := membership.TakenElsewhere(pod); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+func TestMembers(t *testing.T) {
+	w := grouping.Workload{Owner: ownerNamed("job")}
+	skipped := podIn("")
+	skipped.Annotations = map[string]string{kai.AnnotationSkipPodGrouper: "true"}
+	finished, finishedMember := podIn(""), podIn("pg-job-uid-job")
+	finished.Status.Phase, finishedMember.Status.Phase = corev1.PodSucceeded, corev1.PodSucceeded
+	newcomer, member := podIn(""), podIn("pg-job-uid-job")
+	got := podgroups.Members(w, []*corev1.Pod{skipped, finished, podIn("sample2"), newcomer, member, finishedMember})
+	if diff := cmp.Diff([]*corev1.Pod{newcomer, member, finishedMember}, got); diff != "" {
+		t.Errorf("members (-want +got):\n%s", diff)
+	}
+}
