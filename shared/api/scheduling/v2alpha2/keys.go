@@ -76,6 +76,7 @@ const ConditionValid = "Valid"
 const (
 	// ReasonAccepted (True): every annotation and label of the workload was understood.
 	ReasonAccepted = "Accepted"
-	// ReasonInvalidOwner (False): something in the workload is wrong, and the message says where and what would be right.
+	// ReasonInvalidOwner (False): something in the workload is wrong, or an owner cannot be read, and the message says where and what would
+	// be right.
 	ReasonInvalidOwner = "InvalidOwner"
 )
