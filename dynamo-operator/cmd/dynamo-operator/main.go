@@ -60,7 +60,7 @@ func programOf() managerstart.Program {
 	return managerstart.Program{
 		Name:              program,
 		Scheme:            newScheme(),
-		Cache:             controller.CacheOptions(grove.Backend{}.Owned()),
+		Cache:             controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim),
 		CertifiedWebhooks: webhook.Configurations(program),
 		AddControllers: func(_ context.Context, mgr manager.Manager) error {
 			return controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient()})

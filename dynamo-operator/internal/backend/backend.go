@@ -15,12 +15,24 @@ import (
 type Backend interface {
 	// Read returns what of a deployment stands in the cluster.
 	Read(context.Context, *v1beta1.DynamoGraphDeployment) (Standing, error)
-	// Owned are the kinds of which Standing.Objects returns objects. Each object bears the deployment's label.
+	// Owned are the kinds of Kubernetes' own of which Standing.Objects returns objects. Each object bears the deployment's
+	// label.
 	Owned() []client.Object
-	// Parts are the kinds that the framework in turn makes of those, as far as an observation is about them.
-	Parts() []client.Object
-	// DeploymentOf returns the deployment that an object of one of those kinds belongs to, if it belongs to any.
+	// Framework is what has to be installed in the cluster besides.
+	Framework() Framework
+	// DeploymentOf returns the deployment that an object of one of the framework's parts belongs to, if it belongs to any.
 	DeploymentOf(ctx context.Context, part client.Object) (types.NamespacedName, bool)
+}
+
+// Framework is what a backend needs to be installed. That may happen at any time.
+type Framework struct {
+	// Definition is the name of the CustomResourceDefinition that comes with it.
+	Definition string
+	// Missing says that it is not installed, and what to do.
+	Missing string
+	// Owned are its kinds of which Standing.Objects returns objects, and Parts those that it makes of these in turn, as far
+	// as an observation is about them.
+	Owned, Parts []client.Object
 }
 
 // Standing is what of a deployment stands in the cluster, and what is to be done about it.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,7 +53,7 @@ func (a applier) apply(ctx context.Context, deployment *v1beta1.DynamoGraphDeplo
 	log.FromContext(ctx).Info("applying", "kind", wanted.GetKind(), "name", wanted.GetName())
 	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(FieldOwner), client.ForceOwnership)
 	if err != nil {
-		return false, fmt.Errorf("applying %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
+		return false, &applyError{kind: wanted.GetKind(), name: wanted.GetName(), cause: err}
 	}
 	return true, nil
 }
@@ -65,7 +66,7 @@ func belongs(standing client.Object, deployment *v1beta1.DynamoGraphDeployment, 
 	}
 	owner := metav1.GetControllerOf(standing)
 	if owner != nil && owner.Kind == "DynamoGraphDeployment" && owner.Name == deployment.Name {
-		return fmt.Errorf("waiting until %s %s of the earlier deployment is gone", kind, standing.GetName())
+		return &applyError{kind: kind, name: standing.GetName(), cause: errLeftBehind}
 	}
 	return &nameTakenError{kind: kind, name: standing.GetName()}
 }
@@ -103,6 +104,21 @@ func sign(wanted *unstructured.Unstructured) error {
 	wanted.SetAnnotations(annotations)
 	return nil
 }
+
+// errLeftBehind says that an earlier deployment of the name had an object, which is on its way out.
+var errLeftBehind = errors.New("waiting until that of the earlier deployment is gone")
+
+// applyError says that an object could not be written.
+type applyError struct {
+	kind, name string
+	cause      error
+}
+
+func (e *applyError) Error() string { return e.doing() + ": " + e.cause.Error() }
+
+func (e *applyError) Unwrap() error { return e.cause }
+
+func (e *applyError) doing() string { return fmt.Sprintf("applying %s %s", e.kind, e.name) }
 
 // nameTakenError says that an object exists which is not the deployment's.
 type nameTakenError struct{ kind, name string }

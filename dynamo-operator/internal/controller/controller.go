@@ -44,17 +44,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGr
 	}
 	observed := standing.Observation()
 	restarting := restart.Next(deployment, observed)
+	if observed.Missing != "" {
+		// Its installation brings the next pass.
+		failure := &status.Failure{Reason: v1beta1.ReasonNotInstalled, Message: observed.Missing}
+		return reconcile.Result{}, r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting, failure))
+	}
 	written, err := r.write(ctx, deployment, standing, restarting)
 	if written && deployment.Status.ObservedGeneration != deployment.Generation {
 		// What was observed is about the spec before this one; the next observation comes with the watch.
 		observed.Current = false
 	}
-	failure := failureOf(err)
-	next := status.Next(deployment, observed, restarting, failure, metav1.NewTime(r.clock.Now()))
+	next := r.status(deployment, observed, restarting, r.failureOf(err))
 	if statusErr := r.writeStatus(ctx, deployment, next); statusErr != nil {
 		return reconcile.Result{}, statusErr
 	}
 	return reconcile.Result{}, ignoreConflict(err)
+}
+
+func (r *Reconciler) status(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, restarting *v1beta1.RestartStatus, failure *status.Failure) v1beta1.DynamoGraphDeploymentStatus {
+	return status.Next(deployment, observed, restarting, failure, metav1.NewTime(r.clock.Now()))
 }
 
 // write brings the objects and the replicas in line and reports whether anything was different.
@@ -101,16 +109,24 @@ func (r *Reconciler) writeStatus(ctx context.Context, deployment *v1beta1.Dynamo
 	return nil
 }
 
-// failureOf returns what of an error its user has to mend; nil if that is nothing, or will pass by itself.
-func failureOf(err error) *status.Failure {
+// failureOf returns what of an error is to be told in the status; nil for what will be gone in the next pass.
+func (r *Reconciler) failureOf(err error) *status.Failure {
 	var taken *nameTakenError
+	var applying *applyError
 	switch {
+	case err == nil || apierrors.IsConflict(err):
+		return nil
 	case errors.As(err, &taken):
 		return &status.Failure{Reason: v1beta1.ReasonNameTaken, Message: taken.Error()}
+	case !errors.As(err, &applying):
+		return nil
+	case apierrors.IsNotFound(err):
+		// What is applied is created, unless its kind is gone.
+		return &status.Failure{Reason: v1beta1.ReasonNotInstalled, Message: r.backend.Framework().Missing}
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 		return &status.Failure{Reason: v1beta1.ReasonRejected, Message: err.Error()}
 	default:
-		return nil
+		return &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: err.Error(), Passing: applying.doing()}
 	}
 }
 

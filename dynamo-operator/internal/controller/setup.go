@@ -2,35 +2,54 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/installation"
 )
 
 // workers is how many deployments are worked on together, each by one only.
 const workers = 4
 
+// slowest is how long at most passes until something that failed is tried again: what is in the way may belong to somebody
+// else, and nothing tells that it is gone.
+const (
+	quickest = 5 * time.Millisecond
+	slowest  = time.Minute
+)
+
 // CacheOptions narrow the manager's cache to what the controller reads. Of the owned kinds only what bears a
-// deployment's label is watched: the cluster's other Services and claims are none of our business.
-func CacheOptions(owned []client.Object) cache.Options {
+// deployment's label is watched: the cluster's other Services and claims are none of our business. Slim is for all other
+// kinds, which may be installed later.
+func CacheOptions(owned []client.Object, slim toolscache.TransformFunc) cache.Options {
 	labelled, err := labels.NewRequirement(v1beta1.LabelDeploymentName, selection.Exists, nil)
 	if err != nil {
 		panic(err) // The key is a constant.
 	}
-	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{}}
+	options := cache.Options{DefaultTransform: slim, ByObject: map[client.Object]cache.ByObject{}}
 	for _, object := range owned {
-		options.ByObject[object] = cache.ByObject{Label: labels.NewSelector().Add(*labelled)}
+		options.ByObject[object] = cache.ByObject{
+			Label: labels.NewSelector().Add(*labelled), Transform: cache.TransformStripManagedFields(),
+		}
 	}
 	return options
 }
@@ -46,17 +65,69 @@ func AddToManager(mgr manager.Manager, backend backend.Backend) error {
 	}
 	building := ctrl.NewControllerManagedBy(mgr).
 		Named("dynamographdeployment").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](quickest, slowest),
+		}).
 		// Changes of the status count too: a pass that worked on a status before the last one gives up at the conflict, and
 		// this is what brings the next pass.
 		For(&v1beta1.DynamoGraphDeployment{})
 	for _, object := range backend.Owned() {
 		building = building.Owns(object)
 	}
-	for _, part := range backend.Parts() {
-		building = building.Watches(part, handler.EnqueueRequestsFromMapFunc(ofPart(backend)))
+	built, err := building.Build(reconcile.AsReconciler(mgr.GetClient(), reconciler))
+	if err != nil {
+		return fmt.Errorf("adding controller: %w", err)
 	}
-	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
+	return whenInstalled(mgr, built, backend)
+}
+
+// whenInstalled has the framework's objects watched as soon as it is installed, and all deployments looked at.
+func whenInstalled(mgr manager.Manager, to controller.Controller, backend backend.Backend) error {
+	definition := backend.Framework().Definition
+	definitions, err := installation.Cache(mgr, definition)
+	if err != nil {
+		return err
+	}
+	all := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, found *apiextensionsv1.CustomResourceDefinition) []reconcile.Request {
+		if !installation.Established(found) {
+			return nil
+		}
+		return allDeployments(ctx, mgr.GetClient())
+	})
+	return errors.Join(
+		to.Watch(installation.When(definitions, definition, func() error { return watchFramework(mgr, to, backend) })),
+		to.Watch(source.Kind(definitions, &apiextensionsv1.CustomResourceDefinition{}, all)),
+	)
+}
+
+func watchFramework(mgr manager.Manager, to controller.Controller, backend backend.Backend) error {
+	framework := backend.Framework()
+	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.DynamoGraphDeployment{}, handler.OnlyControllerOwner())
+	for _, object := range framework.Owned {
+		if err := to.Watch(source.Kind(mgr.GetCache(), object, owner)); err != nil {
+			return err
+		}
+	}
+	for _, part := range framework.Parts {
+		if err := to.Watch(source.Kind(mgr.GetCache(), part, handler.EnqueueRequestsFromMapFunc(ofPart(backend)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func allDeployments(ctx context.Context, reader client.Reader) []reconcile.Request {
+	list := &v1beta1.DynamoGraphDeploymentList{}
+	if err := reader.List(ctx, list); err != nil {
+		log.FromContext(ctx).Error(err, "listing deployments")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
 }
 
 func ofPart(backend backend.Backend) handler.MapFunc {

@@ -15,6 +15,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
 var _ = Describe("A deployment", func() {
@@ -47,7 +48,8 @@ var _ = Describe("A deployment", func() {
 		}
 		Expect(k8s.Create(ctx, left)).To(Succeed())
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
-		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonNotYetObserved)
+		ready := eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonNotYetWritten)
+		Expect(ready.Message).To(Equal("applying Service map-frontend: waiting until that of the earlier deployment is gone"))
 		Expect(deployment(ctx, namespace, "map").Status.State).To(Equal(v1beta1.StateInitializing))
 
 		Expect(k8s.Delete(ctx, left)).To(Succeed())
@@ -62,10 +64,10 @@ var _ = Describe("A deployment", func() {
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced, v1beta1.ReasonTopologyNotYetJudged)
 
 		By("waiting for room")
-		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionFalse, "gang map-0 waits: rack z1/r7 is short of 40 nvidia.com/gpu")
+		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionFalse, "rack z1/r7 is short of 40 nvidia.com/gpu")
 		Eventually(func() string {
 			return eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonServicesNotReady).Message
-		}).Should(Equal("gang map-0 waits: rack z1/r7 is short of 40 nvidia.com/gpu; Frontend: 0 of 2 replicas ready; Worker: 0 of 1 replicas ready"))
+		}).Should(Equal("Frontend: 2 of 2 pods wait, Worker: 1 of 1 replicas waits: rack z1/r7 is short of 40 nvidia.com/gpu"))
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced, v1beta1.ReasonAllTopologyLevelsAvailable)
 
 		By("running")
@@ -163,14 +165,18 @@ func playGrove(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (*grovev1al
 	return clique, group
 }
 
-// judge writes what Grove would say of the PodCliqueSet's topology, if levels says anything, and of its readiness.
+// judge writes what Grove would say of the PodCliqueSet's topology, if levels says anything, and of its readiness; of its
+// gang, what the scheduler says.
 func judge(ctx context.Context, set *grovev1alpha1.PodCliqueSet, levels metav1.ConditionStatus, reason string, ready metav1.ConditionStatus, sentence string) {
 	Eventually(func() error {
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
 		set.Status.ObservedGeneration = set.Generation
-		meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{Type: grovev1alpha1.ConditionReady, Status: ready, Reason: "Judged", Message: sentence})
+		meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{Type: grovev1alpha1.ConditionReady, Status: ready, Reason: grovev1alpha1.ReasonGangsWaiting, Message: "PodGang " + set.Name + "-0 waits: " + sentence})
+		set.Status.PodGangStatuses = []grovev1alpha1.PodGangStatus{{Name: set.Name + "-0", Phase: grovev1alpha1.PodGangPending, Conditions: []metav1.Condition{
+			{Type: schedulerv1alpha1.ConditionScheduled, Status: ready, Reason: "Infeasible", Message: sentence, LastTransitionTime: metav1.Now()},
+		}}}
 		if levels != "" {
 			meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{
 				Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: levels, Reason: reason, Message: reason,

@@ -13,12 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"packtree.dev/dynamo-operator/internal/controller"
@@ -34,6 +34,9 @@ var (
 	cluster *apiservertest.Cluster
 	k8s     client.Client
 )
+
+// slow is for what is tried again from time to time only.
+const slow = 3 * time.Minute
 
 func TestDeployments(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -55,6 +58,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(k8s.Create(ctx, topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "block", "rack", "host"))).To(Succeed())
 })
 
+// newScheme is that of the program, and definitions for the tests.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -110,32 +114,39 @@ func convertThroughWebhook(ctx context.Context) {
 	Expect(k8s.Update(ctx, definition)).To(Succeed())
 }
 
+// startOperator starts the program as its main does, until the end of what called this.
 func startOperator() {
 	options := cluster.Environment.WebhookInstallOptions
-	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
-		Scheme:  newScheme(),
-		Cache:   controller.CacheOptions(grove.Backend{}.Owned()),
-		Metrics: server.Options{BindAddress: "0"},
-		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
-			Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
-		}),
+	server := ctrlwebhook.NewServer(ctrlwebhook.Options{
+		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
 	})
+	DeferCleanup(runOperator(cluster.Config, ctrl.Options{WebhookServer: server}))
+	listens := server.StartedChecker()
+	Eventually(func() error { return listens(nil) }).Should(Succeed(), "the webhook server listens")
+}
+
+// runOperator starts the program on an API server, and returns how to stop it.
+func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
+	options.Scheme, options.Cache = newScheme(), controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim)
+	options.Metrics.BindAddress = "0"
+	options.Controller.SkipNameValidation = new(true) // Several run in this process.
+	mgr, err := ctrl.NewManager(config, options)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient()})).To(Succeed())
-	Expect(webhook.AddToManager(mgr, grove.Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
-	ctx, stop := context.WithCancel(context.Background())
+	if options.WebhookServer != nil {
+		Expect(webhook.AddToManager(mgr, grove.Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {
 		defer GinkgoRecover()
 		defer close(stopped)
 		Expect(mgr.Start(ctx)).To(Succeed())
 	}()
-	DeferCleanup(func() {
-		stop()
+	return func() {
+		cancel()
 		<-stopped
-	})
-	listens := mgr.GetWebhookServer().StartedChecker()
-	Eventually(func() error { return listens(nil) }).Should(Succeed(), "the webhook server listens")
+	}
 }
 
 func topology(name string, domains ...string) *grovev1alpha1.ClusterTopology {

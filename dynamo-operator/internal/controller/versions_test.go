@@ -63,9 +63,11 @@ var _ = Describe("The two versions", func() {
 
 		before := &v1beta1.DynamoGraphDeployment{}
 		Expect(k8s.Get(ctx, key, before)).To(Succeed())
-		replicas := int32(3)
-		old.Spec.Services[0].Replicas = &replicas
-		Expect(k8s.Update(ctx, old)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, key, old)).To(Succeed())
+			old.Spec.Services[0].Replicas = new(int32(3))
+			g.Expect(k8s.Update(ctx, old)).To(Succeed())
+		}).Should(Succeed(), "the operator writes the status meanwhile")
 
 		after := &v1beta1.DynamoGraphDeployment{}
 		Expect(k8s.Get(ctx, key, after)).To(Succeed())

@@ -7,8 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/dynamo-operator/internal/backend"
@@ -25,17 +27,42 @@ type Backend struct {
 
 var _ backend.Backend = Backend{}
 
-// Owned are the kinds of what Translate returns.
+// definition is the one without which Grove is not installed.
+const definition = "podcliquesets." + grovev1alpha1.GroupName
+
+const missing = "Grove is not installed in this cluster: " + install
+
+// Owned are the kinds of what Translate returns besides the PodCliqueSet.
 func (Backend) Owned() []client.Object {
 	return []client.Object{
 		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
-		&grovev1alpha1.PodCliqueSet{},
 	}
 }
 
-// Parts are what Grove makes of a PodCliqueSet.
-func (Backend) Parts() []client.Object {
-	return []client.Object{&grovev1alpha1.PodClique{}, &grovev1alpha1.PodCliqueScalingGroup{}}
+// Framework is Grove.
+func (Backend) Framework() backend.Framework {
+	return backend.Framework{
+		Definition: definition,
+		Missing:    missing,
+		Owned:      []client.Object{&grovev1alpha1.PodCliqueSet{}},
+		Parts:      []client.Object{&grovev1alpha1.PodClique{}, &grovev1alpha1.PodCliqueScalingGroup{}},
+	}
+}
+
+// Slim is a transformation of what is cached. Of Grove's objects it keeps what Read looks at: of a PodCliqueSet that no
+// deployment has made only that it exists, and of a PodClique not its pods.
+func Slim(object any) (any, error) {
+	switch object := object.(type) {
+	case *grovev1alpha1.PodCliqueSet:
+		if object.Labels[v1beta1.LabelDeploymentName] == "" {
+			object.Spec, object.Status = grovev1alpha1.PodCliqueSetSpec{}, grovev1alpha1.PodCliqueSetStatus{}
+		}
+	case *grovev1alpha1.PodClique:
+		object.Spec.PodSpec = corev1.PodSpec{}
+		// It is there once more, with all of the template.
+		delete(object.Annotations, grovev1alpha1.AnnotationPodTemplate)
+	}
+	return cache.TransformStripManagedFields()(object)
 }
 
 // DeploymentOf finds the deployment of a part by way of its PodCliqueSet.
@@ -61,6 +88,10 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 		Groups:     map[string]*grovev1alpha1.PodCliqueScalingGroup{},
 	}
 	set, err := get(ctx, reader, deployment.Namespace, names.PodCliqueSet(deployment), &grovev1alpha1.PodCliqueSet{})
+	if meta.IsNoMatchError(err) {
+		standing.Uninstalled = true
+		return standing, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (c Cluster) Installed() string {
 	kind := schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: "PodCliqueSet"}
 	if _, err := c.Mapper.RESTMapping(kind, grovev1alpha1.GroupVersion.Version); err != nil {
 		if meta.IsNoMatchError(err) {
-			return "Grove is not installed in this cluster: " + install
+			return missing
 		}
 		return fmt.Sprintf("whether Grove is installed cannot be found out: %v", err)
 	}

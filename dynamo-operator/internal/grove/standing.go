@@ -1,6 +1,7 @@
 package grove
 
 import (
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,6 +17,8 @@ import (
 // Standing is what of a deployment stands in the cluster.
 type Standing struct {
 	Deployment *v1beta1.DynamoGraphDeployment
+	// Uninstalled is set where there is no Grove.
+	Uninstalled bool
 	// PodCliqueSet of the deployment; nil if there is none.
 	PodCliqueSet *grovev1alpha1.PodCliqueSet
 	// Cliques are the PodCliques of single-node components and Groups the PodCliqueScalingGroups of multinode ones, by
@@ -53,16 +56,31 @@ func (s Standing) restarts() map[string]string {
 	return made
 }
 
+// reasonsOfReplicas are those for which a PodCliqueSet is not ready because replicas of components are not. These are told
+// component by component.
+var reasonsOfReplicas = []string{
+	grovev1alpha1.ReasonGangsWaiting, grovev1alpha1.ReasonReplicasMissing, grovev1alpha1.ReasonPodsNotReady,
+}
+
 // Observation says what stands, in no words of Grove's.
 func (s Standing) Observation() backend.Observation {
 	observed := backend.Observation{
 		Services:    map[string]v1beta1.ServiceReplicaStatus{},
 		Wanted:      map[string]int32{},
+		Waits:       map[string]string{},
+		Restarted:   s.restarts(),
 		Topology:    TopologyName(s.Deployment),
 		Enforcement: s.enforcement(),
 	}
+	if s.Uninstalled {
+		observed.Missing = missing
+	}
 	for i := range s.Deployment.Spec.Components {
-		s.observeComponent(&s.Deployment.Spec.Components[i], &observed)
+		component := &s.Deployment.Spec.Components[i]
+		s.observeComponent(component, &observed)
+		if why := s.waits(component); why != "" {
+			observed.Waits[component.Name] = why
+		}
 	}
 	set := s.PodCliqueSet
 	if set == nil {
@@ -74,7 +92,9 @@ func (s Standing) Observation() backend.Observation {
 	observed.Settled = progress == nil || progress.UpdateEndedAt != nil
 	if ready := meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionReady); ready != nil {
 		observed.Ready = ready.Status == metav1.ConditionTrue
-		observed.Message = ready.Message
+		if !slices.Contains(reasonsOfReplicas, ready.Reason) {
+			observed.Message = ready.Message
+		}
 	}
 	return observed
 }
@@ -116,6 +136,7 @@ func (s Standing) enforcement() *backend.Enforcement {
 		Message: "it is not known yet whether the cluster's topology has the levels that the constraints need",
 	}
 	if s.PodCliqueSet == nil {
+		unknown.Reason, unknown.Message = v1beta1.ReasonTopologyNotYetApplied, "nothing has been made yet that the constraints could hold together"
 		return unknown
 	}
 	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)

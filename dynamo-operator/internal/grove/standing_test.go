@@ -40,6 +40,10 @@ func TestEnforcementForEveryConditionOfThePodCliqueSet(t *testing.T) {
 			}
 		})
 	}
+	unmade := backend.Enforcement{Status: "Unknown", Reason: "NotYetApplied", Message: "nothing has been made yet that the constraints could hold together"}
+	if diff := cmp.Diff(&unmade, grove.Standing{Deployment: constrained()}.Observation().Enforcement); diff != "" {
+		t.Errorf("without a PodCliqueSet (-want +got):\n%s", diff)
+	}
 	if got := (grove.Standing{Deployment: deployment(nil)}).Observation(); got.Enforcement != nil || got.Topology != "" {
 		t.Errorf("without constraints there is nothing to enforce, got %v by %q", got.Enforcement, got.Topology)
 	}

@@ -8,48 +8,59 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Next is how far the restart that the spec asks for is to be taken now; nil if none was ever asked for. The components
-// that it names as restarted are those whose pods are to be made by this restart.
+// Next is how far the last restart that the spec asked for is to be taken now; nil if none ever was. The components that
+// it names as restarted are those whose pods are to be made by this restart. One that is no longer in the spec goes no
+// further, and is over when what it has begun is ready.
 func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation) *v1beta1.RestartStatus {
 	wanted, last := deployment.Spec.Restart, deployment.Status.Restart
 	if wanted == nil {
-		return last
+		return finish(last, observed)
 	}
-	order := order(deployment)
 	next := &v1beta1.RestartStatus{ObservedID: wanted.ID, Phase: v1beta1.RestartPhaseRestarting}
 	switch {
 	case last != nil && last.ObservedID == wanted.ID:
 		next = last.DeepCopy()
-		if next.Phase == v1beta1.RestartPhaseCompleted || !done(next.Restarted, observed) {
+		if next.Phase == v1beta1.RestartPhaseCompleted || !done(next, observed) {
 			return next
 		}
 	case !observed.Exists:
 		// What is created with an id has nothing to replace, and its pods bear the id from the beginning.
-		next.Restarted = order
+		next.Restarted = order(deployment)
 		return next
 	}
-	if len(next.Restarted) == len(order) {
+	// The order may have changed since the restart began.
+	left := slices.DeleteFunc(order(deployment), func(component string) bool { return slices.Contains(next.Restarted, component) })
+	if len(left) == 0 {
 		next.Phase = v1beta1.RestartPhaseCompleted
 		return next
 	}
-	next.Restarted = append(next.Restarted, order[len(next.Restarted):][:step(deployment)]...)
+	if !parallel(deployment) {
+		left = left[:1]
+	}
+	next.Restarted = append(next.Restarted, left...)
 	return next
 }
 
-// done says whether the components that were restarted are back.
-func done(restarted []string, observed backend.Observation) bool {
-	return observed.Current && observed.Settled && !slices.ContainsFunc(restarted, func(component string) bool {
-		return !observed.AllReady(component)
+func finish(last *v1beta1.RestartStatus, observed backend.Observation) *v1beta1.RestartStatus {
+	next := last.DeepCopy()
+	if next != nil && next.Phase == v1beta1.RestartPhaseRestarting && done(next, observed) {
+		next.Phase = v1beta1.RestartPhaseCompleted
+	}
+	return next
+}
+
+// done says whether the components that were restarted are back. What was observed may be older than the last step: then
+// the framework has not been told of it yet.
+func done(last *v1beta1.RestartStatus, observed backend.Observation) bool {
+	return observed.Current && observed.Settled && !slices.ContainsFunc(last.Restarted, func(component string) bool {
+		return observed.Restarted[component] != last.ObservedID || !observed.AllReady(component)
 	})
 }
 
-// step is how many components restart at once.
-func step(deployment *v1beta1.DynamoGraphDeployment) int {
+// parallel says whether all components restart at once.
+func parallel(deployment *v1beta1.DynamoGraphDeployment) bool {
 	strategy := deployment.Spec.Restart.Strategy
-	if strategy != nil && strategy.Type == v1beta1.RestartStrategyParallel {
-		return len(deployment.Spec.Components)
-	}
-	return 1
+	return strategy != nil && strategy.Type == v1beta1.RestartStrategyParallel
 }
 
 func order(deployment *v1beta1.DynamoGraphDeployment) []string {

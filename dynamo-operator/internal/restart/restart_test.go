@@ -12,12 +12,17 @@ import (
 
 func TestNext(t *testing.T) {
 	running := backend.Observation{Exists: true, Current: true, Settled: true, Wanted: map[string]int32{"A": 1, "B": 1, "C": 1},
-		Services: map[string]v1beta1.ServiceReplicaStatus{"A": ready, "B": ready, "C": ready}}
+		Services:  map[string]v1beta1.ServiceReplicaStatus{"A": ready, "B": ready, "C": ready},
+		Restarted: map[string]string{"A": "1", "B": "1", "C": "1"}}
 	replacing := running
 	replacing.Settled = false
+	unwritten := running
+	unwritten.Restarted = map[string]string{"A": "0", "B": "1", "C": "1"}
 	halfReady := running
 	halfReady.Services = map[string]v1beta1.ServiceReplicaStatus{"A": {Replicas: 1}, "B": ready, "C": ready}
 
+	// Of another order than that by which the restart was begun.
+	reordered := &v1beta1.RestartStrategy{Order: []string{"C", "A", "B"}}
 	parallel := &v1beta1.RestartStrategy{Type: v1beta1.RestartStrategyParallel}
 	ordered := &v1beta1.RestartStrategy{Order: []string{"C", "A", "B"}}
 	at := func(restarted ...string) *v1beta1.RestartStatus {
@@ -31,17 +36,21 @@ func TestNext(t *testing.T) {
 		observed backend.Observation
 		want     *v1beta1.RestartStatus
 	}{
-		"the first component":                        {observed: running, want: at("A")},
-		"in the order that was asked for":            {strategy: ordered, observed: running, want: at("C")},
-		"a new id begins again":                      {last: old, observed: running, want: at("A")},
-		"not before the last one is back":            {last: at("A"), observed: replacing, want: at("A")},
-		"nor while it is not ready":                  {last: at("A"), observed: halfReady, want: at("A")},
-		"the next component":                         {last: at("A"), observed: running, want: at("A", "B")},
-		"all at once":                                {strategy: parallel, observed: running, want: at("A", "B", "C")},
-		"complete when the last one is back":         {last: at("A", "B", "C"), observed: running, want: completed},
-		"an id that was seen starts nothing":         {last: completed, observed: halfReady, want: completed},
-		"a deployment that is created with an id":    {observed: backend.Observation{}, want: at("A", "B", "C")},
-		"nothing is known of what was last asked of": {last: at("A"), observed: backend.Observation{Exists: true}, want: at("A")},
+		"the first component":                         {observed: running, want: at("A")},
+		"in the order that was asked for":             {strategy: ordered, observed: running, want: at("C")},
+		"a new id begins again":                       {last: old, observed: running, want: at("A")},
+		"not before the last one is back":             {last: at("A"), observed: replacing, want: at("A")},
+		"nor while it is not ready":                   {last: at("A"), observed: halfReady, want: at("A")},
+		"the next component":                          {last: at("A"), observed: running, want: at("A", "B")},
+		"the framework does not know of the last yet": {last: at("A"), observed: unwritten, want: at("A")},
+		"another order half-way leaves nobody out":    {strategy: reordered, last: at("A"), observed: running, want: at("A", "C")},
+		"nor does it begin anybody twice":             {strategy: reordered, last: at("B", "C"), observed: running, want: at("B", "C", "A")},
+		"all that are left at once":                   {strategy: parallel, last: at("A"), observed: running, want: at("A", "B", "C")},
+		"all at once":                                 {strategy: parallel, observed: running, want: at("A", "B", "C")},
+		"complete when the last one is back":          {last: at("A", "B", "C"), observed: running, want: completed},
+		"an id that was seen starts nothing":          {last: completed, observed: halfReady, want: completed},
+		"a deployment that is created with an id":     {observed: backend.Observation{}, want: at("A", "B", "C")},
+		"nothing is known of what was last asked of":  {last: at("A"), observed: backend.Observation{Exists: true}, want: at("A")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := deployment(&v1beta1.Restart{ID: "1", Strategy: c.strategy}, c.last)
@@ -50,11 +59,22 @@ func TestNext(t *testing.T) {
 			}
 		})
 	}
-	t.Run("without a restart nothing changes", func(t *testing.T) {
-		if got := restart.Next(deployment(nil, completed), running); got != completed {
-			t.Errorf("got %v", got)
-		}
-	})
+	for name, c := range map[string]struct {
+		last     *v1beta1.RestartStatus
+		observed backend.Observation
+		want     *v1beta1.RestartStatus
+	}{
+		"none was ever asked for":                     {observed: running},
+		"one that is over stays so":                   {last: completed, observed: halfReady, want: completed},
+		"one that is taken back goes no further":      {last: at("A"), observed: replacing, want: at("A")},
+		"and is over when what it has begun is ready": {last: at("A"), observed: running, want: &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseCompleted, Restarted: []string{"A"}}},
+	} {
+		t.Run("without a restart in the spec, "+name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, restart.Next(deployment(nil, c.last), c.observed)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 var ready = v1beta1.ServiceReplicaStatus{Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1}

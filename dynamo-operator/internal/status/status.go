@@ -13,12 +13,15 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Failure is why a deployment could not be carried out, where that is for its user to mend.
+// Failure is why a deployment could not be carried out.
 type Failure struct {
 	// Reason is one of the reasons of the Ready condition.
 	Reason string
 	// Message says what is wrong and what to do.
 	Message string
+	// Passing is what was being done when it failed, and with which the message begins, where it is tried again and may
+	// pass by itself. Empty where somebody has to mend it.
+	Passing string
 }
 
 // Next is the status of a deployment from what stands of it. Failure is nil if it was carried out; restart is what the
@@ -36,13 +39,45 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 		meta.RemoveStatusCondition(&next.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
 		return next
 	}
-	set(&next, deployment.Generation, now, metav1.Condition{
-		Type:    v1beta1.ConditionTopologyConstraintsEnforced,
-		Status:  observed.Enforcement.Status,
-		Reason:  observed.Enforcement.Reason,
-		Message: observed.Enforcement.Message,
-	})
+	set(&next, deployment.Generation, now, enforcementCondition(deployment.Status, observed.Enforcement))
 	return next
+}
+
+// enforcementCondition keeps in its reason what was known before it became unknown: what is told of the next transition
+// depends on that.
+func enforcementCondition(before v1beta1.DynamoGraphDeploymentStatus, enforcement *backend.Enforcement) metav1.Condition {
+	reason := enforcement.Reason
+	last := lastJudgement(before)
+	switch {
+	case enforcement.Status != metav1.ConditionUnknown:
+	case last == metav1.ConditionTrue:
+		reason = v1beta1.ReasonTopologyEnforcedWhenLastJudged
+	case last == metav1.ConditionFalse:
+		reason = v1beta1.ReasonTopologyNotEnforcedWhenLastJudged
+	}
+	return metav1.Condition{
+		Type: v1beta1.ConditionTopologyConstraintsEnforced, Status: enforcement.Status, Reason: reason, Message: enforcement.Message,
+	}
+}
+
+// lastJudgement is what a status knows of the constraints, or has known last; Unknown where they were never judged.
+func lastJudgement(status v1beta1.DynamoGraphDeploymentStatus) metav1.ConditionStatus {
+	switch condition := meta.FindStatusCondition(status.Conditions, v1beta1.ConditionTopologyConstraintsEnforced); {
+	case condition == nil:
+		return metav1.ConditionUnknown
+	case condition.Reason == v1beta1.ReasonTopologyEnforcedWhenLastJudged:
+		return metav1.ConditionTrue
+	case condition.Reason == v1beta1.ReasonTopologyNotEnforcedWhenLastJudged:
+		return metav1.ConditionFalse
+	default:
+		return condition.Status
+	}
+}
+
+// applied says whether constraints have been put to work.
+func applied(status v1beta1.DynamoGraphDeploymentStatus) bool {
+	condition := meta.FindStatusCondition(status.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
+	return condition != nil && condition.Reason != v1beta1.ReasonTopologyNotYetApplied
 }
 
 func set(status *v1beta1.DynamoGraphDeploymentStatus, generation int64, now metav1.Time, condition metav1.Condition) {
@@ -53,7 +88,7 @@ func set(status *v1beta1.DynamoGraphDeploymentStatus, generation int64, now meta
 
 func state(observed backend.Observation, ready metav1.Condition, failure *Failure) v1beta1.DeploymentState {
 	switch {
-	case failure != nil:
+	case failure != nil && failure.Passing == "":
 		return v1beta1.StateFailed
 	case ready.Status == metav1.ConditionTrue:
 		return v1beta1.StateSuccessful
@@ -66,46 +101,31 @@ func state(observed backend.Observation, ready metav1.Condition, failure *Failur
 
 func readyCondition(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, failure *Failure) metav1.Condition {
 	condition := metav1.Condition{Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse}
-	missing := missingReplicas(deployment, observed)
+	missing := lacks(deployment, observed)
 	switch {
 	case failure != nil:
-		condition.Reason, condition.Message = failure.Reason, failure.Message
+		condition.Reason, condition.Message = failure.Reason, failureMessage(deployment.Status, failure)
 	case !observed.Exists || !observed.Current:
 		condition.Reason, condition.Message = v1beta1.ReasonNotYetObserved, "what was made for the deployment has not been looked at yet"
 	case observed.Ready && len(missing) == 0:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason, condition.Message = v1beta1.ReasonAllServicesReady, "every replica of every service is ready"
+	case observed.Ready:
+		condition.Reason, condition.Message = v1beta1.ReasonServicesNotReady, sentence(missing, "")
 	default:
-		condition.Reason = v1beta1.ReasonServicesNotReady
-		condition.Message = strings.Join(withSentence(missing, observed), "; ")
+		condition.Reason, condition.Message = v1beta1.ReasonServicesNotReady, sentence(missing, observed.Message)
 	}
 	return condition
 }
 
-// withSentence puts first why the framework says that pods wait: it is what a user can act on.
-func withSentence(missing []string, observed backend.Observation) []string {
-	if observed.Ready || observed.Message == "" {
-		return missing
+// failureMessage keeps the words in which a failure that may pass was first told. The answer to each attempt can be another
+// one, with the port of its connection for example, and each new status would bring the next attempt.
+func failureMessage(before v1beta1.DynamoGraphDeploymentStatus, failure *Failure) string {
+	told := meta.FindStatusCondition(before.Conditions, v1beta1.ConditionReady)
+	if failure.Passing != "" && told != nil && told.Reason == failure.Reason && strings.HasPrefix(told.Message, failure.Passing) {
+		return told.Message
 	}
-	return append([]string{observed.Message}, missing...)
-}
-
-// missingReplicas says of each component that is not all ready how much is missing, in the order of the spec.
-func missingReplicas(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation) []string {
-	var missing []string
-	for _, component := range deployment.Spec.Components {
-		service, made := observed.Services[component.Name]
-		wanted := observed.Wanted[component.Name]
-		switch {
-		case !made:
-			missing = append(missing, component.Name+": not created yet")
-		case service.ReadyReplicas < wanted:
-			missing = append(missing, fmt.Sprintf("%s: %d of %d replicas ready", component.Name, service.ReadyReplicas, wanted))
-		case service.Replicas > wanted:
-			missing = append(missing, fmt.Sprintf("%s: %d replicas above %d are being removed", component.Name, service.Replicas-wanted, wanted))
-		}
-	}
-	return missing
+	return failure.Message
 }
 
 // Event tells of something that happened to a deployment.
@@ -115,24 +135,22 @@ type Event struct {
 	Reason, Message string
 }
 
-// Events are what the step from one status to the next is worth telling: each transition of the topology constraints'
-// enforcement once.
+// Events are what the step from one status to the next is worth telling: that constraints were put to work, and each
+// transition of their enforcement once.
 func Events(before, after v1beta1.DynamoGraphDeploymentStatus) []Event {
-	old := meta.FindStatusCondition(before.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
 	current := meta.FindStatusCondition(after.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
 	if current == nil {
 		return nil
 	}
 	var events []Event
-	if old == nil {
+	if applied(after) && !applied(before) {
 		events = append(events, Event{"Normal", v1beta1.EventTopologyConstraintsApplied,
 			fmt.Sprintf("topology constraints apply, by topology %q", after.Topology)})
-		old = &metav1.Condition{Status: metav1.ConditionUnknown}
 	}
-	switch {
-	case current.Status == metav1.ConditionFalse && old.Status != metav1.ConditionFalse:
+	switch was, is := lastJudgement(before), lastJudgement(after); {
+	case is == metav1.ConditionFalse && was != metav1.ConditionFalse:
 		events = append(events, Event{"Warning", v1beta1.EventTopologyConstraintsLost, current.Message})
-	case current.Status == metav1.ConditionTrue && old.Status == metav1.ConditionFalse:
+	case is == metav1.ConditionTrue && was == metav1.ConditionFalse:
 		events = append(events, Event{"Normal", v1beta1.EventTopologyConstraintsRestored, current.Message})
 	}
 	return events

@@ -16,8 +16,11 @@ import (
 var now = metav1.NewTime(time.Unix(1000, 0))
 
 func TestReady(t *testing.T) {
-	all := map[string]v1beta1.ServiceReplicaStatus{"prefill": {Replicas: 8, ReadyReplicas: 8}, "decode": {Replicas: 2, ReadyReplicas: 2}}
-	some := map[string]v1beta1.ServiceReplicaStatus{"prefill": {Replicas: 8, ReadyReplicas: 5}, "decode": {Replicas: 2, ReadyReplicas: 2}}
+	placed := func(replicas, scheduled, ready int32) v1beta1.ServiceReplicaStatus {
+		return v1beta1.ServiceReplicaStatus{Replicas: replicas, ScheduledReplicas: scheduled, ReadyReplicas: ready}
+	}
+	all := map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 8, 8), "decode": placed(2, 2, 2)}
+	some := map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 8, 5), "decode": placed(2, 2, 2)}
 	wanted := map[string]int32{"prefill": 8, "decode": 2}
 	for name, c := range map[string]struct {
 		observed backend.Observation
@@ -39,14 +42,51 @@ func TestReady(t *testing.T) {
 			want:     "True AllServicesReady every replica of every service is ready",
 			state:    v1beta1.StateSuccessful,
 		},
-		"the framework's sentence comes first": {
-			observed: backend.Observation{Exists: true, Current: true, Message: "3 of 8 pods wait: rack r7 is short of 40 nvidia.com/gpu", Services: some, Wanted: wanted},
-			want:     "False ServicesNotReady 3 of 8 pods wait: rack r7 is short of 40 nvidia.com/gpu; prefill: 5 of 8 replicas ready",
+		"replicas wait for nodes, and the scheduler has said why": {
+			observed: backend.Observation{
+				Exists: true, Current: true, Wanted: wanted, Waits: map[string]string{"prefill": "rack z1/r7 is short of 40 nvidia.com/gpu"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 5, 5), "decode": placed(2, 2, 2)},
+			},
+			want:  "False ServicesNotReady prefill: 3 of 8 pods wait: rack z1/r7 is short of 40 nvidia.com/gpu",
+			state: v1beta1.StatePending,
+		},
+		"what several have in common is said once": {
+			observed: backend.Observation{
+				Exists: true, Current: true, Wanted: wanted, Waits: map[string]string{"prefill": "no rack has room", "decode": "no rack has room"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 0, 0), "decode": placed(2, 0, 0)},
+			},
+			want:  "False ServicesNotReady prefill: 8 of 8 pods wait, decode: 2 of 2 replicas wait: no rack has room",
+			state: v1beta1.StatePending,
+		},
+		"each for its own reason, or for none that is known": {
+			observed: backend.Observation{
+				Exists: true, Current: true, Wanted: map[string]int32{"prefill": 8, "decode": 3}, Waits: map[string]string{"decode": "no room"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 7, 5), "decode": placed(3, 2, 1)},
+			},
+			want:  "False ServicesNotReady prefill: 1 of 8 pods waits, 2 are not ready; decode: 1 of 3 replicas waits, 1 is not ready: no room",
+			state: v1beta1.StatePending,
+		},
+		"replicas have nodes, and are not ready": {
+			observed: backend.Observation{
+				Exists: true, Current: true, Wanted: wanted,
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 8, 5), "decode": placed(2, 2, 1)},
+			},
+			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready; decode: 1 of 2 replicas is not ready",
+			state: v1beta1.StatePending,
+		},
+		"what else keeps the framework from it comes first": {
+			observed: backend.Observation{Exists: true, Current: true, Message: "quota is used up", Services: some, Wanted: wanted},
+			want:     "False ServicesNotReady quota is used up; prefill: 3 of 8 pods are not ready",
+			state:    v1beta1.StatePending,
+		},
+		"the framework has yet to count what is there": {
+			observed: backend.Observation{Exists: true, Current: true, Services: all, Wanted: wanted},
+			want:     "False ServicesNotReady every replica is ready, and the whole is being looked at",
 			state:    v1beta1.StatePending,
 		},
 		"replicas above the framework's minimum count too": {
 			observed: backend.Observation{Exists: true, Current: true, Ready: true, Message: "all well", Services: some, Wanted: wanted},
-			want:     "False ServicesNotReady prefill: 5 of 8 replicas ready",
+			want:     "False ServicesNotReady prefill: 3 of 8 pods are not ready",
 			state:    v1beta1.StatePending,
 		},
 		"a component of which nothing exists": {
@@ -56,7 +96,7 @@ func TestReady(t *testing.T) {
 		},
 		"replicas that are to go": {
 			observed: backend.Observation{Exists: true, Current: true, Ready: true, Services: all, Wanted: map[string]int32{"prefill": 0, "decode": 2}},
-			want:     "False ServicesNotReady prefill: 8 replicas above 0 are being removed",
+			want:     "False ServicesNotReady prefill: 8 pods above 0 are being removed",
 			state:    v1beta1.StatePending,
 		},
 		"what the user has to mend comes first": {
@@ -89,27 +129,62 @@ func TestTheTimeOfATransitionStays(t *testing.T) {
 }
 
 func TestEventsTellEachTransitionOnce(t *testing.T) {
-	enforced := func(condition metav1.ConditionStatus) *backend.Enforcement {
-		return &backend.Enforcement{Status: condition, Reason: "R", Message: "m"}
+	notApplied := &backend.Enforcement{Status: "Unknown", Reason: v1beta1.ReasonTopologyNotYetApplied, Message: "m"}
+	unknown := &backend.Enforcement{Status: "Unknown", Reason: v1beta1.ReasonTopologyNotYetJudged, Message: "m"}
+	enforced := &backend.Enforcement{Status: "True", Reason: "R", Message: "m"}
+	lost := &backend.Enforcement{Status: "False", Reason: "R", Message: "m"}
+	const (
+		applied  = "Normal TopologyConstraintsApplied"
+		warned   = "Warning TopologyConstraintsNotEnforced"
+		restored = "Normal TopologyConstraintsEnforced"
+	)
+	type step struct {
+		enforcement *backend.Enforcement
+		// reason is the condition's after the step, events are told by it.
+		reason string
+		events []string
 	}
-	current := deployment()
-	var got []string
-	for _, enforcement := range []*backend.Enforcement{
-		enforced("Unknown"), enforced("Unknown"), enforced("True"), enforced("True"), enforced("False"), enforced("False"), enforced("True"),
+	for name, steps := range map[string][]step{
+		"put to work, lost and back": {
+			{notApplied, "NotYetApplied", nil}, {notApplied, "NotYetApplied", nil}, {unknown, "NotYetJudged", []string{applied}},
+			{unknown, "NotYetJudged", nil}, {enforced, "R", nil}, {enforced, "R", nil}, {lost, "R", []string{warned}}, {lost, "R", nil},
+			{enforced, "R", []string{restored}}, {lost, "R", []string{warned}},
+		},
+		"judged before anybody looked": {{enforced, "R", []string{applied}}, {enforced, "R", nil}},
+		"lost from the beginning":      {{unknown, "NotYetJudged", []string{applied}}, {lost, "R", []string{warned}}, {enforced, "R", []string{restored}}},
+		"what was enforced is made anew": {
+			{enforced, "R", []string{applied}}, {notApplied, "EnforcedWhenLastJudged", nil}, {unknown, "EnforcedWhenLastJudged", nil},
+			{enforced, "R", nil},
+		},
+		"what was lost is made anew, and is enforced again": {
+			{enforced, "R", []string{applied}}, {lost, "R", []string{warned}}, {notApplied, "NotEnforcedWhenLastJudged", nil},
+			{unknown, "NotEnforcedWhenLastJudged", nil}, {enforced, "R", []string{restored}},
+		},
+		"what was lost is made anew, and is lost still": {
+			{unknown, "NotYetJudged", []string{applied}}, {lost, "R", []string{warned}}, {unknown, "NotEnforcedWhenLastJudged", nil}, {lost, "R", nil},
+		},
+		"what was enforced is made anew, and lost": {
+			{enforced, "R", []string{applied}}, {unknown, "EnforcedWhenLastJudged", nil}, {lost, "R", []string{warned}},
+		},
 	} {
-		next := status.Next(current, backend.Observation{Enforcement: enforcement, Topology: "grove-topology"}, nil, nil, now)
-		for _, event := range status.Events(current.Status, next) {
-			got = append(got, string(enforcement.Status)+": "+event.Type+" "+event.Reason)
-		}
-		current.Status = next
-	}
-	want := []string{
-		"Unknown: Normal TopologyConstraintsApplied",
-		"False: Warning TopologyConstraintsNotEnforced",
-		"True: Normal TopologyConstraintsEnforced",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Run(name, func(t *testing.T) {
+			current := deployment()
+			for i, step := range steps {
+				next := status.Next(current, backend.Observation{Enforcement: step.enforcement, Topology: "grove-topology"}, nil, nil, now)
+				var got []string
+				for _, event := range status.Events(current.Status, next) {
+					got = append(got, event.Type+" "+event.Reason)
+				}
+				if diff := cmp.Diff(step.events, got); diff != "" {
+					t.Errorf("step %d (-want +got):\n%s", i, diff)
+				}
+				condition := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
+				if condition.Reason != step.reason || condition.Status != step.enforcement.Status {
+					t.Errorf("step %d: condition is %s %s, want %s", i, condition.Status, condition.Reason, step.reason)
+				}
+				current.Status = next
+			}
+		})
 	}
 }
 
@@ -128,6 +203,8 @@ func TestWithoutConstraintsThereIsNoCondition(t *testing.T) {
 func deployment() *v1beta1.DynamoGraphDeployment {
 	return &v1beta1.DynamoGraphDeployment{
 		ObjectMeta: metav1.ObjectMeta{Generation: 7},
-		Spec:       v1beta1.DynamoGraphDeploymentSpec{Components: []v1beta1.ComponentSpec{{Name: "prefill"}, {Name: "decode"}}},
+		Spec: v1beta1.DynamoGraphDeploymentSpec{Components: []v1beta1.ComponentSpec{
+			{Name: "prefill"}, {Name: "decode", Multinode: &v1beta1.Multinode{NodeCount: 2}},
+		}},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
@@ -19,13 +20,12 @@ import (
 
 // Indexes of what is cached.
 const (
-	podsByOwner          = "owner"            // owners.Reference.Key of the first step up
-	podsByPodGroup       = "podGroup"         // the PodGroup that the pod says it belongs to
-	labelledByPodGroup   = "labelledPodGroup" // the same, only of pods whose labels say something about their PodGroup
-	podGroupsByTopology  = "topology"         // every Topology that a PodGroup names
-	podGangDefinition    = "podgangs.scheduler.grove.io"
-	specSchedulerName    = "spec.schedulerName"
-	metadataNameSelector = "metadata.name"
+	podsByOwner         = "owner"            // owners.Reference.Key of the first step up
+	podsByPodGroup      = "podGroup"         // the PodGroup that the pod says it belongs to
+	labelledByPodGroup  = "labelledPodGroup" // the same, only of pods whose labels say something about their PodGroup
+	podGroupsByTopology = "topology"         // every Topology that a PodGroup names
+	podGangDefinition   = "podgangs.scheduler.grove.io"
+	specSchedulerName   = "spec.schedulerName"
 )
 
 // CacheOptions keep in memory only what the pod grouper reads: of pods, those that ask for our scheduler, without what
@@ -40,10 +40,8 @@ func CacheOptions() cache.Options {
 				UnsafeDisableDeepCopy: new(true),
 			},
 			// Its managed fields tell what an administrator has changed.
-			&scheduling.PodGroup{}: {Transform: unchanged},
-			&apiextensionsv1.CustomResourceDefinition{}: {
-				Field: fields.OneTermEqualSelector(metadataNameSelector, podGangDefinition),
-			},
+			&scheduling.PodGroup{}:                      {Transform: unchanged},
+			&apiextensionsv1.CustomResourceDefinition{}: installation.Only(podGangDefinition),
 		},
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/podgrouper/internal/owners"
 )
@@ -86,5 +87,5 @@ func addPodGangs(mgr manager.Manager, reader *ownerReader, dependents *owners.De
 	if err != nil {
 		return err
 	}
-	return gangs.Watch(whenInstalled(mgr.GetCache(), podGangDefinition, func() error { return watchPodGangs(mgr, gangs) }))
+	return gangs.Watch(installation.When(mgr.GetCache(), podGangDefinition, func() error { return watchPodGangs(mgr, gangs) }))
 }

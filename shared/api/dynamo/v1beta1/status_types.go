@@ -108,12 +108,16 @@ const (
 	ReasonServicesNotReady = "ServicesNotReady"
 	// ReasonNotYetObserved means that what was made for the deployment has not been looked at yet.
 	ReasonNotYetObserved = "NotYetObserved"
-	// ReasonTranslationFailed means that the deployment cannot be carried out as it is written.
-	ReasonTranslationFailed = "TranslationFailed"
 	// ReasonNameTaken means that an object that the deployment needs exists and belongs to somebody else.
 	ReasonNameTaken = "NameTaken"
 	// ReasonRejected means that the cluster refused an object that the deployment needs.
 	ReasonRejected = "Rejected"
+	// ReasonNotInstalled means that what carries deployments out is not installed in the cluster. The message says what to
+	// install.
+	ReasonNotInstalled = "NotInstalled"
+	// ReasonNotYetWritten means that an object that the deployment needs could not be written, and that it is tried again.
+	// The message has what the cluster answered the first time.
+	ReasonNotYetWritten = "NotYetWritten"
 )
 
 // The reasons of the TopologyConstraintsEnforced condition.
@@ -125,8 +129,16 @@ const (
 	ReasonTopologyLevelsUnavailable = "TopologyLevelsUnavailable"
 	// ReasonTopologyDefinitionNotFound means that the cluster's topology is gone, and that no constraint is enforced.
 	ReasonTopologyDefinitionNotFound = "TopologyDefinitionNotFound"
-	// ReasonTopologyNotYetJudged means that it is not known yet whether the constraints are enforced.
+	// ReasonTopologyNotYetApplied (Unknown) means that nothing was made yet that the constraints could hold together.
+	ReasonTopologyNotYetApplied = "NotYetApplied"
+	// ReasonTopologyNotYetJudged (Unknown) means that the constraints were put to work, and that it is not known yet
+	// whether they are enforced.
 	ReasonTopologyNotYetJudged = "NotYetJudged"
+	// ReasonTopologyEnforcedWhenLastJudged (Unknown) means that what was made for the deployment is made anew, and that
+	// the constraints were enforced before.
+	ReasonTopologyEnforcedWhenLastJudged = "EnforcedWhenLastJudged"
+	// ReasonTopologyNotEnforcedWhenLastJudged (Unknown) means the same where they were not.
+	ReasonTopologyNotEnforcedWhenLastJudged = "NotEnforcedWhenLastJudged"
 )
 
 // The reasons of events about topology constraints.

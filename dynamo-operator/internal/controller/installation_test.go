@@ -1,0 +1,119 @@
+package controller_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"packtree.dev/dynamo-operator/internal/grove"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/definitions"
+)
+
+// Grove may come after the operator, and go before it. A cluster of its own stands in for one without Grove.
+var _ = Describe("Without Grove", Ordered, func() {
+	var (
+		bare  client.Client
+		world *apiservertest.Cluster
+		key   = client.ObjectKey{Namespace: "default", Name: "components"}
+	)
+	ready := func(ctx SpecContext) *metav1.Condition {
+		current := &v1beta1.DynamoGraphDeployment{}
+		Expect(bare.Get(ctx, key, current)).To(Succeed())
+		return meta.FindStatusCondition(current.Status.Conditions, v1beta1.ConditionReady)
+	}
+
+	BeforeAll(func() {
+		var err error
+		world, err = apiservertest.StartEmpty()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })
+		install(world, func(name string) bool { return strings.HasSuffix(name, "."+v1beta1.GroupName) })
+		bare, err = client.New(world.Config, client.Options{Scheme: newScheme()})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(runOperator(world.Config, ctrl.Options{}))
+	})
+
+	It("refuses to be relied on", func() {
+		cluster := grove.Cluster{Reader: bare, Mapper: bare.RESTMapper()}
+		Expect(cluster.Installed()).To(Equal("Grove is not installed in this cluster: install the grove-operator chart"))
+	})
+
+	It("says what to install, and makes nothing", func(ctx SpecContext) {
+		Expect(bare.Create(ctx, written(key.Namespace, asComponents))).To(Succeed(), "there is no webhook here to refuse it")
+		Eventually(ready).WithContext(ctx).Should(And(
+			HaveField("Reason", v1beta1.ReasonNotInstalled),
+			HaveField("Message", "Grove is not installed in this cluster: install the grove-operator chart"),
+		))
+		current := &v1beta1.DynamoGraphDeployment{}
+		Expect(bare.Get(ctx, key, current)).To(Succeed())
+		Expect(current.Status.State).To(Equal(v1beta1.StateFailed))
+		Expect(meta.FindStatusCondition(current.Status.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)).To(HaveField("Status", metav1.ConditionUnknown))
+	})
+
+	It("goes on as soon as it is installed, and sees what becomes of it", func(ctx SpecContext) {
+		install(world, ofGrove)
+		set := &grovev1alpha1.PodCliqueSet{}
+		Eventually(func() error { return bare.Get(ctx, key, set) }).Should(Succeed(), "the PodCliqueSet is created")
+		Eventually(ready).WithContext(ctx).Should(HaveField("Reason", v1beta1.ReasonNotYetObserved))
+
+		clique := &grovev1alpha1.PodClique{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "components-0-worker", Labels: map[string]string{grovev1alpha1.LabelPartOf: key.Name}},
+			Spec:       set.Spec.Template.Cliques[1].Spec,
+		}
+		Expect(bare.Create(ctx, clique)).To(Succeed())
+		clique.Status.ScheduledReplicas = 1
+		Expect(bare.Status().Update(ctx, clique)).To(Succeed())
+		Eventually(func() (map[string]v1beta1.ServiceReplicaStatus, error) {
+			current := &v1beta1.DynamoGraphDeployment{}
+			err := bare.Get(ctx, key, current)
+			return current.Status.Services, err
+		}).Should(HaveKeyWithValue("Worker", HaveField("ScheduledReplicas", int32(1))), "PodCliques are watched")
+
+		set.Status.ObservedGeneration = set.Generation
+		Expect(bare.Status().Update(ctx, set)).To(Succeed())
+		Eventually(ready).WithContext(ctx).Should(HaveField("Reason", v1beta1.ReasonServicesNotReady), "PodCliqueSets are watched")
+	})
+
+	It("says so again when it is gone, and comes back with it", func(ctx SpecContext) {
+		for _, definition := range definitionsOf(ofGrove) {
+			Expect(bare.Delete(ctx, definition)).To(Succeed())
+			Eventually(func() error { return bare.Get(ctx, client.ObjectKeyFromObject(definition), definition) }).WithTimeout(slow).
+				Should(MatchError(apierrors.IsNotFound, "is gone"))
+		}
+		Eventually(ready).WithContext(ctx).WithTimeout(slow).Should(HaveField("Reason", v1beta1.ReasonNotInstalled))
+
+		install(world, ofGrove)
+		Eventually(func() error { return bare.Get(ctx, key, &grovev1alpha1.PodCliqueSet{}) }).WithTimeout(slow).Should(Succeed(), "the PodCliqueSet is created anew")
+	})
+})
+
+func ofGrove(name string) bool { return strings.HasSuffix(name, "."+grovev1alpha1.GroupName) }
+
+func definitionsOf(wanted func(name string) bool) []*apiextensionsv1.CustomResourceDefinition {
+	all, err := definitions.All()
+	ExpectWithOffset(2, err).NotTo(HaveOccurred())
+	var some []*apiextensionsv1.CustomResourceDefinition
+	for _, definition := range all {
+		if wanted(definition.Name) {
+			some = append(some, definition)
+		}
+	}
+	ExpectWithOffset(2, some).NotTo(BeEmpty())
+	return some
+}
+
+func install(world *apiservertest.Cluster, wanted func(name string) bool) {
+	_, err := envtest.InstallCRDs(world.Config, envtest.CRDInstallOptions{CRDs: definitionsOf(wanted), MaxTime: slow})
+	ExpectWithOffset(1, err).NotTo(HaveOccurred())
+}

@@ -1,0 +1,89 @@
+package grove
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+)
+
+// waits says why replicas of a component have no nodes: what the scheduler says of the gang in which they are. Empty where
+// none waits, or nobody has said why.
+func (s Standing) waits(component *v1beta1.ComponentSpec) string {
+	wanted, scheduled := s.placed(component)
+	if s.PodCliqueSet == nil || scheduled >= wanted {
+		return ""
+	}
+	if held := s.heldForTopology(); held != "" {
+		return held
+	}
+	base := fmt.Sprintf("%s-0", s.PodCliqueSet.Name)
+	if said, placed := s.saidOf(base); component.Multinode == nil || !placed {
+		return said
+	}
+	said, _ := s.saidOf(s.waitingGang(base + "-" + names.Component(component.Name) + "-"))
+	return said
+}
+
+// placed is how many replicas of a component are wanted, and how many have nodes.
+func (s Standing) placed(component *v1beta1.ComponentSpec) (wanted, scheduled int32) {
+	if clique := s.Cliques[component.Name]; clique != nil {
+		return clique.Spec.Replicas, clique.Status.ScheduledReplicas
+	}
+	if group := s.Groups[component.Name]; group != nil {
+		return group.Spec.Replicas, group.Status.ScheduledReplicas
+	}
+	return 0, 0
+}
+
+// heldForTopology says that pods are kept back while a level is missing, where the user has asked for that.
+func (s Standing) heldForTopology() string {
+	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
+	if s.PodCliqueSet.Annotations[grovev1alpha1.AnnotationMissingTopologyLevel] != grovev1alpha1.MissingTopologyLevelHold ||
+		judged == nil || judged.Status == metav1.ConditionFalse {
+		return ""
+	}
+	return judged.Message
+}
+
+// waitingGang is the first gang of a scaling group that is not placed: the one of the lowest replica.
+func (s Standing) waitingGang(prefix string) string {
+	first, lowest := "", math.MaxInt
+	for _, gang := range s.PodCliqueSet.Status.PodGangStatuses {
+		suffix, ok := strings.CutPrefix(gang.Name, prefix)
+		number, err := strconv.Atoi(suffix)
+		if !ok || err != nil || number >= lowest {
+			continue
+		}
+		if _, placed := s.saidOf(gang.Name); !placed {
+			first, lowest = gang.Name, number
+		}
+	}
+	return first
+}
+
+// saidOf is what is said of a gang, and whether its minimum has nodes. Of a gang that is placed it is about pods beyond
+// the minimum.
+func (s Standing) saidOf(name string) (sentence string, placed bool) {
+	for _, gang := range s.PodCliqueSet.Status.PodGangStatuses {
+		if gang.Name != name {
+			continue
+		}
+		if scheduled := meta.FindStatusCondition(gang.Conditions, schedulerv1alpha1.ConditionScheduled); scheduled != nil {
+			return scheduled.Message, scheduled.Status == metav1.ConditionTrue
+		}
+		initialized := meta.FindStatusCondition(gang.Conditions, schedulerv1alpha1.ConditionInitialized)
+		if initialized != nil && initialized.Status == metav1.ConditionFalse {
+			return initialized.Message, false
+		}
+	}
+	return "", false
+}

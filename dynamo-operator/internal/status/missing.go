@@ -1,0 +1,90 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"packtree.dev/dynamo-operator/internal/backend"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// lack is what a component lacks, and why, if that is known.
+type lack struct{ what, why string }
+
+// lacks says of each component that is not all ready how much is missing, in the order of the spec.
+func lacks(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation) []lack {
+	var all []lack
+	for i := range deployment.Spec.Components {
+		component := &deployment.Spec.Components[i]
+		if one := lackOf(component, observed); one.what != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func lackOf(component *v1beta1.ComponentSpec, observed backend.Observation) lack {
+	service, made := observed.Services[component.Name]
+	wanted, unit := observed.Wanted[component.Name], "pods"
+	if component.Multinode != nil {
+		unit = "replicas"
+	}
+	waiting := max(0, wanted-service.ScheduledReplicas)
+	notReady := wanted - service.ReadyReplicas - waiting
+	switch {
+	case !made:
+		return lack{what: component.Name + ": not created yet"}
+	case service.ReadyReplicas >= wanted && service.Replicas > wanted:
+		return lack{what: fmt.Sprintf("%s: %d %s above %d are being removed", component.Name, service.Replicas-wanted, unit, wanted)}
+	case service.ReadyReplicas >= wanted:
+		return lack{}
+	case waiting == 0 || notReady < 0: // What is ready has a node, also where it was counted earlier.
+		missing := wanted - service.ReadyReplicas
+		return lack{what: fmt.Sprintf("%s: %d of %d %s %s not ready", component.Name, missing, wanted, unit, verb(missing, "is", "are"))}
+	}
+	what := fmt.Sprintf("%s: %d of %d %s %s", component.Name, waiting, wanted, unit, verb(waiting, "waits", "wait"))
+	if notReady > 0 {
+		what += fmt.Sprintf(", %d %s not ready", notReady, verb(notReady, "is", "are"))
+	}
+	return lack{what: what, why: observed.Waits[component.Name]}
+}
+
+func verb(count int32, one, many string) string {
+	if count == 1 {
+		return one
+	}
+	return many
+}
+
+// sentence tells what is missing and why. A reason that several components share, as those of one gang do, is said once.
+func sentence(lacks []lack, message string) string {
+	var parts []string
+	if message != "" {
+		parts = append(parts, message)
+	}
+	var told []string
+	for _, first := range lacks {
+		switch {
+		case first.why == "":
+			parts = append(parts, first.what)
+		case !slices.Contains(told, first.why):
+			told = append(told, first.why)
+			parts = append(parts, strings.Join(sharing(lacks, first.why), ", ")+": "+first.why)
+		}
+	}
+	if len(parts) == 0 {
+		return "every replica is ready, and the whole is being looked at"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func sharing(lacks []lack, why string) []string {
+	var what []string
+	for _, one := range lacks {
+		if one.why == why {
+			what = append(what, one.what)
+		}
+	}
+	return what
+}
