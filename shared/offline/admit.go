@@ -3,6 +3,7 @@ package offline
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,10 +45,24 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	schema.setDefaults(manifests.WithoutUnset(fields))
 	errs := schema.validate(fields)
 	if admission.Validate == nil {
-		return append(flaws, document.FieldFindings(errs)...)
+		return append(flaws, document.FieldFindings(notMisspelt(errs, flaws))...)
 	}
 	warnings, more := admission.Validate(object)
-	return slices.Concat(flaws, document.FieldFindings(union(errs, more)), document.Warnings(warnings))
+	return slices.Concat(flaws, document.FieldFindings(notMisspelt(union(errs, more), flaws)), document.Warnings(warnings))
+}
+
+// notMisspelt drops that a field is missing where an unknown one stands beside it: it was probably meant, or something
+// else was that would make it needless.
+func notMisspelt(errs field.ErrorList, flaws []manifests.Finding) field.ErrorList {
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		return err.Type == field.ErrorTypeRequired && slices.ContainsFunc(flaws, func(flaw manifests.Finding) bool {
+			return flaw.Unknown && parent(flaw.Path) == parent(err.Field)
+		})
+	})
+}
+
+func parent(path string) string {
+	return path[:max(strings.LastIndex(path, "."), 0)]
 }
 
 // union drops what the webhook says again about a field that the schema has already turned down in the same way.

@@ -97,6 +97,28 @@ func TestAdmitAsksTheWebhook(t *testing.T) {
 	}
 }
 
+func TestAdmitDoesNotMissWhatIsMisspelt(t *testing.T) {
+	admission := offline.Admission[*grovev1alpha1.ClusterTopology]{
+		Validate: func(_ *grovev1alpha1.ClusterTopology) ([]string, field.ErrorList) {
+			level := field.NewPath("spec", "levels").Index(0)
+			return nil, field.ErrorList{
+				field.Required(level.Child("label"), "is missing"),
+				field.Invalid(level.Child("key"), "x", "is wrong"),
+				field.Required(field.NewPath("spec", "other"), "is missing"),
+			}
+		},
+	}
+	_, lines := admitTopology(t, "  levels: [{domain: zone, key: example.com/zone, lable: x}]", admission)
+	want := []string{
+		"f[1]: ClusterTopology t: spec.levels[0].lable: unknown field",
+		`f[1]: ClusterTopology t: spec.levels[0].key: Invalid value: "x": is wrong`,
+		"f[1]: ClusterTopology t: spec.other: Required value: is missing",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
 func TestAdmitRefusesAVersionThatDoesNotExist(t *testing.T) {
 	documents, _ := manifests.Parse("f", []byte(strings.Replace(header, "v1alpha1", "v9", 1)+"  levels: []"))
 	findings := offline.Admit(documents[0], &grovev1alpha1.ClusterTopology{}, offline.Admission[*grovev1alpha1.ClusterTopology]{})
