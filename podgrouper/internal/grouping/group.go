@@ -11,6 +11,9 @@ import (
 type Group struct {
 	// MinMember is how many pods are needed together, of a workload without SubGroups.
 	MinMember *int32
+	// Left is how many pods of a workload without SubGroups have yet to complete; more are never needed. Nil while none is
+	// complete.
+	Left *int32
 	// MinSubGroup is how many of the topmost SubGroups are needed together; nil means all.
 	MinSubGroup *int32
 	// Constraint holds for all pods together.
@@ -36,6 +39,8 @@ type SubGroup struct {
 	Parent string
 	// MinMember is set on leaves, MinSubGroup can be on parents.
 	MinMember, MinSubGroup *int32
+	// Left is how many pods of a leaf have yet to complete; more are never needed. Nil while none is complete.
+	Left *int32
 	// Constraint holds for the pods of the group and of those below it.
 	Constraint Constraint
 	// Templates are those that the pods of a leaf are made from. What the annotations of the first say counts before those of
@@ -58,7 +63,7 @@ func (g Group) OrLeaf() Group {
 // PodGroupSpec returns the tree as the scheduler reads it.
 func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 	spec := scheduling.PodGroupSpec{
-		MinMember:          g.MinMember,
+		MinMember:          atMost(g.Left, g.MinMember),
 		MinSubGroup:        g.MinSubGroup,
 		TopologyConstraint: g.Constraint.topologyConstraint(),
 		PriorityClassName:  g.PriorityClassName,
@@ -66,7 +71,7 @@ func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 	for _, group := range g.SubGroups {
 		sub := scheduling.SubGroup{
 			Name:               group.Name,
-			MinMember:          group.MinMember,
+			MinMember:          atMost(group.Left, group.MinMember),
 			MinSubGroup:        group.MinSubGroup,
 			TopologyConstraint: group.Constraint.topologyConstraint(),
 		}
@@ -76,6 +81,14 @@ func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 		spec.SubGroups = append(spec.SubGroups, sub)
 	}
 	return spec
+}
+
+// atMost returns the number, or the limit if that is less. Either may be nil.
+func atMost(limit, number *int32) *int32 {
+	if limit != nil && number != nil && *limit < *number {
+		return limit
+	}
+	return number
 }
 
 // Check returns what is wrong with the constraints of the tree in the light of the Topologies that exist, at paths in the

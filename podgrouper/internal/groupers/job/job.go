@@ -1,4 +1,5 @@
-// Package job groups the pods of a batch Job: one group, of which as many pods start together as the Job's annotation says.
+// Package job groups the pods of a batch Job: one group, of which as many pods start together as the Job's annotation says,
+// or as many as are left to run.
 package job
 
 import (
@@ -17,6 +18,7 @@ func group(w grouping.Workload) grouping.Group {
 	minMember, wrong := grouping.OwnMinMember(w.Owner, limit(w.Owner.Content))
 	return grouping.Group{
 		MinMember:  &minMember,
+		Left:       left(w.Owner.Content),
 		Constraint: constraint,
 		Templates:  []grouping.Template{pods},
 		Indexed:    indexed(w.Owner.Content),
@@ -30,6 +32,17 @@ func limit(job grouping.Fields) grouping.Limit {
 		return grouping.Limit{}
 	}
 	return Limit(job.Map("spec"))
+}
+
+// left returns how many pods have yet to complete: when the last ones are made anew, those that are complete do not come back
+// to start with them. It is at least 1, since a Job that is over has no pods to start, and nil while none is complete.
+func left(job grouping.Fields) *int32 {
+	complete := job.Count(0, "status", "succeeded")
+	if complete == 0 {
+		return nil
+	}
+	completions := job.Count(job.Count(1, "spec", "parallelism"), "spec", "completions")
+	return new(max(completions-complete, 1))
 }
 
 // Limit returns how many pods a Job with that spec runs at a time.

@@ -77,6 +77,33 @@ func TestGroup(t *testing.T) {
 				`metadata.annotations[kai.scheduler/batch-min-member]: Required value: must not be empty: give it a value or remove it; 1 is used instead`,
 			},
 		},
+		"the last pods do not wait for those that are complete": {
+			Manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {kai.scheduler/batch-min-member: "4"}}
+spec: {parallelism: 4, completions: 6}
+status: {succeeded: 4, active: 2}`,
+			Want: `minMember: 2`,
+		},
+		"as long as enough are left it stays as it is": {
+			Manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {kai.scheduler/batch-min-member: "4"}}
+spec: {parallelism: 4, completions: 100}
+status: {succeeded: 96, active: 4}`,
+			Want: `minMember: 4`,
+		},
+		"a Job that is over": {
+			Manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {kai.scheduler/batch-min-member: "4"}}
+spec: {parallelism: 4}
+status: {succeeded: 4}`,
+			Want: `minMember: 1`,
+		},
 		"the constraint may stand in the pod template": {
 			Manifest: `
 apiVersion: batch/v1

@@ -1,6 +1,6 @@
 // Package jobset groups the pods of a JobSet: a leaf for each of its Jobs, which needs all the pods that the Job runs at a
-// time. Pods that are made only when others are ready, complete or scheduled are not needed, since the gang would wait for
-// them for ever.
+// time, from when it is the Job's turn until it is complete. Pods that are made only when others have nodes are not needed,
+// since the gang would wait for them for ever.
 package jobset
 
 import (
@@ -33,29 +33,20 @@ var Grouper = grouping.Grouper{Group: group, Leaf: leaf, Index: job.Index}
 func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
 	tree := grouping.Group{Constraint: constraint, Problems: problems}
-	inOrder := w.Owner.Content.Text("spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
+	stages := stagesOf(w.Owner.Content)
 	for i, fields := range w.Owner.Content.List("spec", "replicatedJobs") {
 		path := field.NewPath("spec", "replicatedJobs").Index(i)
 		replicated := replicatedJob{
 			Fields:    fields,
-			later:     inOrder && i > 0 || len(fields.List("dependsOn")) > 0,
+			stage:     stages[i],
 			jobs:      grouping.TemplateAt(fields, path, "template"),
 			pods:      grouping.TemplateAt(fields, path, "template", "spec", "template"),
 			exclusive: w.Owner.GetAnnotations(),
 		}
+		groups, wrong := replicated.groups()
 		tree.Templates = append(tree.Templates, replicated.jobs, replicated.pods)
-		own, wrong := grouping.FromTemplates(replicated.jobs, replicated.pods)
-		needed, more := replicated.needed()
-		tree.Problems = append(append(tree.Problems, wrong...), more...)
-		for index := range fields.Count(1, "replicas") {
-			tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
-				Name:       name(fields.Text("name"), strconv.Itoa(int(index))),
-				MinMember:  new(needed),
-				Constraint: own,
-				Templates:  []grouping.Template{replicated.jobs, replicated.pods},
-				Indexed:    replicated.indexed(),
-			})
-		}
+		tree.Problems = append(tree.Problems, wrong...)
+		tree.SubGroups = append(tree.SubGroups, groups...)
 	}
 	return tree.OrLeaf()
 }
@@ -63,10 +54,34 @@ func group(w grouping.Workload) grouping.Group {
 // replicatedJob is one entry of the JobSet.
 type replicatedJob struct {
 	grouping.Fields
-	later      bool
+	stage      stage
 	jobs, pods grouping.Template
 	// exclusive are the annotations of the JobSet, which hold for each Job.
 	exclusive map[string]string
+}
+
+// groups returns a leaf for each Job. When some of the Jobs are complete, they are below a parent that needs the others: the
+// JobSet does not tell which ones are.
+func (r replicatedJob) groups() ([]grouping.SubGroup, field.ErrorList) {
+	own, problems := grouping.FromTemplates(r.jobs, r.pods)
+	needed, wrong := r.needed()
+	var groups []grouping.SubGroup
+	parent := ""
+	if r.stage.open > 0 && r.stage.complete > 0 {
+		parent = r.Text("name") + "-jobs"
+		groups = append(groups, grouping.SubGroup{Name: parent, MinSubGroup: new(r.stage.open)})
+	}
+	for index := range r.Count(1, "replicas") {
+		groups = append(groups, grouping.SubGroup{
+			Name:       name(r.Text("name"), strconv.Itoa(int(index))),
+			Parent:     parent,
+			MinMember:  new(needed),
+			Constraint: own,
+			Templates:  []grouping.Template{r.jobs, r.pods},
+			Indexed:    r.indexed(),
+		})
+	}
+	return groups, append(problems, wrong...)
 }
 
 // needed returns how many pods of each Job start together.
@@ -74,7 +89,7 @@ func (r replicatedJob) needed() (int32, field.ErrorList) {
 	limit := job.Limit(r.Map("template", "spec"))
 	needed, wrong := grouping.MinMember(r.jobs.Annotations, r.jobs.Path.Child("annotations"), limit.Pods, limit)
 	switch {
-	case r.later:
+	case !r.stage.begun || r.stage.open == 0:
 		return 0, wrong
 	case r.inTurn():
 		return min(needed, 1), wrong

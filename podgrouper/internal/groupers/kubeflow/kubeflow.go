@@ -66,6 +66,7 @@ func (k kind) group(w grouping.Workload) grouping.Group {
 		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
 			Name:       strings.ToLower(r.name),
 			MinMember:  new(r.needed),
+			Left:       r.left,
 			Constraint: own,
 			Templates:  []grouping.Template{pods},
 			Indexed:    r.indexed(),

@@ -92,6 +92,15 @@ metadata: {name: train}
 spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {Worker: {replicas: 4}}}`,
 			Want: `subGroups: [{name: worker, minMember: 4}]`,
 		},
+		"what is complete is not waited for again": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec: {pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 4}}}
+status: {replicaStatuses: {Master: {active: 1}, Worker: {active: 1, succeeded: 3}}}`,
+			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 1}]`,
+		},
 		"replica types in lower case": {
 			Manifest: `
 apiVersion: kubeflow.org/v1

@@ -17,6 +17,8 @@ type replicas struct {
 	path   *field.Path
 	// count is how many there are, and needed how many of them start together.
 	count, needed int32
+	// left is how many of them have yet to complete, nil while none is complete.
+	left *int32
 }
 
 // indexed goes for workers: who coordinates them is one, or few that have nothing to do with each other.
@@ -47,9 +49,18 @@ func (k kind) replicas(job grouping.Fields) []replicas {
 			path:   field.NewPath("spec", k.specs, key),
 			count:  count,
 			needed: count,
+			left:   left(job, name, count),
 		})
 	}
 	return found
+}
+
+func left(job grouping.Fields, name string, count int32) *int32 {
+	complete := job.Count(0, "status", "replicaStatuses", name, "succeeded")
+	if complete == 0 {
+		return nil
+	}
+	return new(max(count-complete, 0))
 }
 
 // spelt returns how the job writes the name of a replica type: the operators take it in upper and lower case alike.

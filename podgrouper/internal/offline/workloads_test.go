@@ -1,0 +1,129 @@
+package offline_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/podgrouptree"
+
+	"packtree.dev/podgrouper/internal/offline"
+)
+
+// TestWorkloads compares, for every folder under testdata/workloads, the PodGroups that are made of input.yaml with
+// podgroups.yaml, and where its pods belong with members.txt. The inputs are workloads as users write them, with what their
+// frameworks make of them.
+func TestWorkloads(t *testing.T) {
+	for _, folder := range workloads(t) {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			objects, findings := offline.Render(read(t, filepath.Join(folder, "input.yaml")))
+			podGroups, members := groupsAndMembers(t, objects)
+			compare(t, filepath.Join(folder, "podgroups.yaml"), printed(t, podGroups))
+			compare(t, filepath.Join(folder, "members.txt"), strings.Join(members, ""))
+			if len(findings) > 0 {
+				t.Errorf("the input is right as it is: %s", written(findings))
+			}
+		})
+	}
+}
+
+// TestAnyPodsInAnyOrderMakeTheSameGroups: a PodGroup is the same whichever pods there are, and whichever come first.
+func TestAnyPodsInAnyOrderMakeTheSameGroups(t *testing.T) {
+	for _, folder := range workloads(t) {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			// Topologies change nothing in the groups, and take most of the time.
+			documents := slices.DeleteFunc(read(t, filepath.Join(folder, "input.yaml")), func(document manifests.Document) bool {
+				return document.Object.GetKind() == "Topology"
+			})
+			all := rendered(t, documents)
+			rapid.Check(t, func(rt *rapid.T) {
+				some := rapid.Permutation(documents).Draw(rt, "order")
+				some = slices.DeleteFunc(slices.Clone(some), func(document manifests.Document) bool {
+					return ownsNothing(document, documents) && rapid.Bool().Draw(rt, "without "+document.Object.GetName())
+				})
+				for name, got := range rendered(t, some) {
+					if diff := cmp.Diff(all[name], got); diff != "" {
+						rt.Fatalf("%s (-of all pods +of some):\n%s", name, diff)
+					}
+				}
+			})
+		})
+	}
+}
+
+func workloads(t *testing.T) []string {
+	t.Helper()
+	inputs, err := filepath.Glob("testdata/workloads/*/input.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	for i := range inputs {
+		inputs[i] = filepath.Dir(inputs[i])
+	}
+	return inputs
+}
+
+// rendered returns PodGroups and what pods say about their groups, by name.
+func rendered(t *testing.T, documents []manifests.Document) map[string]string {
+	t.Helper()
+	objects, _ := offline.Render(documents)
+	podGroups, members := groupsAndMembers(t, objects)
+	found := map[string]string{}
+	for _, podGroup := range podGroups {
+		found[podGroup.(*scheduling.PodGroup).Name] = printed(t, []runtime.Object{podGroup})
+	}
+	for _, member := range members {
+		name, _, _ := strings.Cut(member, ":")
+		found["pod "+name] = member
+	}
+	return found
+}
+
+// groupsAndMembers returns the PodGroups, which the API server would take, and a line for each pod.
+func groupsAndMembers(t *testing.T, objects []runtime.Object) ([]runtime.Object, []string) {
+	t.Helper()
+	var podGroups []runtime.Object
+	var members []string
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *scheduling.PodGroup:
+			if errs := podgrouptree.ValidateCreate(&object.Spec); len(errs) > 0 {
+				t.Errorf("PodGroup %s would be turned down: %v", object.Name, errs)
+			}
+			podGroups = append(podGroups, object)
+		case *unstructured.Unstructured:
+			if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
+				members = append(members, fmt.Sprintf("%s: %s %s\n", object.GetName(),
+					object.GetAnnotations()[scheduling.AnnotationPodGroupName], object.GetLabels()[kai.LabelSubGroupName]))
+			}
+		}
+	}
+	slices.Sort(members)
+	return podGroups, members
+}
+
+// ownsNothing reports whether the document is a pod that no other object has as its owner.
+func ownsNothing(document manifests.Document, all []manifests.Document) bool {
+	if document.Object.GetKind() != "Pod" {
+		return false
+	}
+	for _, other := range all {
+		for _, owner := range other.Object.GetOwnerReferences() {
+			if owner.Kind == "Pod" && owner.Name == document.Object.GetName() {
+				return false
+			}
+		}
+	}
+	return true
+}
