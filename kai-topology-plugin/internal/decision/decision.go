@@ -19,7 +19,10 @@ import (
 type Question struct {
 	// Gang has been assembled without a Hold.
 	Gang *gang.Gang
-	// Topologies has, by name, every Topology that the gang names.
+	// With are further gangs of the gang's company that are decided together with it. The answer then has all their nodes, and no
+	// Groups.
+	With []*gang.Gang
+	// Topologies has, by name, every Topology that the gang, or one With it, names.
 	Topologies map[string]*kai.Topology
 	// View is brought in step with the Nodes, which are all that its filters see.
 	View  *clusterview.View
@@ -46,6 +49,8 @@ type Answer struct {
 	Nodes map[string]string
 	// Order has the names of the pods in Nodes as they have to be put on them, one after the other; nil if any order will do.
 	Order []string
+	// Kept is the room that was found for gangs which have to follow this one, by their pods and nodes.
+	Kept map[gang.Key]clusterview.Reserved
 	// Groups has every group of the tree, the root first, with the pods that stand and those that get a node.
 	Groups []Group
 	// Steps is what the search took of its budget.
@@ -104,7 +109,7 @@ func Held(g *gang.Gang, hold *gang.Hold) *Answer {
 	return answer
 }
 
-func answerOf(decided *packing.Decision, g *gang.Gang) *Answer {
+func answerOf(decided *packing.Decision, g *gang.Gang, together bool) *Answer {
 	answer := &Answer{
 		Verdict: string(decided.Verdict),
 		Message: decided.Message(),
@@ -115,6 +120,9 @@ func answerOf(decided *packing.Decision, g *gang.Gang) *Answer {
 	}
 	for _, assignment := range decided.Assignments {
 		answer.Nodes[assignment.Pod] = assignment.Node
+	}
+	if together {
+		return answer
 	}
 	own := translation.Own(decided.Groups, g)
 	for i := range own {

@@ -20,8 +20,9 @@ type Session struct {
 	// Packing is the gang in the words of the engine.
 	Packing *packing.Gang
 
-	gang   *gang.Gang
-	budget int
+	gang     *gang.Gang
+	together bool
+	budget   int
 	// reshaped are keys of shapes that mean nothing to others.
 	reshaped []string
 }
@@ -29,14 +30,18 @@ type Session struct {
 // Open puts a question on the table. The caller closes the session.
 func Open(ctx context.Context, q Question) (*Session, error) {
 	levels := map[string][]string{}
-	for _, name := range q.Gang.Topologies() {
-		levels[name] = translation.LevelsOf(q.Topologies[name])
+	var pending []*corev1.Pod
+	for _, asking := range append([]*gang.Gang{q.Gang}, q.With...) {
+		for _, name := range asking.Topologies() {
+			levels[name] = translation.LevelsOf(q.Topologies[name])
+		}
+		pending = append(pending, asking.Pending...)
 	}
-	trial, err := q.View.Begin(q.Nodes, levels, q.Gang.Pending)
+	trial, err := q.View.Begin(q.Nodes, levels, pending)
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
-	session := &Session{Trial: trial, gang: q.Gang, budget: q.Budget}
+	session := &Session{Trial: trial, gang: q.Gang, together: len(q.With) > 0, budget: q.Budget}
 	if err := session.prepare(ctx, q); err != nil {
 		trial.End()
 		return nil, err
@@ -51,7 +56,7 @@ func (s *Session) prepare(ctx context.Context, q Question) error {
 	for resource, amount := range q.Everywhere {
 		s.Trial.Cluster.OfferEverywhere(resource, amount)
 	}
-	question, err := translation.Gang(q.Gang, func(pod *corev1.Pod) (packing.Shape, error) {
+	question, err := translation.Together(q.Gang, q.With, func(pod *corev1.Pod) (packing.Shape, error) {
 		shape, err := s.Trial.Shape(ctx, pod)
 		if err != nil || q.Reshape == nil {
 			return shape, err
@@ -73,7 +78,7 @@ func (s *Session) Decide() (*Answer, error) {
 	if err := s.Trial.Err(); err != nil {
 		return nil, fmt.Errorf("looking at nodes: %w", err)
 	}
-	answer := answerOf(&decided, s.gang)
+	answer := answerOf(&decided, s.gang, s.together)
 	answer.Basis = s.Trial.Basis()
 	return answer, nil
 }

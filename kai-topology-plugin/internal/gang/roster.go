@@ -115,6 +115,20 @@ func (r *Roster) Begun(key Key, tree *podgrouptree.Tree) bool {
 	return r.tally(key).Begun(tree)
 }
 
+// Placed reports whether any pod of a gang stands or has been put on a node.
+func (r *Roster) Placed(key Key) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.tally(key).placed()
+}
+
+// Lacks reports whether a gang would lack pods even if no scheduling gate held any.
+func (r *Roster) Lacks(key Key, tree *podgrouptree.Tree) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return !r.tally(key).madeFor(tree)
+}
+
 // Incomplete holds a gang that lacks pods; it is nil for one that has enough.
 func (r *Roster) Incomplete(key Key, tree *podgrouptree.Tree) *Hold {
 	r.mu.RLock()

@@ -87,6 +87,20 @@ func (t Tally) OnNodes(tree *podgrouptree.Tree) bool {
 	return tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return t[leaf.Name].Standing + t[leaf.Name].Assumed })
 }
 
+func (t Tally) placed() bool {
+	for _, count := range t {
+		if count.Standing+count.Assumed > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// madeFor reports whether as many pods have been made as the minima of the whole tree ask for.
+func (t Tally) madeFor(tree *podgrouptree.Tree) bool {
+	return tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return t.members(leaf) + t[leaf.Name].Gated })
+}
+
 // Begun reports whether pods of the gang stand, but not all that it needs.
 func (t Tally) Begun(tree *podgrouptree.Tree) bool {
 	standing := false

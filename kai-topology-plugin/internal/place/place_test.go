@@ -59,6 +59,7 @@ func TestGolden(t *testing.T) {
 		"order":     3, // priority, then a half-bound gang, then age: the last one finds no room
 		"refused":   3, // every verdict but Placed, and each says why
 		"company":   3, // gangs go where their companions stand, or wait
+		"followers": 3, // a gang goes where those have room that must follow, and nobody takes it in between
 		"elastic":   0, // pods above the minimum go where there is room, and the rest is explained
 	} {
 		for _, format := range []string{"json", "tree", "yaml"} {

@@ -23,6 +23,7 @@ func (r reservations) Clone() fwk.StateData { return r }
 // prepareReservations takes note of what plans reserve. Without any, Filter is skipped.
 func (p *Plugin) prepareReservations(state fwk.CycleState, pod *corev1.Pod) *fwk.Status {
 	reserved := p.book.Reserved(gang.Key{})
+	p.reservedByPromises(reserved, gang.Key{}, kubeframework.Priority(pod))
 	for node, pods := range p.clearings.Reserved(gang.Key{}, kubeframework.Priority(pod)) {
 		reserved[node] = append(reserved[node], pods...)
 	}

@@ -106,16 +106,18 @@ func (p *Plugin) levels(topology string) ([]string, bool) {
 	return translation.LevelsOf(found), true
 }
 
-// topologiesOf returns the Topologies that the gang names. One that was deleted since the gang was assembled is an error,
+// topologiesOf returns the Topologies that the gangs name. One that was deleted since a gang was assembled is an error,
 // after which the gang is tried again.
-func (p *Plugin) topologiesOf(g *gang.Gang) (map[string]*kai.Topology, error) {
+func (p *Plugin) topologiesOf(gangs ...*gang.Gang) (map[string]*kai.Topology, error) {
 	topologies := map[string]*kai.Topology{}
-	for _, name := range g.Topologies() {
-		topology, err := p.topologies.Get(name)
-		if err != nil {
-			return nil, fmt.Errorf("reading Topology %s: %w", name, err)
+	for _, each := range gangs {
+		for _, name := range each.Topologies() {
+			topology, err := p.topologies.Get(name)
+			if err != nil {
+				return nil, fmt.Errorf("reading Topology %s: %w", name, err)
+			}
+			topologies[name] = topology
 		}
-		topologies[name] = topology
 	}
 	return topologies, nil
 }

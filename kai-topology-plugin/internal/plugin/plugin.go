@@ -8,6 +8,7 @@
 //	prefilter.go   the first pod plans the whole gang, the others look their node up
 //	filter.go      the room that planned pods will take is kept from others
 //	reserve.go     a pod is put on its node, or taken off it
+//	followers.go   room is found and kept for gangs that will have to follow into the same domain
 //	permit.go      pods wait until the minima of the gang have nodes, and go together
 //	inflight.go    so many are bound at a time
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
@@ -84,6 +85,8 @@ type Plugin struct {
 	// started is when this process began to remember who passes whom.
 	started time.Time
 
+	leading   *leadingGangs
+	promises  *plans.Promises
 	clearings *plans.Clearings
 	patience  *patience
 	pdbs      policylisters.PodDisruptionBudgetLister
@@ -168,6 +171,8 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		started:  time.Now(),
 		tell:     gangevents.New(handle.EventRecorder()),
 
+		leading:   newLeadingGangs(),
+		promises:  plans.NewPromises(),
 		clearings: plans.NewClearings(),
 		patience:  newPatience(clock.RealClock{}),
 		pdbs:      handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),

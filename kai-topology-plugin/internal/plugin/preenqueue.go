@@ -76,6 +76,9 @@ func (p *Plugin) reasonToHold(key gang.Key, pod *corev1.Pod) (string, error) {
 	case pod != nil && tree.Leaf(gang.LeafOf(pod)) == nil:
 		return fmt.Sprintf("subgroup %q is no leaf of PodGroup %s", gang.LeafOf(pod), key.Name), nil
 	}
+	if reason := p.awaitsFollower(podGroup); reason != "" {
+		return reason, nil
+	}
 	if !meta.IsStatusConditionTrue(podGroup.Status.Conditions, scheduling.ConditionScheduled) {
 		metrics.GangComplete(key)
 	}

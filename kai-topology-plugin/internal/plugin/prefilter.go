@@ -15,11 +15,11 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/foresight"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/plans"
-	"packtree.dev/kai-topology-plugin/internal/rehearsal"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -177,22 +177,26 @@ func (p *Plugin) decide(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 
 // answer decides a gang without consequences.
 func (p *Plugin) answer(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (*decision.Answer, error) {
-	topologies, err := p.topologiesOf(assembled)
+	if err := p.meetCompany(assembled); err != nil {
+		return nil, err
+	}
+	followers, err := p.followersOf(assembled)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.meetCompany(assembled); err != nil {
+	topologies, err := p.topologiesOf(append(followers, assembled)...)
+	if err != nil {
 		return nil, err
 	}
 	reserved := p.reservedFor(assembled, nodes)
 	note := p.keep(ctx, assembled, nodes, reserved)
-	answer, err := rehearsal.Decide(ctx, decision.Question{
+	answer, err := foresight.Decide(ctx, decision.Question{
 		Gang:       assembled,
 		Topologies: topologies,
 		View:       p.view,
 		Nodes:      nodes,
 		Reserved:   reserved,
-	})
+	}, followers)
 	if err != nil {
 		return nil, err
 	}
@@ -206,11 +210,16 @@ func (p *Plugin) answer(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answer *decision.Answer, here *corev1.Pod) {
 	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, placements(assembled, answer))
 	p.cleared(keyOfPodGroup(podGroup))
+	redeemed := p.promises.Redeem(keyOfPodGroup(podGroup))
+	p.promise(assembled, answer)
 	for _, pod := range assembled.Pending {
 		// What an earlier plan wanted would count against this one.
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
 	p.call(assembled.Pending, here)
+	if redeemed {
+		p.givenBack(keyOfPodGroup(podGroup)) // It may have been planned elsewhere than where room was kept for it.
+	}
 }
 
 // call has pods come, but for the one that is here already.
@@ -232,11 +241,12 @@ func placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement
 	return result
 }
 
-// reservedFor returns the room that the gang must leave alone: that of other gangs' plans, and that which lower pods have
-// been asked to clear for others of at least the gang's priority.
+// reservedFor returns the room that the gang must leave alone: that of other gangs' plans and followers, and that which lower
+// pods have been asked to clear for others of at least the gang's priority.
 func (p *Plugin) reservedFor(assembled *gang.Gang, nodes []fwk.NodeInfo) map[string][]*corev1.Pod {
 	rank := assembled.Rank()
 	reserved := p.book.Reserved(rank.Gang)
+	p.reservedByPromises(reserved, rank.Gang, rank.Priority)
 	for node, pods := range p.clearings.Reserved(rank.Gang, rank.Priority) {
 		reserved[node] = append(reserved[node], pods...)
 	}

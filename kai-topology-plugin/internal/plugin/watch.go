@@ -156,6 +156,7 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	}
 	// A pod that somebody else has bound may have been the last one missing.
 	p.wakeIfReady(key)
+	p.followerAppeared(key)
 }
 
 // podLeft is for a pod that is no member of its gang any more. What was planned around it does not hold.
@@ -203,6 +204,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 				p.outlines.forget(keyOfPodGroup(podGroup))
 				p.patience.forget(keyOfPodGroup(podGroup))
 				p.rounds.forget(keyOfPodGroup(podGroup))
+				p.leading.forget(keyOfPodGroup(podGroup))
 				p.gangChanged(keyOfPodGroup(podGroup))
 				p.wakeCompanions(podGroup)
 				p.victimsChanged(keyOfPodGroup(podGroup))
@@ -221,6 +223,7 @@ func (p *Plugin) gangChanged(key gang.Key) {
 	p.edits.Add(1)
 	p.markBegun(key)
 	p.breakPlan(key, metrics.GangChanged, "the gang was changed")
+	p.breakPromises(key)
 	p.giveUp(context.Background(), key)
 	p.verdicts.Forget(key)
 	p.status.Enqueue(key)

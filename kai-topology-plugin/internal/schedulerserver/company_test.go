@@ -1,10 +1,15 @@
 package schedulerserver_test
 
 import (
+	"fmt"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	grove "packtree.dev/shared/api/grove/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -19,6 +24,42 @@ func givenCompanion(namespace, base, name string, minimum int32, constraint *sch
 	podGroup.Spec = scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: constraint}
 	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, podGroup, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
+}
+
+// givenGatedPods creates pods of a gang of one leaf as Grove does: held until it lets them go.
+func givenGatedPods(namespace, gang string, count int, gpus int64) {
+	GinkgoHelper()
+	for i := range count {
+		gated := pod(namespace, gang, "", fmt.Sprintf("%s-%d", gang, i), gpus)
+		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: grove.SchedulingGatePodGangPending}}
+		create(gated)
+	}
+}
+
+// ungate lets the pods of a gang go.
+func ungate(namespace, gang string) {
+	GinkgoHelper()
+	pods, err := kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: gangOf(gang)})
+	Expect(err).NotTo(HaveOccurred())
+	for i := range pods.Items {
+		pods.Items[i].Spec.SchedulingGates = nil
+		_, err := kube.CoreV1().Pods(namespace).Update(ctx, &pods.Items[i], metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// toldTo returns what the scheduler says to a pod that has no node.
+func toldTo(namespace, name string) func() string {
+	return func() string {
+		found, err := kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		for _, condition := range found.Status.Conditions {
+			if condition.Type == corev1.PodScheduled {
+				return condition.Message
+			}
+		}
+		return ""
+	}
 }
 
 var _ = Describe("gangs that share a zone", func() {
@@ -105,5 +146,53 @@ var _ = Describe("gangs that share a zone", func() {
 		_, err = podGroups.Update(ctx, late, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(eventuallyBound(namespace, gangOf("late"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}))
+	})
+
+	It("go where those have room who will follow, and nobody else takes it", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z2", "r1", 2, 2)
+		givenRack("z2", "r2", 2, 2)
+		givenCompanion(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
+		givenGatedPods(namespace, "app-0-w-0", 2, 2)
+		givenCompanion(namespace, "app-0", "app-0", 2, required(zoneLevel))
+		givenPods(namespace, "app-0", "", 2, 2)
+		Expect(eventuallyBound(namespace, gangOf("app-0"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}), "z1 would be fuller with it")
+
+		givenPodGroup(namespace, "passer-by", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		inZone := pod(namespace, "passer-by", "", "passer-by", 2)
+		inZone.Spec.NodeSelector = map[string]string{zoneLevel: "z2"}
+		create(inZone)
+		Eventually(scheduled(namespace, "passer-by")).Should(withReason(scheduling.ReasonInfeasible))
+		plain := pod(namespace, "", "", "plain", 2)
+		plain.Spec.NodeSelector = map[string]string{zoneLevel: "z2"}
+		create(plain)
+		Eventually(toldTo(namespace, "plain")).Should(ContainSubstring("reserved for a gang that is being placed"))
+
+		ungate(namespace, "app-0-w-0")
+		Expect(eventuallyBound(namespace, gangOf("app-0-w-0"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}))
+	})
+
+	It("start without those who would follow, if their pods do not come", func() {
+		givenRack("z1", "r1", 1, 2)
+		givenRack("z2", "r1", 2, 2)
+		givenCompanion(namespace, "app-0", "app-0-w-0", 1, required(rackLevel))
+		givenCompanion(namespace, "app-0", "app-0", 1, required(zoneLevel))
+		givenPods(namespace, "app-0", "", 1, 2)
+		Expect(eventuallyBound(namespace, gangOf("app-0"), 1).domains(zoneLevel)).To(Equal([]string{"/z1"}))
+	})
+
+	It("leave the room to others when those who would follow are deleted", func() {
+		givenRack("z1", "r1", 4, 2)
+		givenCompanion(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
+		givenGatedPods(namespace, "app-0-w-0", 2, 2)
+		givenCompanion(namespace, "app-0", "app-0", 2, required(zoneLevel))
+		givenPods(namespace, "app-0", "", 2, 2)
+		eventuallyBound(namespace, gangOf("app-0"), 2)
+		givenPodGroup(namespace, "other", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
+		givenPods(namespace, "other", "", 2, 2)
+		Eventually(scheduled(namespace, "other")).Should(withReason(scheduling.ReasonInfeasible))
+
+		deletePods(namespace, gangOf("app-0-w-0"))
+		eventuallyBound(namespace, gangOf("other"), 2)
 	})
 })

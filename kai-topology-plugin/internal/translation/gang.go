@@ -29,6 +29,30 @@ func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 	return &packing.Gang{Root: inCompany(group(g.Tree.Root, leaves), g)}, nil
 }
 
+// Together returns a gang and others of its company as the engine is to place them all at once, in one domain of what they
+// share.
+func Together(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
+	first, err := Gang(g, shapeOf)
+	if err != nil || len(with) == 0 {
+		return first, err
+	}
+	shared := g.Company.Constraint
+	all := packing.Group{
+		Constraint: packing.Constraint{
+			Topology: shared.Topology, Required: shared.RequiredTopologyLevel, Preferred: shared.PreferredTopologyLevel,
+		},
+		Children: []packing.Group{first.Root},
+	}
+	for _, other := range with {
+		next, err := Gang(other, shapeOf)
+		if err != nil {
+			return nil, err
+		}
+		all.Children = append(all.Children, next.Root)
+	}
+	return &packing.Gang{Root: all}, nil
+}
+
 // leaf collects the pods of one leaf.
 type leaf struct {
 	pending []packing.Pods

@@ -6,15 +6,17 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/foresight"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	"packtree.dev/kai-topology-plugin/internal/plans"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -76,6 +78,23 @@ func (t *Table) meet(assembled *gang.Gang) {
 	}
 }
 
+// followersOf returns the gangs that have to go where this one goes, if it decides that now.
+func (t *Table) followersOf(leader *gang.Gang) []*gang.Gang {
+	if !leader.Leads() {
+		return nil
+	}
+	var followers []*gang.Gang
+	for _, podGroup := range t.companies[leader.Company.Base] {
+		pods := t.members[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}]
+		follower, hold := gang.Assemble(podGroup, gang.Released(pods), t.levels)
+		if hold == nil && follower.Follows(leader) {
+			followers = append(followers, follower)
+		}
+	}
+	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
+	return followers
+}
+
 // companies returns the PodGroups of each company, by its base gang.
 func companies(podGroups []*scheduling.PodGroup) map[gang.Key][]*scheduling.PodGroup {
 	byBase := map[gang.Key][]*scheduling.PodGroup{}
@@ -94,6 +113,8 @@ type Table struct {
 	companies  map[gang.Key][]*scheduling.PodGroup
 	members    map[gang.Key][]*corev1.Pod
 	topologies map[string]*kai.Topology
+	levels     podgrouptree.Levels
+	promises   *plans.Promises
 }
 
 // Set returns the table with everything on it that stands. Its filters run until ctx is done.
@@ -105,6 +126,7 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	return &Table{
 		cluster: offline, view: clusterview.New(offline),
 		companies: companies(cluster.PodGroups), members: cluster.Members(), topologies: cluster.Topologies,
+		levels: cluster.Levels, promises: plans.NewPromises(),
 	}, nil
 }
 
@@ -118,9 +140,10 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 	if err != nil {
 		return nil, err
 	}
-	answer, err := rehearsal.Decide(ctx, decision.Question{
+	answer, err := foresight.Decide(ctx, decision.Question{
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Budget: budget,
-	})
+		Reserved: t.promises.Reserved(turn.Rank.Gang, turn.Rank.Priority),
+	}, t.followersOf(turn.Gang))
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
@@ -148,6 +171,10 @@ func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answ
 	answer, err := t.Decide(ctx, turn, budget)
 	if err != nil {
 		return nil, err
+	}
+	if Placed(answer) {
+		t.promises.Redeem(turn.Rank.Gang)
+		t.promises.Keep(turn.Rank.Gang, turn.Rank.Priority, time.Time{}, answer.Kept)
 	}
 	return answer, t.assume(turn.Gang.Pending, answer.Nodes)
 }

@@ -1,0 +1,108 @@
+// Package foresight decides a gang that others will have to follow into the same domain, so that they find room there. Alone,
+// it would go where it leaves the least room behind, and others would take that little before those come who can go nowhere else.
+package foresight
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sort"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Decide answers for a gang as rehearsal.Decide does. If the gang leads and has followers, it goes to a domain that has room for
+// all of them, or else for as many of the first ones as possible, and the answer says which room is theirs. A gang that fits
+// nowhere with followers goes without: they may wait, but do not keep it from starting.
+func Decide(ctx context.Context, question decision.Question, followers []*gang.Gang) (*decision.Answer, error) {
+	if len(followers) == 0 {
+		return rehearsal.Decide(ctx, question)
+	}
+	together, err := fit(ctx, question, followers)
+	if err != nil {
+		return nil, err
+	}
+	if together == nil {
+		alone, err := rehearsal.Decide(ctx, question)
+		if err != nil || alone.Verdict != scheduling.ReasonPlaced {
+			return alone, err
+		}
+		if together, err = most(ctx, question, followers); err != nil || together == nil {
+			return alone, err
+		}
+	}
+	return beside(ctx, question, together)
+}
+
+// party is followers and the nodes that were found for their pods.
+type party struct {
+	followers []*gang.Gang
+	// nodes has the node of each pod by its name: all gangs of a company are of one namespace.
+	nodes map[string]string
+	steps int
+}
+
+// most finds room for the gang and as many of the first followers as possible; nil if there is none for the first one.
+func most(ctx context.Context, question decision.Question, followers []*gang.Gang) (best *party, err error) {
+	// All of them have been tried.
+	sort.Search(len(followers)-1, func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var found *party
+		if found, err = fit(ctx, question, followers[:i+1]); found != nil {
+			best = found
+		}
+		return found == nil
+	})
+	return best, err
+}
+
+// fit finds room for the gang and all of the followers; nil if there is none.
+func fit(ctx context.Context, question decision.Question, followers []*gang.Gang) (*party, error) {
+	question.With = followers
+	answer, err := decision.Decide(ctx, question)
+	if err != nil || answer.Verdict != scheduling.ReasonPlaced {
+		return nil, err
+	}
+	return &party{followers: followers, nodes: answer.Nodes, steps: answer.Steps}, nil
+}
+
+// beside decides the gang as if its followers stood where room was found for them. The gang's own pods may have rules that the
+// search for all did not look at: if these leave no place there, it goes wherever it can.
+func beside(ctx context.Context, question decision.Question, together *party) (*decision.Answer, error) {
+	led, company := *question.Gang, *question.Gang.Company
+	led.Company = &company
+	kept := map[gang.Key]clusterview.Reserved{}
+	reserved := maps.Clone(question.Reserved)
+	if reserved == nil {
+		reserved = clusterview.Reserved{}
+	}
+	for _, follower := range together.followers {
+		room := clusterview.Reserved{}
+		for _, pod := range follower.Pending {
+			if node, ok := together.nodes[pod.Name]; ok {
+				room[node] = append(room[node], pod)
+				reserved[node] = append(slices.Clip(reserved[node]), pod)
+			}
+		}
+		kept[follower.Key()] = room
+		company.Meet(follower.Key(), slices.Sorted(maps.Keys(room)))
+	}
+	there := question
+	there.Gang, there.Reserved = &led, reserved
+	answer, err := rehearsal.Decide(ctx, there)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Verdict != scheduling.ReasonPlaced {
+		return rehearsal.Decide(ctx, question)
+	}
+	answer.Kept = kept
+	answer.Steps += together.steps
+	return answer, nil
+}

@@ -1,0 +1,40 @@
+package gang
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// Leads reports whether a gang, which knows its company, decides where all of the company goes: it is the gang that the others
+// were added to, they must stand in one domain with it, and none of them stands or is planned anywhere.
+func (g *Gang) Leads() bool {
+	return g.Company != nil && g.Company.Base == g.Key() && g.Company.Constraint.RequiredTopologyLevel != "" &&
+		len(g.Company.Others) == 0 && len(g.Standing) == 0
+}
+
+// Follows reports whether a gang, which knows its company, must go where another one leads it.
+func (g *Gang) Follows(leader *Gang) bool {
+	return g.Company != nil && g.Company.Base == leader.Key() && g.Key() != leader.Key() &&
+		g.Company.Constraint == leader.Company.Constraint && len(g.Standing) == 0
+}
+
+// Key returns the name of the gang.
+func (g *Gang) Key() Key {
+	return Key{Namespace: g.PodGroup.Namespace, Name: g.PodGroup.Name}
+}
+
+// Released returns the pods as they will be once Grove lets go of them, which it does with the pods of a gang that follows
+// when the gang that leads has its nodes. Who holds them besides Grove goes on holding them.
+func Released(pods []*corev1.Pod) []*corev1.Pod {
+	released := make([]*corev1.Pod, len(pods))
+	for i, pod := range pods {
+		released[i] = pod
+		if gates := pod.Spec.SchedulingGates; len(gates) == 1 && gates[0].Name == grove.SchedulingGatePodGangPending {
+			free := *pod
+			free.Spec.SchedulingGates = nil
+			released[i] = &free
+		}
+	}
+	return released
+}

@@ -1,0 +1,87 @@
+package plans_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/plans"
+)
+
+func key(name string) gang.Key { return gang.Key{Namespace: "default", Name: name} }
+
+// promised is room for the followers of two leaders, until noon for those of the first.
+func promised() *plans.Promises {
+	room := func(name, node string) clusterview.Reserved {
+		return clusterview.Reserved{node: []*corev1.Pod{pod(name)}}
+	}
+	promises := plans.NewPromises()
+	promises.Keep(key("a"), 5, noon, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")})
+	promises.Keep(key("b"), 0, time.Time{}, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")})
+	return promises
+}
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func TestPromisedRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens  func(*plans.Promises)
+		except   string
+		priority int32
+		want     map[string][]string
+	}{
+		"from others":                   {except: "x", want: map[string][]string{"n1": {"p", "r"}, "n2": {"q"}}},
+		"not from those it is kept for": {except: "a-0", want: map[string][]string{"n1": {"r"}, "n2": {"q"}}},
+		"not from the leader":           {except: "a", want: map[string][]string{"n1": {"r"}}},
+		"not from who ranks higher":     {except: "x", priority: 1, want: map[string][]string{"n1": {"p"}, "n2": {"q"}}},
+		"redeemed": {except: "x", want: map[string][]string{"n1": {"p", "r"}},
+			happens: func(p *plans.Promises) { p.Redeem(key("a-1")) }},
+		"of a leader that changed": {except: "x", want: map[string][]string{"n1": {"r"}},
+			happens: func(p *plans.Promises) { p.Drop(key("a")) }},
+		"of a follower that changed": {except: "x", want: map[string][]string{"n1": {"r"}, "n2": {"q"}},
+			happens: func(p *plans.Promises) { p.Drop(key("a-0")) }},
+		"of a leader that is planned anew": {except: "x", want: map[string][]string{"n1": {"r"}},
+			happens: func(p *plans.Promises) { p.Keep(key("a"), 5, noon, nil) }},
+		"before the time is up": {except: "x", want: map[string][]string{"n1": {"p", "r"}, "n2": {"q"}},
+			happens: func(p *plans.Promises) { p.Expire(noon.Add(-time.Second)) }},
+		"after the time is up": {except: "x", want: map[string][]string{"n1": {"r"}},
+			happens: func(p *plans.Promises) { p.Expire(noon) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			promises := promised()
+			if c.happens != nil {
+				c.happens(promises)
+			}
+			got := map[string][]string{}
+			for node, pods := range promises.Reserved(key(c.except), c.priority) {
+				for _, pod := range pods {
+					got[node] = append(got[node], pod.Name)
+				}
+			}
+			for _, names := range got {
+				slices.Sort(names)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPromisesTellWhetherThereWereAny(t *testing.T) {
+	promises := promised()
+	if !promises.Redeem(key("a-0")) || promises.Redeem(key("a-0")) {
+		t.Error("a promise is redeemed once")
+	}
+	if !promises.Expire(noon) || promises.Expire(noon) {
+		t.Error("a promise expires once")
+	}
+	if !promises.Drop(key("b")) || promises.Drop(key("b")) {
+		t.Error("a promise is dropped once")
+	}
+}
