@@ -1,0 +1,86 @@
+package conversion_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/randfill"
+
+	"packtree.dev/dynamo-operator/internal/conversion"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// What is drawn by hand has the values that conversion tells apart; here every field there is, also those that are added later,
+// has any value. Among so many a lost one would not be missed otherwise.
+func TestEveryFieldOfV1Alpha1SurvivesTheWayThereAndBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := throughJSON(t, filled[v1alpha1.DynamoGraphDeployment](t))
+		hub, after := &v1beta1.DynamoGraphDeployment{}, &v1alpha1.DynamoGraphDeployment{}
+		mustConvert(t, conversion.ToHub(before, hub))
+		mustConvert(t, conversion.FromHub(throughJSON(t, hub), after))
+		if diff := cmp.Diff(asJSON(t, before), asJSON(t, after)); diff != "" {
+			t.Fatalf("lost on the way (-before +after):\n%s", diff)
+		}
+	})
+}
+
+func TestEveryFieldOfV1Beta1SurvivesTheWayThereAndBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := throughJSON(t, filled[v1beta1.DynamoGraphDeployment](t))
+		spoke, after := &v1alpha1.DynamoGraphDeployment{}, &v1beta1.DynamoGraphDeployment{}
+		mustConvert(t, conversion.FromHub(before, spoke))
+		mustConvert(t, conversion.ToHub(throughJSON(t, spoke), after))
+		if diff := cmp.Diff(asJSON(t, before), asJSON(t, after)); diff != "" {
+			t.Fatalf("lost on the way (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// filled is an object with any value in any field, but with names that are unique where a list is one by name.
+func filled[T any](t *rapid.T) *T {
+	object := new(T)
+	filler := randfill.NewWithSeed(rapid.Int64().Draw(t, "seed")).NilChance(0.5).NumElements(0, 2).Funcs(
+		func(q *resource.Quantity, c randfill.Continue) {
+			*q = resource.MustParse([]string{"0", "1", "500m", "16Gi"}[c.Intn(4)])
+		},
+		func(value *intstr.IntOrString, c randfill.Continue) { *value = intstr.FromInt32(c.Int31()) },
+		func(value *metav1.Time, c randfill.Continue) { *value = metav1.Unix(int64(c.Int31()), 0) },
+		func(value *runtime.RawExtension, c randfill.Continue) {
+			value.Raw = fmt.Appendf(nil, `{"%d":[true,null,"<%d>"]}`, c.Int31(), c.Int31())
+		},
+		func(*metav1.TypeMeta, randfill.Continue) {}, // The API server's to set.
+		func(meta *metav1.ObjectMeta, c randfill.Continue) {
+			c.FillNoCustom(meta)
+			meta.ManagedFields = nil
+		},
+		func(services *v1alpha1.Services, c randfill.Continue) {
+			*services = make(v1alpha1.Services, c.Intn(3))
+			for i := range *services {
+				c.Fill(&(*services)[i])
+				(*services)[i].Name = fmt.Sprintf("Service%d", i)
+			}
+		},
+		func(spec *v1beta1.DynamoGraphDeploymentSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			spec.Components = make([]v1beta1.ComponentSpec, c.Intn(3))
+			for i := range spec.Components {
+				c.Fill(&spec.Components[i])
+				spec.Components[i].Name = fmt.Sprintf("Component%d", i)
+			}
+		},
+		func(container *corev1.Container, c randfill.Continue) {
+			c.FillNoCustom(container)
+			container.Name = []string{container.Name, v1beta1.MainContainer, ""}[c.Intn(3)]
+		},
+	)
+	filler.Fill(object)
+	return object
+}
