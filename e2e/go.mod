@@ -12,6 +12,7 @@ require (
 	k8s.io/client-go v0.36.3
 	k8s.io/metrics v0.36.3
 	packtree.dev/shared v0.0.0
+	pgregory.net/rapid v1.3.0
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/e2e-framework v0.7.0
 	sigs.k8s.io/yaml v1.6.0
