@@ -55,7 +55,8 @@ func (a applier) apply(ctx context.Context, deployment *v1beta1.DynamoGraphDeplo
 	if err != nil {
 		return false, &applyError{kind: wanted.GetKind(), name: wanted.GetName(), cause: err}
 	}
-	return true, nil
+	// The answer is what is stored. Where others write over us without an end, nothing may have changed.
+	return standing == nil || wanted.GetResourceVersion() != standing.GetResourceVersion(), nil
 }
 
 // belongs returns why an object is not the deployment's. What an earlier deployment of the name has left is on its way

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,8 +52,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGr
 		return reconcile.Result{}, r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting, failure))
 	}
 	written, err := r.write(ctx, deployment, standing, restarting)
-	if written && deployment.Status.ObservedGeneration != deployment.Generation {
-		// What was observed is about the spec before this one; the next observation comes with the watch.
+	if written {
+		// What was observed is older than what was written; the next observation comes with the watch.
 		observed.Current = false
 	}
 	next := r.status(deployment, observed, restarting, r.failureOf(err))
@@ -65,23 +67,32 @@ func (r *Reconciler) status(deployment *v1beta1.DynamoGraphDeployment, observed 
 	return status.Next(deployment, observed, restarting, failure, metav1.NewTime(r.clock.Now()))
 }
 
-// write brings the objects and the replicas in line and reports whether anything was different.
+// write brings the objects and the replicas in line and reports whether anything was different of what observations are
+// about.
 func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, standing backend.Standing, restarting *v1beta1.RestartStatus) (bool, error) {
 	written := false
-	for _, object := range standing.Objects(restartedBy(deployment, restarting)) {
-		differed, err := r.apply.apply(ctx, deployment, object)
-		written = written || differed
-		if err != nil {
-			return written, err
-		}
-	}
+	// Scaled first: what is noted on the scaled objects tells what was asked for, whatever becomes of the rest.
 	for _, scaling := range standing.Scalings() {
 		if err := r.scale(ctx, scaling); err != nil {
 			return true, err
 		}
 		written = true
 	}
+	for _, object := range standing.Objects(restartedBy(deployment, restarting)) {
+		differed, err := r.apply.apply(ctx, deployment, object)
+		written = written || differed && r.observes(object)
+		if err != nil {
+			return written, err
+		}
+	}
 	return written, nil
+}
+
+// observes says whether observations are about an object, which is the framework's then.
+func (r *Reconciler) observes(object client.Object) bool {
+	return slices.ContainsFunc(r.backend.Framework().Owned, func(owned client.Object) bool {
+		return reflect.TypeOf(owned) == reflect.TypeOf(object)
+	})
 }
 
 func restartedBy(deployment *v1beta1.DynamoGraphDeployment, restarting *v1beta1.RestartStatus) []string {

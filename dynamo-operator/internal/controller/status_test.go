@@ -102,7 +102,28 @@ var _ = Describe("A deployment", func() {
 		namespace := newNamespace(ctx)
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
 		set := eventuallySet(ctx, namespace, "map")
-		clique, _ := playGrove(ctx, set)
+		clique, group := playGrove(ctx, set)
+
+		By("asking for more, and for less")
+		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":4},{"op":"replace","path":"/spec/components/1/replicas","value":3}]`)
+		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(4)))
+		Eventually(groupReplicas).WithArguments(ctx, group).Should(Equal(int32(3)))
+		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":2},{"op":"replace","path":"/spec/components/1/replicas","value":1}]`)
+		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(2)))
+		Eventually(groupReplicas).WithArguments(ctx, group).Should(Equal(int32(1)))
+
+		By("somebody scaling what the status names")
+		Eventually(func() map[string]v1beta1.ServiceReplicaStatus {
+			return deployment(ctx, namespace, "map").Status.Services
+		}).Should(HaveKey("Worker"))
+		worker := deployment(ctx, namespace, "map").Status.Services["Worker"]
+		Expect(worker.ComponentKind + " " + worker.ComponentName).To(Equal("PodCliqueScalingGroup map-0-worker"))
+		scaleTo(ctx, group, 6)
+		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":1}]`)
+		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(1)), "another service is scaled meanwhile")
+		Expect(groupReplicas(ctx, group)).To(Equal(int32(6)))
+		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`)
+		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(2)))
 
 		By("stopping a service")
 		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":0}]`)
@@ -111,9 +132,7 @@ var _ = Describe("A deployment", func() {
 		Expect(set.Spec.Template.Cliques[0].Spec.Replicas).To(Equal(int32(2)), "the template cannot say 0")
 
 		By("somebody starting it")
-		body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(clique), clique)).To(Succeed())
-		Expect(k8s.SubResource("scale").Update(ctx, clique, client.WithSubResourceBody(body))).To(Succeed())
+		scaleTo(ctx, clique, 5)
 		patch(ctx, namespace, `[{"op":"add","path":"/spec/env","value":[{"name":"A","value":"1"}]}]`)
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
@@ -219,6 +238,19 @@ func cliqueReplicas(ctx context.Context, clique *grovev1alpha1.PodClique) (int32
 	current := &grovev1alpha1.PodClique{}
 	err := k8s.Get(ctx, client.ObjectKeyFromObject(clique), current)
 	return current.Spec.Replicas, err
+}
+
+func groupReplicas(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGroup) (int32, error) {
+	current := &grovev1alpha1.PodCliqueScalingGroup{}
+	err := k8s.Get(ctx, client.ObjectKeyFromObject(group), current)
+	return current.Spec.Replicas, err
+}
+
+// scaleTo does what kubectl scale does.
+func scaleTo(ctx context.Context, object client.Object, replicas int32) {
+	object = object.DeepCopyObject().(client.Object)
+	body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+	ExpectWithOffset(1, k8s.SubResource("scale").Update(ctx, object, client.WithSubResourceBody(body))).To(Succeed())
 }
 
 func eventReasons(ctx context.Context, namespace string) ([]string, error) {

@@ -160,9 +160,9 @@ func (s Standing) enforcement() *backend.Enforcement {
 	}
 }
 
-// Scalings are the changes of replicas that the PodCliqueSet's template cannot say, since it may not go below the
-// minimum, and the way back from there. A number that somebody else has set on the live object stays until the
-// deployment itself asks for another one.
+// Scalings are the changes of replicas since they were last asked for. The PodCliqueSet's template follows as far as it can:
+// it may not go below the minimum. A number that somebody else has set on the live object stays until the deployment itself
+// asks for another one.
 func (s Standing) Scalings() []backend.Scaling {
 	if s.PodCliqueSet == nil {
 		return nil
@@ -174,7 +174,10 @@ func (s Standing) Scalings() []backend.Scaling {
 		if object == nil || component.ScalingAdapter != nil {
 			continue
 		}
-		requested := templateReplicas(component, Live{PodCliqueSet: s.PodCliqueSet})
+		requested, made := standingReplicas(component, s.PodCliqueSet)
+		if !made {
+			continue
+		}
 		if written, err := strconv.ParseInt(object.GetAnnotations()[v1beta1.AnnotationRequestedReplicas], 10, 32); err == nil {
 			requested = int32(written)
 		}

@@ -60,17 +60,21 @@ func TestScalings(t *testing.T) {
 		// scaled is the number to set; -1 means none. standing is the number that stays in the template.
 		scaled, standing int32
 	}{
-		"a change above the minimum is the template's":    {wanted: new(int32(3)), template: 2, live: 2, scaled: -1, standing: 3},
-		"to zero by scaling, the template stays":          {wanted: new(int32(0)), template: 3, live: 3, scaled: 0, standing: 3},
-		"zero is asked for once":                          {wanted: new(int32(0)), template: 3, live: 0, requested: "0", scaled: -1, standing: 3},
-		"somebody scaled it up again, which stays":        {wanted: new(int32(0)), template: 3, live: 5, requested: "0", scaled: -1, standing: 3},
-		"back from zero to what the template says":        {wanted: new(int32(3)), template: 3, live: 0, requested: "0", scaled: 3, standing: 3},
-		"on to another number":                            {wanted: new(int32(4)), template: 3, live: 3, requested: "3", scaled: 4, standing: 4},
-		"never below the minimum in the template":         {wanted: new(int32(1)), minimum: new(int32(2)), template: 2, live: 2, scaled: 1, standing: 2},
-		"an adapter leaves everything to others":          {wanted: new(int32(9)), adapter: true, template: 1, live: 4, scaled: -1, standing: 1},
-		"an unset number is one":                          {template: 1, live: 1, scaled: -1, standing: 1},
-		"a live object that others scaled is left alone":  {wanted: new(int32(2)), template: 2, live: 7, scaled: -1, standing: 2},
-		"a recreated object has to be switched off again": {wanted: new(int32(0)), template: 3, live: 3, scaled: 0, standing: 3},
+		"a change goes to the live object and the template": {wanted: new(int32(3)), template: 2, live: 2, scaled: 3, standing: 3},
+		"and is asked for once":                             {wanted: new(int32(3)), template: 3, live: 2, scaled: -1, standing: 3},
+		"also while the template is behind":                 {wanted: new(int32(3)), template: 2, live: 3, requested: "3", scaled: -1, standing: 3},
+		"somebody's number goes when another is asked for":  {wanted: new(int32(3)), template: 2, live: 7, scaled: 3, standing: 3},
+		"back to what the template said at first":           {wanted: new(int32(2)), template: 3, live: 3, requested: "3", scaled: 2, standing: 2},
+		"to zero by scaling, the template stays":            {wanted: new(int32(0)), template: 3, live: 3, scaled: 0, standing: 3},
+		"zero is asked for once":                            {wanted: new(int32(0)), template: 3, live: 0, requested: "0", scaled: -1, standing: 3},
+		"somebody scaled it up again, which stays":          {wanted: new(int32(0)), template: 3, live: 5, requested: "0", scaled: -1, standing: 3},
+		"back from zero to what the template says":          {wanted: new(int32(3)), template: 3, live: 0, requested: "0", scaled: 3, standing: 3},
+		"on to another number":                              {wanted: new(int32(4)), template: 3, live: 3, requested: "3", scaled: 4, standing: 4},
+		"never below the minimum in the template":           {wanted: new(int32(1)), minimum: new(int32(2)), template: 2, live: 2, scaled: 1, standing: 2},
+		"an adapter leaves everything to others":            {wanted: new(int32(9)), adapter: true, template: 1, live: 4, scaled: -1, standing: 1},
+		"an unset number is one":                            {template: 1, live: 1, scaled: -1, standing: 1},
+		"a live object that others scaled is left alone":    {wanted: new(int32(2)), template: 2, live: 7, scaled: -1, standing: 2},
+		"a recreated object has to be switched off again":   {wanted: new(int32(0)), template: 3, live: 3, scaled: 0, standing: 3},
 	} {
 		for _, multinode := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
