@@ -66,7 +66,11 @@ func programOf() managerstart.Program {
 			return controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient()})
 		},
 		AddWebhooks: func(mgr manager.Manager) error {
-			return webhook.AddToManager(mgr, grove.Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})
+			cluster, err := grove.NewCluster(mgr)
+			if err != nil {
+				return err
+			}
+			return webhook.AddToManager(mgr, cluster)
 		},
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
+// FieldOwner is the field manager of everything that the operator writes.
+const FieldOwner = "dynamo-operator"
+
 // Backend carries deployments out.
 type Backend interface {
 	// Read returns what of a deployment stands in the cluster.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/dynamo-operator/internal/manifest"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
@@ -51,7 +52,7 @@ func (a applier) apply(ctx context.Context, deployment *v1beta1.DynamoGraphDeplo
 		}
 	}
 	log.FromContext(ctx).Info("applying", "kind", wanted.GetKind(), "name", wanted.GetName())
-	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(backend.FieldOwner), client.ForceOwnership)
 	if err != nil {
 		return false, &applyError{kind: wanted.GetKind(), name: wanted.GetName(), cause: err}
 	}

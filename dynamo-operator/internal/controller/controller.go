@@ -23,9 +23,6 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// FieldOwner is the field manager of everything that the operator applies.
-const FieldOwner = "dynamo-operator"
-
 // Reconciler keeps what one deployment asks for.
 type Reconciler struct {
 	client   client.Client

@@ -26,7 +26,7 @@ func (r *Reconciler) scale(ctx context.Context, scaling backend.Scaling) error {
 	}
 	note := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1beta1.AnnotationRequestedReplicas, strconv.Itoa(int(scaling.Replicas)))
 	patched := scaling.Object.DeepCopyObject().(client.Object)
-	if err := r.client.Patch(ctx, patched, client.RawPatch(types.MergePatchType, note), client.FieldOwner(FieldOwner)); err != nil {
+	if err := r.client.Patch(ctx, patched, client.RawPatch(types.MergePatchType, note), client.FieldOwner(backend.FieldOwner)); err != nil {
 		return fmt.Errorf("noting scale of %s: %w", object.GetName(), err)
 	}
 	return nil

@@ -55,12 +55,12 @@ func CacheOptions(owned []client.Object, slim toolscache.TransformFunc) cache.Op
 }
 
 // AddToManager registers the controller.
-func AddToManager(mgr manager.Manager, backend backend.Backend) error {
+func AddToManager(mgr manager.Manager, by backend.Backend) error {
 	reconciler := &Reconciler{
 		client:   mgr.GetClient(),
 		apply:    applier{client: mgr.GetClient(), live: mgr.GetAPIReader()},
-		backend:  backend,
-		recorder: mgr.GetEventRecorder(FieldOwner),
+		backend:  by,
+		recorder: mgr.GetEventRecorder(backend.FieldOwner),
 		clock:    clock.RealClock{},
 	}
 	building := ctrl.NewControllerManagedBy(mgr).
@@ -72,19 +72,19 @@ func AddToManager(mgr manager.Manager, backend backend.Backend) error {
 		// Changes of the status count too: a pass that worked on a status before the last one gives up at the conflict, and
 		// this is what brings the next pass.
 		For(&v1beta1.DynamoGraphDeployment{})
-	for _, object := range backend.Owned() {
+	for _, object := range by.Owned() {
 		building = building.Owns(object)
 	}
 	built, err := building.Build(reconcile.AsReconciler(mgr.GetClient(), reconciler))
 	if err != nil {
 		return fmt.Errorf("adding controller: %w", err)
 	}
-	return whenInstalled(mgr, built, backend)
+	return whenInstalled(mgr, built, by)
 }
 
 // whenInstalled has the framework's objects watched as soon as it is installed, and all deployments looked at.
-func whenInstalled(mgr manager.Manager, to controller.Controller, backend backend.Backend) error {
-	definition := backend.Framework().Definition
+func whenInstalled(mgr manager.Manager, to controller.Controller, by backend.Backend) error {
+	definition := by.Framework().Definition
 	definitions, err := installation.Cache(mgr, definition)
 	if err != nil {
 		return err
@@ -96,13 +96,13 @@ func whenInstalled(mgr manager.Manager, to controller.Controller, backend backen
 		return allDeployments(ctx, mgr.GetClient())
 	})
 	return errors.Join(
-		to.Watch(installation.When(definitions, definition, func() error { return watchFramework(mgr, to, backend) })),
+		to.Watch(installation.When(definitions, definition, func() error { return watchFramework(mgr, to, by) })),
 		to.Watch(source.Kind(definitions, &apiextensionsv1.CustomResourceDefinition{}, all)),
 	)
 }
 
-func watchFramework(mgr manager.Manager, to controller.Controller, backend backend.Backend) error {
-	framework := backend.Framework()
+func watchFramework(mgr manager.Manager, to controller.Controller, by backend.Backend) error {
+	framework := by.Framework()
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.DynamoGraphDeployment{}, handler.OnlyControllerOwner())
 	for _, object := range framework.Owned {
 		if err := to.Watch(source.Kind(mgr.GetCache(), object, owner)); err != nil {
@@ -110,7 +110,7 @@ func watchFramework(mgr manager.Manager, to controller.Controller, backend backe
 		}
 	}
 	for _, part := range framework.Parts {
-		if err := to.Watch(source.Kind(mgr.GetCache(), part, handler.EnqueueRequestsFromMapFunc(ofPart(backend)))); err != nil {
+		if err := to.Watch(source.Kind(mgr.GetCache(), part, handler.EnqueueRequestsFromMapFunc(ofPart(by)))); err != nil {
 			return err
 		}
 	}
@@ -130,9 +130,9 @@ func allDeployments(ctx context.Context, reader client.Reader) []reconcile.Reque
 	return requests
 }
 
-func ofPart(backend backend.Backend) handler.MapFunc {
+func ofPart(by backend.Backend) handler.MapFunc {
 	return func(ctx context.Context, part client.Object) []reconcile.Request {
-		name, found := backend.DeploymentOf(ctx, part)
+		name, found := by.DeploymentOf(ctx, part)
 		if !found {
 			return nil
 		}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"packtree.dev/dynamo-operator/internal/controller"
 	"packtree.dev/dynamo-operator/internal/grove"
@@ -89,6 +90,17 @@ func webhookConfigurations() envtest.WebhookInstallOptions {
 			}},
 		}},
 		ValidatingWebhooks: []*admissionregistrationv1.ValidatingWebhookConfiguration{{
+			ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name: "podcliquesets.grove.io", SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, ClientConfig: at(grovePath),
+				Rules: []admissionregistrationv1.RuleWithOperations{{
+					Operations: rules[0].Operations,
+					Rule: admissionregistrationv1.Rule{
+						APIGroups: []string{grovev1alpha1.GroupName}, APIVersions: []string{"v1alpha1"}, Resources: []string{"podcliquesets"},
+					},
+				}},
+			}},
+		}, {
 			ObjectMeta: metav1.ObjectMeta{Name: "dynamo-operator"},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 				Name: "validate.dynamographdeployments.nvidia.com", Rules: rules, SideEffects: &none,
@@ -120,6 +132,7 @@ func startOperator() {
 	server := ctrlwebhook.NewServer(ctrlwebhook.Options{
 		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
 	})
+	server.Register(grovePath, &ctrladmission.Webhook{Handler: groveAdmission{}})
 	DeferCleanup(runOperator(cluster.Config, ctrl.Options{WebhookServer: server}))
 	listens := server.StartedChecker()
 	Eventually(func() error { return listens(nil) }).Should(Succeed(), "the webhook server listens")
@@ -134,7 +147,9 @@ func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient()})).To(Succeed())
 	if options.WebhookServer != nil {
-		Expect(webhook.AddToManager(mgr, grove.Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
+		known, err := grove.NewCluster(mgr)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(webhook.AddToManager(mgr, known)).To(Succeed())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})

@@ -20,6 +20,9 @@ import (
 type Cluster struct {
 	Reader client.Reader
 	Mapper meta.RESTMapper
+
+	// trial writes nothing, and hears warnings.
+	trial client.Client
 }
 
 const install = "install the grove-operator chart"

@@ -33,6 +33,8 @@ type Cluster interface {
 	Installed() string
 	// Topology returns the topology that a deployment's constraints refer to; nothing if it has none.
 	Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology
+	// Try returns what the cluster says of what a deployment would become. Nothing is written.
+	Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict
 }
 
 // mutator completes deployments, and refuses fields that do not exist before the API server can drop them.
@@ -97,25 +99,23 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
-	errs, err := v.judge(ctx, request, candidate)
-	if err != nil {
-		return ctrladmission.Errored(http.StatusBadRequest, err)
+	if request.Operation == admissionv1.Update {
+		return v.update(ctx, request, candidate)
 	}
-	if len(errs) > 0 {
-		return refusal.Of(request, refusal.Errors(errs)).WithWarnings(candidate.Warnings()...)
-	}
-	return ctrladmission.Allowed("").WithWarnings(candidate.Warnings()...)
+	return v.answer(ctx, request, candidate, v.create(ctx, candidate))
 }
 
-func (v validator) judge(ctx context.Context, request ctrladmission.Request, candidate admission.Candidate) (field.ErrorList, error) {
-	switch request.Operation {
-	case admissionv1.Create:
-		return v.create(ctx, candidate), nil
-	case admissionv1.Update:
-		return update(request, candidate)
-	default:
-		return nil, nil // The webhook is registered for nothing else.
+// update judges only what means something else than before: a deployment that was let in under older rules can still be
+// written in other words.
+func (v validator) update(ctx context.Context, request ctrladmission.Request, candidate admission.Candidate) ctrladmission.Response {
+	old, err := read(request.Kind.Version, request.OldObject.Raw)
+	if err != nil {
+		return ctrladmission.Errored(http.StatusBadRequest, fmt.Errorf("what stands cannot be compared, so it can only be deleted: %w", err))
 	}
+	if equality.Semantic.DeepEqual(old.Hub.Spec, candidate.Hub.Spec) {
+		return ctrladmission.Allowed("").WithWarnings(candidate.Warnings()...)
+	}
+	return v.answer(ctx, request, candidate, candidate.ValidateUpdate(old))
 }
 
 func (v validator) create(ctx context.Context, candidate admission.Candidate) field.ErrorList {
@@ -125,17 +125,18 @@ func (v validator) create(ctx context.Context, candidate admission.Candidate) fi
 	return candidate.ValidateCreate(v.cluster.Topology(ctx, candidate.Hub))
 }
 
-// update judges only what means something else than before: a deployment that was let in under older rules can still be written in
-// other words.
-func update(request ctrladmission.Request, candidate admission.Candidate) (field.ErrorList, error) {
-	old, err := read(request.Kind.Version, request.OldObject.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("what stands cannot be compared, so it can only be deleted: %w", err)
+// answer adds what the cluster says, where the deployment is right by itself: else what is wrong would be said twice.
+func (v validator) answer(ctx context.Context, request ctrladmission.Request, candidate admission.Candidate, errs field.ErrorList) ctrladmission.Response {
+	warnings := candidate.Warnings()
+	if len(errs) > 0 {
+		return refusal.Of(request, refusal.Errors(errs)).WithWarnings(warnings...)
 	}
-	if equality.Semantic.DeepEqual(old.Hub.Spec, candidate.Hub.Spec) {
-		return nil, nil
+	verdict := v.cluster.Try(ctx, candidate.Hub)
+	warnings = append(warnings, candidate.WarningsOf(verdict)...)
+	if causes := candidate.CausesOf(verdict); len(causes) > 0 {
+		return refusal.Of(request, causes).WithWarnings(warnings...)
 	}
-	return candidate.ValidateUpdate(old), nil
+	return ctrladmission.Allowed("").WithWarnings(warnings...)
 }
 
 func read(version string, raw []byte) (admission.Candidate, error) {

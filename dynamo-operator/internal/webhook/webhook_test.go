@@ -62,6 +62,10 @@ func (everything) Topology(context.Context, *v1beta1.DynamoGraphDeployment) admi
 	return admission.Topology{}
 }
 
+func (everything) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict {
+	return admission.Verdict{}
+}
+
 // review asks about an update, or where there is nothing before about a creation.
 func review(version, before, after string) ctrladmission.Request {
 	request := ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{

@@ -1,0 +1,78 @@
+package admission
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Verdict is what the cluster says of what a deployment would become.
+type Verdict struct {
+	// Refused are the reasons for which it would not take that.
+	Refused []Finding
+	// Warnings are what it would say besides.
+	Warnings []Finding
+}
+
+// Finding is one thing that is said, and about what of the deployment.
+type Finding struct {
+	// Component is the index of the component that it is about; -1 for the deployment as a whole.
+	Component int
+	// Field of the component, or of the spec, in the words of v1beta1, but with podSpec for that of the pods. Empty for the
+	// whole.
+	Field string
+	// Message is what is said.
+	Message string
+}
+
+// WarningsOf are the warnings of a verdict with the paths of the version that was written, each once.
+func (c Candidate) WarningsOf(verdict Verdict) []string {
+	var warnings []string
+	for _, finding := range unique(verdict.Warnings) {
+		path := c.pathOf(finding)
+		warnings = append(warnings, path+": "+withService(finding.Message, c.serviceAt(path)))
+	}
+	return warnings
+}
+
+// CausesOf are the reasons for which a deployment is refused by a verdict, each once.
+func (c Candidate) CausesOf(verdict Verdict) []metav1.StatusCause {
+	var causes []metav1.StatusCause
+	for _, finding := range unique(verdict.Refused) {
+		path := c.pathOf(finding)
+		causes = append(causes, metav1.StatusCause{
+			Type: metav1.CauseTypeFieldValueInvalid, Field: path, Message: withService(finding.Message, c.serviceAt(path)),
+		})
+	}
+	return causes
+}
+
+// unique drops what is said again: leader and workers of a multinode component have one origin.
+func unique(findings []Finding) []Finding {
+	var once []Finding
+	seen := map[Finding]bool{}
+	for _, finding := range findings {
+		if !seen[finding] {
+			once = append(once, finding)
+		}
+		seen[finding] = true
+	}
+	return once
+}
+
+func (c Candidate) pathOf(finding Finding) string {
+	if finding.Component < 0 {
+		switch finding.Field {
+		case "":
+			return "spec"
+		case "clusterTopologyName":
+			return specTopology().Child(c.words.topology).String()
+		default:
+			return "spec." + finding.Field
+		}
+	}
+	if rest, ok := strings.CutPrefix(finding.Field, "podSpec"); ok {
+		return c.words.podSpec(finding.Component).String() + rest
+	}
+	return strings.TrimSuffix(c.words.component(finding.Component).String()+"."+finding.Field, ".")
+}
