@@ -36,12 +36,14 @@ type history struct {
 	// allowed are the templates that each PodClique may have: that of its last pod, and those that the set had at a time when
 	// the update had come to the PodClique's replica.
 	allowed map[string]map[look]bool
+	// made are the hashes of the templates that each PodClique's pods were ever made from.
+	made map[string]map[string]bool
 }
 
 // remember notes what the user has written.
 func (w *world) remember() {
 	if w.history.written == nil {
-		w.history = history{written: map[string]map[look]bool{}, allowed: map[string]map[look]bool{}}
+		w.history = history{written: map[string]map[look]bool{}, allowed: map[string]map[look]bool{}, made: map[string]map[string]bool{}}
 	}
 	for i := range w.set.Spec.Template.Cliques {
 		clique := &w.set.Spec.Template.Cliques[i]
@@ -81,6 +83,25 @@ func (w *world) checkMade(pod *corev1.Pod, member layout.Member) {
 	}
 	w.history.allowed[podClique] = map[look]bool{made: true}
 	w.reach()
+	if w.history.made[podClique] == nil {
+		w.history.made[podClique] = map[string]bool{}
+	}
+	w.history.made[podClique][pod.Labels[grovev1alpha1.LabelPodTemplateHash]] = true
+}
+
+// checkUpdated: an update leads away from a template, so that there was a pod of another one than it leads to.
+func (w *world) checkUpdated(podClique *grovev1alpha1.PodClique) {
+	progress, made := podClique.Status.UpdateProgress, w.history.made[podClique.Name]
+	if progress == nil {
+		return
+	}
+	for hash := range made {
+		if hash != progress.PodTemplateHash {
+			return
+		}
+	}
+	w.t.Fatalf("%s tells of an update to %s, and its pods were only ever made from %v:\n%s", podClique.Name, progress.PodTemplateHash,
+		slices.Sorted(maps.Keys(made)), w)
 }
 
 // checkCounts compares the counts of a PodClique's status with its pods.

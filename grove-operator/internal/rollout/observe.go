@@ -99,8 +99,8 @@ func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Memb
 	if podClique == nil {
 		return true
 	}
-	current := podClique.Status.CurrentPodTemplateHash
-	return !o.prepared(podClique, member) || current == nil || *current != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
+	return !o.prepared(podClique, member) || !status.Complete(podClique) ||
+		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 }
 
 // prepared tells whether a PodClique or a pod has the template that the set has now.

@@ -35,6 +35,8 @@ type world struct {
 	now        time.Time
 	// room is how many pods can stand on nodes.
 	room int
+	// quota is how many pods the API server takes.
+	quota int
 	// lifetime is how many more pods the operator deletes before it is killed.
 	lifetime int
 	edits    int
@@ -63,7 +65,7 @@ spec:
 		a, rapid.Int32Range(1, a).Draw(t, "minimum of a"), b, rapid.Int32Range(1, b).Draw(t, "minimum of b"),
 		copies, rapid.Int32Range(1, copies).Draw(t, "minimum of g")))
 	return &world{
-		t: t, set: set, room: 1000, lifetime: 1000, now: time.Unix(1_800_000_000, 0),
+		t: t, set: set, room: 1000, quota: 1000, lifetime: 1000, now: time.Unix(1_800_000_000, 0),
 		groups:     map[string]*grovev1alpha1.PodCliqueScalingGroup{},
 		podCliques: map[string]*grovev1alpha1.PodClique{},
 		pods:       map[string]*corev1.Pod{},
@@ -204,6 +206,7 @@ func (w *world) forget(name string) {
 	delete(w.podCliques, name)
 	delete(w.replaced, name)
 	delete(w.history.allowed, name)
+	delete(w.history.made, name)
 	maps.DeleteFunc(w.pods, func(_ string, pod *corev1.Pod) bool { return pod.Labels[grovev1alpha1.LabelPodClique] == name })
 }
 
@@ -249,6 +252,9 @@ func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
 	plan := pods.Decide(podClique, w.podsWith(podClique.Name), w.now)
 	maker := pods.Maker{Set: w.set, Member: member, PodClique: podClique}
 	for _, addition := range plan.Create {
+		if len(w.pods) >= w.quota {
+			break
+		}
 		w.pods[addition.Name] = maker.Make(addition.Name, addition.Index)
 		w.checkMade(w.pods[addition.Name], member)
 	}
@@ -257,6 +263,7 @@ func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
 	}
 	podClique.Status = status.OfPodClique(podClique, w.podsWith(podClique.Name), "", rollout.UpdateOfPodClique(w.set, member, w.now))
 	w.checkCounts(podClique, member)
+	w.checkUpdated(podClique)
 }
 
 func (w *world) podsWith(podClique string) []*corev1.Pod {
@@ -333,7 +340,7 @@ func (w *world) replace(pod *corev1.Pod) {
 
 // settle lets everybody do their work, with room for all, until nothing changes any more.
 func (w *world) settle() {
-	w.room, w.lifetime = 1000, 1000
+	w.room, w.quota, w.lifetime = 1000, 1000, 1000
 	before := ""
 	for range 500 {
 		w.setPass(w.t)

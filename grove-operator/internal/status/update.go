@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -50,26 +51,47 @@ func hasTemplate(pod *corev1.Pod, hashes []string) bool {
 	return slices.Contains(hashes, pod.Labels[grovev1alpha1.LabelPodTemplateHash])
 }
 
-// recordTemplate records which template all pods have. While they are of several, it is none: a template that was given
-// up half-way and came back would look as if all pods had it.
+// recordTemplate records which template all pods have, from the first pod on: what was never complete would otherwise not be
+// told from what an edit changed. While they are of several, it is none: a template that was given up half-way and came back
+// would look as if all pods had it. The set's generation is recorded only when no pod is missing.
 func recordTemplate(
 	status *grovev1alpha1.PodCliqueStatus, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, update Update,
 ) {
-	others := slices.ContainsFunc(existing, func(pod *corev1.Pod) bool {
-		return pods.Active(pod) && !hasTemplate(pod, update.own(podClique))
-	})
 	template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash], podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
-	if !others && status.Replicas == podClique.Spec.Replicas {
-		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &template, &generation
-		return
-	}
+	complete, have := status.Replicas == podClique.Spec.Replicas, templatesOf(podClique, existing, update)
 	recorded := status.CurrentPodTemplateHash
-	if recorded == nil || *recorded == template && !others {
-		return
-	}
-	if slices.ContainsFunc(existing, func(pod *corev1.Pod) bool { return pods.Active(pod) && !hasTemplate(pod, []string{*recorded}) }) {
+	switch {
+	case complete && (len(have) == 0 || len(have) == 1 && have.Has(template)):
+		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &template, &generation
+	case len(have) == 0 || len(have) == 1 && recorded != nil && have.Has(*recorded):
+		// It is as it was.
+	case len(have) == 1:
+		shared, _ := have.PopAny()
+		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &shared, nil
+	default:
 		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = nil, nil
 	}
+}
+
+// templatesOf are the hashes of the templates that the pods have, the PodClique's own under the one that it carries.
+func templatesOf(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, update Update) sets.Set[string] {
+	have, own := sets.New[string](), update.own(podClique)
+	for _, pod := range existing {
+		switch {
+		case !pods.Active(pod):
+		case hasTemplate(pod, own):
+			have.Insert(podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+		default:
+			have.Insert(pod.Labels[grovev1alpha1.LabelPodTemplateHash])
+		}
+	}
+	return have
+}
+
+// Complete tells whether a PodClique once had all its pods of the template that its status records. One that never had may
+// have pods of another template that its controller has yet to see.
+func Complete(podClique *grovev1alpha1.PodClique) bool {
+	return podClique.Status.CurrentPodTemplateHash != nil && podClique.Status.CurrentPodCliqueSetGenerationHash != nil
 }
 
 // podCliqueProgress begins when the turn of a clique with old pods has come, and ends when all its pods are new and ready.

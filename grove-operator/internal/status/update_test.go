@@ -88,6 +88,10 @@ func TestUpdateThatNobodySaw(t *testing.T) {
 		"what stays as it is was never updated":               {{"old", "oo", other, "none"}, {"old", "o", turn, "none"}, {"old", "oo", other, "none"}},
 		"a template that came to no pod updated none":         {{"old", "oo", other, "none"}, {"new", "oo", other, "none"}, {"old", "oo", other, "none"}},
 		"pods that are made for the first time are no update": {{"old", "", other, "none"}, {"new", "r", turn, "none"}, {"new", "rr", turn, "none"}},
+		"what was never complete is not updated by a template that comes back": {
+			{"old", "o", other, "none"}, {"new", "o", other, "none"}, {"old", "o", other, "none"}, {"old", "oo", other, "none"},
+		},
+		"what was never complete and lost its old pods was updated": {{"old", "o", other, "none"}, {"new", "r", turn, "to new"}, {"new", "rr", turn, "to new, ended"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clique := podClique(2, 1, true)
@@ -132,7 +136,7 @@ func TestASecondTemplateBeginsAnew(t *testing.T) {
 func TestTemplateThatAllPodsHave(t *testing.T) {
 	clique := podClique(2, 1, true)
 	for i, step := range []struct{ template, pods, want string }{
-		{"old", "oo", "old"}, {"new", "oo", "old"}, {"new", "or", ""}, {"old", "or", ""}, {"old", "oo", "old"}, {"old", "o", "old"}, {"old", "r", ""},
+		{"old", "oo", "old"}, {"new", "oo", "old"}, {"new", "or", ""}, {"old", "or", ""}, {"old", "oo", "old"}, {"old", "o", "old"}, {"old", "r", "new"},
 	} {
 		clique.Labels[grovev1alpha1.LabelPodTemplateHash] = step.template
 		clique.Status = status.OfPodClique(clique, existing(step.pods), "", status.Update{})

@@ -100,10 +100,12 @@ type PodCliqueStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// CurrentPodCliqueSetGenerationHash is the set's currentGenerationHash that all pods of the clique run.
+	// CurrentPodCliqueSetGenerationHash is the set's currentGenerationHash that all pods of the clique run. Unset: the clique
+	// never had all its pods of one template since an edit came to it.
 	// +optional
 	CurrentPodCliqueSetGenerationHash *string `json:"currentPodCliqueSetGenerationHash,omitempty"`
-	// CurrentPodTemplateHash is the hash of the template that all pods of the clique run.
+	// CurrentPodTemplateHash is the hash of the template that all pods of the clique run which there are. Unset: there were
+	// none yet, or they are of several templates.
 	// +optional
 	CurrentPodTemplateHash *string `json:"currentPodTemplateHash,omitempty"`
 	// UpdateProgress tells how far the last update got. Unset: there has been none.
