@@ -33,14 +33,22 @@ func (r *Reconciler) plan(ctx context.Context, scope *scope) (pods.Plan, error) 
 	if !plan.Surplus {
 		return plan, nil
 	}
+	if err := r.readPods(ctx, scope); err != nil {
+		return pods.Plan{}, fmt.Errorf("before some are deleted: %w", err)
+	}
+	return pods.Decide(scope.podClique, scope.pods, r.Clock.Now()), nil
+}
+
+// readPods looks at the pods past the cache.
+func (r *Reconciler) readPods(ctx context.Context, scope *scope) error {
 	var list corev1.PodList
 	err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.podClique.Namespace),
 		client.MatchingLabels{grovev1alpha1.LabelPodClique: scope.podClique.Name})
 	if err != nil {
-		return pods.Plan{}, fmt.Errorf("listing pods before some are deleted: %w", err)
+		return fmt.Errorf("listing pods: %w", err)
 	}
 	scope.keep(list.Items)
-	return pods.Decide(scope.podClique, scope.pods, r.Clock.Now()), nil
+	return nil
 }
 
 // scale creates and deletes pods as planned.

@@ -121,11 +121,17 @@ func (s *scope) keep(items []corev1.Pod) {
 	}
 }
 
-// finalize deletes the pods and lets the PodClique go when they are gone, or will not go by themselves.
+// finalize deletes the pods and lets the PodClique go when they are gone, or will not go by themselves. It looks past the cache
+// first, which may not show yet what the last pass created: of an orphaned PodClique such a pod would be left to nobody.
 func (r *Reconciler) finalize(ctx context.Context, scope *scope) (reconcile.Result, error) {
 	podClique := scope.podClique
 	if !controllerutil.ContainsFinalizer(podClique, grovev1alpha1.FinalizerPodClique) {
 		return reconcile.Result{}, nil
+	}
+	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
+		if err := r.readPods(ctx, scope); err != nil {
+			return reconcile.Result{}, fmt.Errorf("before PodClique %s is released: %w", podClique.Name, err)
+		}
 	}
 	overdue := pods.FindOverdue(scope.pods, r.Clock.Now())
 	if err := r.retire(ctx, scope, overdue.Serving); err != nil {
