@@ -11,16 +11,19 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// Admission is what a component's webhook adds to the schema of a kind. Either function may be nil.
+// Admission is what a component's webhooks add to the schema of a kind. Any function may be nil.
 type Admission[T runtime.Object] struct {
 	// Default fills in what the schema cannot.
 	Default func(T)
+	// Judge returns the findings for which the webhook that sets defaults turns an object down, so that the schema is not asked.
+	Judge func(T) field.ErrorList
 	// Validate returns every finding of a creation, and warnings.
 	Validate func(T) (warnings []string, errs field.ErrorList)
 }
 
 // Admit decodes a document of one of our kinds into object, as the API server would admit its creation: strict about
-// unknown fields, with the schema's defaults, then admission.Default, then the schema's rules and admission.Validate.
+// unknown fields, with the schema's defaults, then admission.Judge and admission.Default, then the schema's rules and
+// admission.Validate.
 // Warnings are findings too. Object is only to be used when no finding is an error.
 func Admit[T runtime.Object](document manifests.Document, object T, admission Admission[T]) []manifests.Finding {
 	kind := document.Object.GroupVersionKind()
@@ -33,6 +36,11 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	flaws := document.DecodeInto(object)
 	if wrongType := slices.ContainsFunc(flaws, func(finding manifests.Finding) bool { return !finding.Unknown }); wrongType {
 		return append(flaws, elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object)))...)
+	}
+	if admission.Judge != nil {
+		if errs := admission.Judge(object); len(errs) > 0 {
+			return append(flaws, document.FieldFindings(notMisspelt(errs, flaws))...)
+		}
 	}
 	if admission.Default != nil {
 		admission.Default(object)

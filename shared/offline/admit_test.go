@@ -119,6 +119,25 @@ func TestAdmitDoesNotMissWhatIsMisspelt(t *testing.T) {
 	}
 }
 
+func TestAdmitAsksTheSchemaOnlyAboutWhatTheWebhookLetsThrough(t *testing.T) {
+	var says field.ErrorList
+	admission := offline.Admission[*grovev1alpha1.ClusterTopology]{
+		Judge: func(*grovev1alpha1.ClusterTopology) field.ErrorList { return says },
+	}
+	const twice = "  levels: [{domain: zone, key: example.com/zone, lable: x}, {domain: zone, key: example.com/rack}]"
+	for want, errs := range map[string]field.ErrorList{
+		`spec.levels: Invalid value: domain must be unique`: nil,
+		`spec.levels[1].domain: Duplicate value: "zone"`:    {field.Duplicate(field.NewPath("spec", "levels").Index(1).Child("domain"), "zone")},
+	} {
+		says = errs
+		_, lines := admitTopology(t, twice, admission)
+		if len(lines) != 2 || !strings.HasSuffix(lines[0], "spec.levels[0].lable: unknown field") ||
+			!strings.HasPrefix(lines[1], "f[1]: ClusterTopology t: "+want) {
+			t.Errorf("findings %q, want the unknown field and %s", lines, want)
+		}
+	}
+}
+
 func TestAdmitRefusesAVersionThatDoesNotExist(t *testing.T) {
 	documents, _ := manifests.Parse("f", []byte(strings.Replace(header, "v1alpha1", "v9", 1)+"  levels: []"))
 	findings := offline.Admit(documents[0], &grovev1alpha1.ClusterTopology{}, offline.Admission[*grovev1alpha1.ClusterTopology]{})

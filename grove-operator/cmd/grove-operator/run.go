@@ -55,8 +55,9 @@ func describe(config *groveconfigv1alpha1.OperatorConfiguration) managerstart.Pr
 			return controller.Add(ctx, mgr, config)
 		},
 		AddWebhooks: func(mgr manager.Manager) error {
-			if err := webhook.Add(mgr, config.TopologyAwareScheduling.Enabled); err != nil || !config.Authorizer.Enabled {
-				return err
+			webhook.Add(mgr, config.TopologyAwareScheduling.Enabled)
+			if !config.Authorizer.Enabled {
+				return nil
 			}
 			return webhook.AddAuthorizer(context.Background(), mgr, config.Authorizer.ExemptServiceAccountUserNames)
 		},

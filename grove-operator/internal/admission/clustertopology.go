@@ -5,29 +5,32 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/domains"
 
 	"packtree.dev/grove-operator/internal/topology"
 )
 
 var levelsPath = field.NewPath("spec", "levels")
 
-// ValidateClusterTopology returns what is wrong with a ClusterTopology beyond its schema: keys that are no label keys, or that
-// the scheduler would not take.
+// maxLevels is how many domains there are.
+var maxLevels = len(domains.All())
+
+// ValidateClusterTopology returns what is wrong with a ClusterTopology. The schema knows most of it too, but tells neither which
+// level it is nor what to do.
 func ValidateClusterTopology(clusterTopology *grovev1alpha1.ClusterTopology) field.ErrorList {
-	var errs field.ErrorList
-	for i, level := range clusterTopology.Spec.Levels {
-		for _, problem := range validation.IsQualifiedName(level.Key) {
-			errs = append(errs, field.Invalid(levelsPath.Index(i).Child("key"), level.Key, "must be the key of a node label: "+problem))
-		}
-		if problem := topology.KeyProblem(level, clusterTopology.Spec.Levels); problem != "" {
-			errs = append(errs, field.Invalid(levelsPath.Index(i).Child("key"), level.Key, problem))
-		}
+	levels := clusterTopology.Spec.Levels
+	if len(levels) == 0 {
+		return field.ErrorList{field.Required(levelsPath, "a ClusterTopology needs at least one level")}
 	}
-	return errs
+	var errs field.ErrorList
+	if len(levels) > maxLevels {
+		errs = append(errs, field.TooMany(levelsPath, len(levels), maxLevels))
+	}
+	errs = append(errs, topology.ValidateLevels(levelsPath, levels)...)
+	return append(errs, topology.ValidateOrder(levelsPath, levels)...)
 }
 
 // ValidateReservedName keeps the default topology's name for the operator, which makes it from its configuration.

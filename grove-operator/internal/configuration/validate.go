@@ -6,13 +6,11 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
-	"packtree.dev/shared/didyoumean"
 	"packtree.dev/shared/domains"
 
 	"packtree.dev/grove-operator/internal/topology"
@@ -53,39 +51,13 @@ func validateLevels(path *field.Path, levels []groveconfigv1alpha1.TopologyLevel
 	if len(levels) == 0 {
 		return nil, field.ErrorList{field.Required(path, "topology awareness needs at least one level")}
 	}
-	seenDomains, seenKeys, translated := sets.New[string](), sets.New[string](), topology.Levels(levels)
 	for i, level := range levels {
-		domainPath, keyPath := path.Index(i).Child("domain"), path.Index(i).Child("key")
-		switch {
-		case !domains.Known(level.Domain):
-			errs = append(errs, field.Invalid(domainPath, level.Domain, unknownDomain(level.Domain)))
-		case seenDomains.Has(level.Domain):
-			errs = append(errs, field.Duplicate(domainPath, level.Domain))
-		}
-		if seenKeys.Has(level.Key) {
-			errs = append(errs, field.Duplicate(keyPath, level.Key))
-		}
-		for _, problem := range validation.IsQualifiedName(level.Key) {
-			errs = append(errs, field.Invalid(keyPath, level.Key, "must be the key of a node label: "+problem))
-		}
-		if problem := topology.KeyProblem(translated[i], translated); problem != "" {
-			errs = append(errs, field.Invalid(keyPath, level.Key, problem))
-		}
 		if level.Domain == domains.Host && level.Key != corev1.LabelHostname {
-			warnings = append(warnings, fmt.Sprintf("%s: the kubelet labels hosts with %s, not with %s", keyPath, corev1.LabelHostname, level.Key))
+			warnings = append(warnings, fmt.Sprintf("%s: the kubelet labels hosts with %s, not with %s",
+				path.Index(i).Child("key"), corev1.LabelHostname, level.Key))
 		}
-		seenDomains.Insert(level.Domain)
-		seenKeys.Insert(level.Key)
 	}
-	return warnings, errs
-}
-
-func unknownDomain(domain string) string {
-	reason := "must be one of " + strings.Join(domains.All(), ", ")
-	if closest, ok := didyoumean.Closest(domain, domains.All()); ok {
-		reason += fmt.Sprintf("; did you mean %q?", closest)
-	}
-	return reason
+	return warnings, topology.ValidateLevels(path, topology.Levels(levels))
 }
 
 func validateConnection(configuration *groveconfigv1alpha1.OperatorConfiguration) field.ErrorList {

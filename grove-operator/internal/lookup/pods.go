@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,4 +51,38 @@ func BoundPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.Pod
 		}
 	}
 	return bound, nil
+}
+
+// bound selects the pods that stand on nodes and have not ended, where the reader is no cache.
+var bound = fields.AndSelectors(
+	fields.OneTermNotEqualSelector("spec.nodeName", ""),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+)
+
+// pageOfPods is how many pods are read at a time: no more than what names each of them.
+const pageOfPods = 2000
+
+// BoundUnder counts the pods that stand on nodes and stay there, and that were made for a ClusterTopology, by the sets that they
+// belong to, of all namespaces. It looks no further than it takes to know of more than so many sets.
+func BoundUnder(ctx context.Context, live client.Reader, name string, sets int) (map[types.NamespacedName]int32, error) {
+	counts := map[types.NamespacedName]int32{}
+	page := metav1.PartialObjectMetadataList{}
+	page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	for {
+		err := live.List(ctx, &page, client.MatchingLabels{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
+			client.MatchingFieldsSelector{Selector: bound}, client.Limit(pageOfPods), client.Continue(page.Continue))
+		if err != nil {
+			return nil, fmt.Errorf("listing pods: %w", err)
+		}
+		for i := range page.Items {
+			pod := &page.Items[i]
+			if pod.DeletionTimestamp == nil && pod.Annotations[grovev1alpha1.AnnotationTopologyName] == name {
+				counts[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[grovev1alpha1.LabelPartOf]}]++
+			}
+		}
+		if page.Continue == "" || len(counts) > sets {
+			return counts, nil
+		}
+	}
 }

@@ -103,9 +103,7 @@ func readTopologies(
 		}
 		clusterTopology := &grovev1alpha1.ClusterTopology{}
 		wrong := offline.Admit(document, clusterTopology, offline.Admission[*grovev1alpha1.ClusterTopology]{
-			Validate: func(clusterTopology *grovev1alpha1.ClusterTopology) ([]string, field.ErrorList) {
-				return nil, admission.ValidateClusterTopology(clusterTopology)
-			},
+			Judge: admission.ValidateClusterTopology,
 		})
 		findings = append(findings, wrong...)
 		if _, twice := topologies[document.Object.GetName()]; twice {

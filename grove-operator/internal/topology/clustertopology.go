@@ -85,11 +85,13 @@ func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.Topolo
 	return ""
 }
 
-// DomainList is the levels' domains, for a column that people read.
+// DomainList is the levels' domains, each once and none that does not exist, for a column that people read.
 func DomainList(clusterTopology *grovev1alpha1.ClusterTopology) string {
 	words := make([]string, 0, len(clusterTopology.Spec.Levels))
 	for _, level := range clusterTopology.Spec.Levels {
-		words = append(words, string(level.Domain))
+		if word := string(level.Domain); domains.Known(word) && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
 	}
 	return strings.Join(words, ",")
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -21,12 +23,29 @@ import (
 // that it can bring the default topology into line before its webhooks are served.
 type clusterTopologies struct {
 	reader client.Reader
+	// live reads past the cache.
+	live client.Reader
+}
+
+// judgeTopology asks the rules that need nothing but the topology.
+func judgeTopology(_ context.Context, request ctrladmission.Request, clusterTopology *grovev1alpha1.ClusterTopology) field.ErrorList {
+	var errs field.ErrorList
+	if request.Operation == admissionv1.Create {
+		errs = admission.ValidateReservedName(clusterTopology.Name)
+	}
+	return append(errs, admission.ValidateClusterTopology(clusterTopology)...)
 }
 
 // Default gives a new topology the finalizer that its controller takes off in the end. Were it the controller that puts it on,
 // somebody could delete the topology before, although a set uses it already.
-func (*clusterTopologies) Default(_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology) error {
-	controllerutil.AddFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+func (*clusterTopologies) Default(ctx context.Context, clusterTopology *grovev1alpha1.ClusterTopology) error {
+	request, err := ctrladmission.RequestFromContext(ctx)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if request.Operation == admissionv1.Create {
+		controllerutil.AddFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+	}
 	return nil
 }
 
@@ -61,7 +80,8 @@ func (*clusterTopologies) ValidateDelete(context.Context, *grovev1alpha1.Cluster
 }
 
 // scheduledUsers are sets with scheduled pods that use a topology, the first ones by name: no more than it takes to know that
-// not all of them can be named.
+// not all of them can be named. Where the PodCliques of none tell of such pods, the pods themselves are looked at: what the
+// cache has is behind.
 func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]admission.ScheduledUser, error) {
 	users, err := lookup.UsersOf(ctx, w.reader, name)
 	if err != nil {
@@ -83,5 +103,21 @@ func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]
 			break
 		}
 	}
+	if len(scheduled) > 0 {
+		return scheduled, nil
+	}
+	return w.boundUsers(ctx, name)
+}
+
+func (w *clusterTopologies) boundUsers(ctx context.Context, name string) ([]admission.ScheduledUser, error) {
+	counts, err := lookup.BoundUnder(ctx, w.live, name, admission.ScheduledUsersTold)
+	if err != nil {
+		return nil, err
+	}
+	var scheduled []admission.ScheduledUser
+	for set, pods := range counts {
+		scheduled = append(scheduled, admission.ScheduledUser{Set: set.String(), Pods: pods})
+	}
+	slices.SortFunc(scheduled, func(a, b admission.ScheduledUser) int { return strings.Compare(a.Set, b.Set) })
 	return scheduled, nil
 }

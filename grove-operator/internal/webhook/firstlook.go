@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/refusal"
 )
@@ -21,14 +21,17 @@ import (
 // firstLook judges what was written before anything else does. A typed decoder drops fields that do not exist, stops at the
 // first value of a wrong type, and tells of it in words of Go; the schema tells of nothing but what it knows itself, and
 // calls a name that is there twice by another path than the name's.
-type firstLook struct {
-	sets *podCliqueSets
-	// next handles sets that nothing is wrong with.
+type firstLook[T client.Object] struct {
+	// empty returns an object to decode into.
+	empty func() T
+	// judge returns what the rules find.
+	judge func(ctx context.Context, request ctrladmission.Request, object T) field.ErrorList
+	// next handles objects that nothing is wrong with.
 	next ctrladmission.Handler
 }
 
 // Handle turns down a new spec that is wrong, with all findings at once.
-func (f firstLook) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+func (f firstLook[T]) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
 	changed, err := specChanged(request)
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
@@ -36,11 +39,14 @@ func (f firstLook) Handle(ctx context.Context, request ctrladmission.Request) ct
 	if !changed {
 		return f.next.Handle(ctx, request)
 	}
-	set := &grovev1alpha1.PodCliqueSet{}
-	problems := manifests.DecodeStrict(request.Object.Raw, set)
+	object := f.empty()
+	problems := manifests.DecodeStrict(request.Object.Raw, object)
 	causes := refusal.Problems(problems)
 	if wrongType := slices.ContainsFunc(problems, func(problem manifests.Problem) bool { return !problem.Unknown }); !wrongType {
-		causes = append(causes, refusal.Errors(f.judge(ctx, request, set))...)
+		if object.GetName() == "" && object.GetGenerateName() != "" {
+			object.SetName(object.GetGenerateName() + "xxxxx") // As long as the one that the API server will make of it.
+		}
+		causes = append(causes, refusal.Errors(f.judge(ctx, request, object))...)
 	}
 	if len(causes) > 0 {
 		return refusal.Of(request, causes)
@@ -48,24 +54,8 @@ func (f firstLook) Handle(ctx context.Context, request ctrladmission.Request) ct
 	return f.next.Handle(ctx, request)
 }
 
-// judge asks the rules; what cannot be judged now is not admitted by the validation that follows.
-func (f firstLook) judge(ctx context.Context, request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
-	if set.Name == "" && set.GenerateName != "" {
-		set.Name = set.GenerateName + "xxxxx" // As long as the one that the API server will make of it.
-	}
-	old, err := complete(request, set)
-	if err != nil {
-		return nil
-	}
-	_, errs, err := f.sets.judge(ctx, old, set)
-	if err != nil {
-		return nil
-	}
-	return errs
-}
-
-// specChanged tells whether a request brings a new spec. A set that an older or newer release accepted can thus still be
-// labelled, and released for deletion.
+// specChanged tells whether a request brings a new spec. What an older or newer release accepted can thus still be labelled, and
+// released for deletion.
 func specChanged(request ctrladmission.Request) (bool, error) {
 	if request.Operation != admissionv1.Update {
 		return request.Operation == admissionv1.Create, nil
@@ -75,10 +65,10 @@ func specChanged(request ctrladmission.Request) (bool, error) {
 		Spec     any               `json:"spec"`
 	}
 	if err := json.Unmarshal(request.OldObject.Raw, &before); err != nil {
-		return false, fmt.Errorf("decoding the old PodCliqueSet: %w", err)
+		return false, fmt.Errorf("decoding the old object: %w", err)
 	}
 	if err := json.Unmarshal(request.Object.Raw, &after); err != nil {
-		return false, fmt.Errorf("decoding the new PodCliqueSet: %w", err)
+		return false, fmt.Errorf("decoding the new object: %w", err)
 	}
 	return after.Metadata.DeletionTimestamp == nil && !equality.Semantic.DeepEqual(before.Spec, after.Spec), nil
 }

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"fmt"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -83,18 +84,66 @@ var _ = Describe("The keys of a ClusterTopology", func() {
 		Expect(refused).To(BeNumerically(">", 0))
 	})
 
-	DescribeTable("that cannot be are turned down, as are levels", func(path string, change func(*grovev1alpha1.ClusterTopology)) {
-		written := fixture.Topology("cannot-be", "zone", "rack")
-		change(written)
-		Expect(causes(c.Create(ctx, written, client.DryRunAll))).To(ContainElement(path))
-	},
-		Entry("a domain twice", "spec.levels", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Domain = "zone" }),
-		Entry("a key twice", "spec.levels", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Key = t.Spec.Levels[0].Key }),
-		Entry("an unknown domain", "spec.levels[1].domain", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Domain = "aisle" }),
-		Entry("no key", "spec.levels[0].key", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "" }),
-		Entry("a key that is no label key", "spec.levels[0].key", func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "a key" }),
-		Entry("eight levels", "spec.levels", func(t *grovev1alpha1.ClusterTopology) {
+	DescribeTable("that cannot be are turned down with where and what to do, as are levels, also when a topology changes",
+		func(path, words string, change func(*grovev1alpha1.ClusterTopology)) {
+			made := generated()
+			written := fixture.Topology("cannot-be", "zone", "rack")
+			change(written)
+			changed := made.DeepCopy()
+			changed.Spec = written.Spec
+			for _, err := range []error{c.Create(ctx, written, client.DryRunAll), c.Update(ctx, changed, client.DryRunAll)} {
+				Expect(causes(err)).To(ContainElement(path))
+				Expect(err).To(MatchError(ContainSubstring(path + ": " + words)))
+			}
+		},
+		Entry("a domain twice", "spec.levels[1].domain",
+			`Duplicate value: "zone": domain must be unique across all levels, and spec.levels[0] has this one: remove one of the two levels`,
+			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Domain = "zone" }),
+		Entry("a key twice", "spec.levels[1].key",
+			`Duplicate value: "example.com/zone": key must be unique across all levels, and spec.levels[0] has this one: remove one of the two levels`,
+			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Key = t.Spec.Levels[0].Key }),
+		Entry("an unknown domain", "spec.levels[1].domain",
+			`Invalid value: "racks": must be one of region, zone, datacenter, block, rack, host, numa; did you mean "rack"?`,
+			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[1].Domain = "racks" }),
+		Entry("the narrowest first", "spec.levels[1].domain",
+			`Invalid value: "zone": levels must be listed broadest first: region, zone, datacenter, block, rack, host, numa; move zone above rack`,
+			func(t *grovev1alpha1.ClusterTopology) { slices.Reverse(t.Spec.Levels) }),
+		Entry("no key", "spec.levels[0].key", `Invalid value: "": must be the key of a node label: `,
+			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "" }),
+		Entry("a key that is no label key", "spec.levels[0].key", `Invalid value: "a key": must be the key of a node label: `,
+			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "a key" }),
+		Entry("no level", "spec.levels", `Required value: a ClusterTopology needs at least one level`,
+			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels = []grovev1alpha1.TopologyLevel{} }),
+		Entry("eight levels", "spec.levels", "Too many: 8: must have at most 7 items", func(t *grovev1alpha1.ClusterTopology) {
 			t.Spec = fixture.Topology("", "region", "zone", "datacenter", "block", "rack", "host", "numa", "rack").Spec
 		}),
 	)
 })
+
+var _ = Describe("The form of a ClusterTopology", func() {
+	It("is told where values of a wrong type are", func() {
+		written := written("flawed", "{levels: [{domain: zone, key: 7}, {domain: [rack], key: a/c}]}")
+		written.SetKind("ClusterTopology")
+		written.SetNamespace("")
+		err := c.Create(ctx, written)
+		Expect(err).To(MatchError(ContainSubstring("spec.levels[0].key: must be a string, in quotes, not 7")))
+		Expect(causes(err)).To(ConsistOf("spec.levels[0].key", "spec.levels[1].domain"))
+	})
+
+	It("is not looked at where the levels stay, and no change brings the finalizer back", func() {
+		made := generated()
+		Expect(c.Patch(ctx, made.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`)))).To(Succeed())
+		Expect(c.Delete(ctx, made)).To(Succeed())
+		Expect(c.Patch(ctx, made.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(made), made)).To(MatchError(ContainSubstring("not found")))
+	})
+})
+
+// generated is a new topology of the levels zone and rack.
+func generated() *grovev1alpha1.ClusterTopology {
+	GinkgoHelper()
+	made := fixture.Topology("", "zone", "rack")
+	made.GenerateName = "labelled-"
+	Expect(c.Create(ctx, made)).To(Succeed())
+	return made
+}

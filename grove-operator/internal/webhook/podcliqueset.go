@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -29,28 +28,27 @@ const (
 	DefaultPodCliqueSetPath = "/mutate-grove-io-v1alpha1-podcliqueset"
 	// ValidatePodCliqueSetPath validates.
 	ValidatePodCliqueSetPath = "/validate-grove-io-v1alpha1-podcliqueset"
-	// HoldClusterTopologyPath gives new ClusterTopologies their finalizer.
+	// HoldClusterTopologyPath judges levels before the schema does, and gives new ClusterTopologies their finalizer.
 	HoldClusterTopologyPath = "/mutate-grove-io-v1alpha1-clustertopology"
 	// ValidateClusterTopologyPath validates.
 	ValidateClusterTopologyPath = "/validate-grove-io-v1alpha1-clustertopology"
 )
 
 // Add registers all webhooks.
-func Add(mgr manager.Manager, topologyAware bool) error {
+func Add(mgr manager.Manager, topologyAware bool) {
 	sets := &podCliqueSets{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: topologyAware}
-	defaulter, validator := ctrladmission.WithDefaulter(mgr.GetScheme(), sets), ctrladmission.WithValidator(mgr.GetScheme(), sets)
+	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader()}
 	server := mgr.GetWebhookServer()
-	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: firstLook{sets: sets, next: defaulter.Handler}})
-	server.Register(ValidatePodCliqueSetPath, validator)
-	topologies := &clusterTopologies{reader: mgr.GetClient()}
-	err := ctrl.NewWebhookManagedBy(mgr, &grovev1alpha1.ClusterTopology{}).
-		WithDefaulter(topologies).WithDefaulterCustomPath(HoldClusterTopologyPath).
-		WithValidator(topologies).WithValidatorCustomPath(ValidateClusterTopologyPath).
-		Complete()
-	if err != nil {
-		return fmt.Errorf("adding webhook of ClusterTopologies: %w", err)
-	}
-	return nil
+	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.PodCliqueSet]{
+		empty: func() *grovev1alpha1.PodCliqueSet { return &grovev1alpha1.PodCliqueSet{} },
+		judge: sets.judgeWritten, next: ctrladmission.WithDefaulter(mgr.GetScheme(), sets).Handler,
+	}})
+	server.Register(ValidatePodCliqueSetPath, ctrladmission.WithValidator(mgr.GetScheme(), sets))
+	server.Register(HoldClusterTopologyPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.ClusterTopology]{
+		empty: func() *grovev1alpha1.ClusterTopology { return &grovev1alpha1.ClusterTopology{} },
+		judge: judgeTopology, next: ctrladmission.WithDefaulter(mgr.GetScheme(), topologies).Handler,
+	}})
+	server.Register(ValidateClusterTopologyPath, ctrladmission.WithValidator(mgr.GetScheme(), topologies))
 }
 
 type podCliqueSets struct {
@@ -84,6 +82,20 @@ func complete(request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) (*
 	}
 	admission.SetDefaultsOnUpdate(old, set)
 	return old, nil
+}
+
+// judgeWritten judges a set before its defaults are set; what cannot be judged now is not admitted by the validation that
+// follows.
+func (w *podCliqueSets) judgeWritten(ctx context.Context, request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	old, err := complete(request, set)
+	if err != nil {
+		return nil
+	}
+	_, errs, err := w.judge(ctx, old, set)
+	if err != nil {
+		return nil
+	}
+	return errs
 }
 
 // ValidateCreate judges a new set.

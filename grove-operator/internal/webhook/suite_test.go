@@ -90,7 +90,7 @@ var _ = BeforeSuite(func() {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(fieldindex.Add(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	Expect(webhook.Add(mgr, true)).To(Succeed())
+	webhook.Add(mgr, true)
 	Expect(webhook.AddAuthorizer(ctx, mgr, []string{exempt})).To(Succeed())
 	as = func(user string) client.Client {
 		GinkgoHelper()
@@ -130,7 +130,7 @@ func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
 			}},
 		}, {
 			Name: "hold.clustertopologies.grove.io", ClientConfig: at(webhook.HoldClusterTopologyPath),
-			Rules:       rules("clustertopologies", admissionregistrationv1.Create),
+			Rules:       rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update),
 			SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}

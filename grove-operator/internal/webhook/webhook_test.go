@@ -101,12 +101,7 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 		Expect(c.Update(ctx, made)).To(Succeed())
 
 		By("looking at the pods themselves, which their PodClique does not tell of yet")
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: "bound-", Namespace: made.Namespace, Labels: map[string]string{
-				grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue, grovev1alpha1.LabelPartOf: made.Name}},
-			Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "x"}}},
-		}
-		Expect(c.Create(ctx, pod)).To(Succeed())
+		pod := stand(made, "")
 		back := made.DeepCopy()
 		back.Spec.Template.ClusterTopologyName = "first"
 		Expect(c.Update(ctx, back, client.DryRunAll)).To(MatchError(ContainSubstring("while 1 pods of the set are scheduled")))
@@ -134,6 +129,23 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 	})
 })
 
+// stand makes a pod of a set that stands on a node, and that was made for a topology.
+func stand(set *grovev1alpha1.PodCliqueSet, topology string) *corev1.Pod {
+	GinkgoHelper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "bound-", Namespace: set.Namespace,
+			Labels: map[string]string{
+				grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue, grovev1alpha1.LabelPartOf: set.Name,
+			},
+			Annotations: map[string]string{grovev1alpha1.AnnotationTopologyName: topology},
+		},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "x"}}},
+	}
+	Expect(c.Create(ctx, pod)).To(Succeed())
+	return pod
+}
+
 // schedule makes a PodClique of a set that tells of scheduled pods.
 func schedule(set *grovev1alpha1.PodCliqueSet, pods int32) {
 	GinkgoHelper()
@@ -152,8 +164,8 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 	})
 
 	It("turns down what is no hierarchy", func() {
-		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "zone")))).To(ContainElement("spec.levels"))
-		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "rack")))).To(ContainElement("spec.levels"))
+		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "zone")))).To(ConsistOf("spec.levels[1].domain"))
+		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "rack")))).To(ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
 		Expect(causes(c.Create(ctx, fixture.Topology("wrong")))).To(ContainElement("spec.levels"))
 		long := fixture.Topology("wrong", "rack")
 		long.Spec.Levels[0].Key = "example.com/a_key_with_many_more_characters_than_the_sixty-three_of_a_label_name"
@@ -167,12 +179,27 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 		made.Spec = fixture.Topology("used", "zone", "block", "rack").Spec
 		Expect(c.Update(ctx, made)).To(Succeed())
 
-		schedule(user, 1)
 		change := func() error {
 			changed := made.DeepCopy()
 			changed.Spec = fixture.Topology("used", "rack").Spec
 			return c.Update(ctx, changed, client.DryRunAll)
 		}
+
+		By("looking at the pods themselves, which no PodClique tells of yet")
+		elsewhere, ended := stand(user, "another"), stand(user, "used")
+		ended.Status.Phase = corev1.PodFailed
+		Expect(c.Status().Update(ctx, ended)).To(Succeed())
+		Expect(change()).To(Succeed(), "neither pods under another topology nor those that have ended hold it")
+		bound, another := stand(user, "used"), stand(user, "used")
+		Expect(causes(change())).To(ConsistOf("spec.levels"))
+		Expect(change()).To(MatchError(ContainSubstring("scheduled pods: default/" + user.Name + " (2)")))
+		for _, pod := range []*corev1.Pod{bound, another, elsewhere, ended} {
+			Expect(c.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+		Expect(change()).To(Succeed())
+
+		By("believing what the PodCliques tell")
+		schedule(user, 1)
 		Eventually(change).ShouldNot(Succeed())
 		Expect(causes(change())).To(ConsistOf("spec.levels"))
 		Expect(change()).To(MatchError(ContainSubstring("default/" + user.Name)))

@@ -1,0 +1,80 @@
+package topology
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/didyoumean"
+	"packtree.dev/shared/domains"
+)
+
+// ValidateLevels returns what is wrong with the levels of a topology, which are at path and in any order: a domain that is none,
+// a domain or a key that is there before, a key that is no label key or that the scheduler would not take.
+func ValidateLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
+	var errs field.ErrorList
+	domainAt, keyAt := map[grovev1alpha1.TopologyDomain]int{}, map[string]int{}
+	for i, level := range levels {
+		domainPath, keyPath := path.Index(i).Child("domain"), path.Index(i).Child("key")
+		first, twice := domainAt[level.Domain]
+		switch {
+		case !domains.Known(string(level.Domain)):
+			errs = append(errs, field.Invalid(domainPath, level.Domain, unknownDomain(string(level.Domain))))
+		case twice:
+			errs = append(errs, duplicate(domainPath, level.Domain, "domain", path.Index(first)))
+		default:
+			domainAt[level.Domain] = i
+		}
+		if first, twice := keyAt[level.Key]; twice {
+			errs = append(errs, duplicate(keyPath, level.Key, "key", path.Index(first)))
+		} else {
+			keyAt[level.Key] = i
+			errs = append(errs, validateKey(keyPath, level, levels)...)
+		}
+	}
+	return errs
+}
+
+// duplicate is what to say of a value that another level, at first, has already.
+func duplicate(path *field.Path, value any, what string, first *field.Path) *field.Error {
+	err := field.Duplicate(path, value)
+	err.Detail = fmt.Sprintf("%s must be unique across all levels, and %s has this one: remove one of the two levels, or give one of them another %s", what, first, what)
+	return err
+}
+
+func validateKey(path *field.Path, level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsQualifiedName(level.Key) {
+		errs = append(errs, field.Invalid(path, level.Key, "must be the key of a node label: "+problem))
+	}
+	if problem := KeyProblem(level, levels); problem != "" {
+		errs = append(errs, field.Invalid(path, level.Key, problem))
+	}
+	return errs
+}
+
+func unknownDomain(domain string) string {
+	reason := "must be one of " + strings.Join(domains.All(), ", ")
+	if closest, ok := didyoumean.Closest(domain, domains.All()); ok {
+		reason += fmt.Sprintf("; did you mean %q?", closest)
+	}
+	return reason
+}
+
+// ValidateOrder returns the levels that stand below a narrower one. Domains that are none are left out.
+func ValidateOrder(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
+	var errs field.ErrorList
+	for i, level := range levels {
+		for _, above := range levels[:i] {
+			if domains.Broader(string(level.Domain), string(above.Domain)) {
+				errs = append(errs, field.Invalid(path.Index(i).Child("domain"), level.Domain, fmt.Sprintf(
+					"levels must be listed broadest first: %s; move %s above %s", strings.Join(domains.All(), ", "), level.Domain, above.Domain)))
+				break
+			}
+		}
+	}
+	return errs
+}
