@@ -19,6 +19,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/domains"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/offline"
 )
@@ -139,14 +140,15 @@ func topologyAmong(documents []manifests.Document, name string) admission.Topolo
 	return admission.Topology{Name: name, Problem: problem}
 }
 
+// domainsOf are the domains of a topology's levels, each once and none that does not exist.
 func domainsOf(topology *unstructured.Unstructured) []string {
 	levels, _, _ := unstructured.NestedSlice(topology.Object, "spec", "levels")
-	var domains []string
+	var known []string
 	for _, level := range levels {
-		if level, ok := level.(map[string]any); ok {
-			domain, _ := level["domain"].(string)
-			domains = append(domains, domain)
+		level, _ := level.(map[string]any)
+		if domain, _ := level["domain"].(string); domains.Known(domain) && !slices.Contains(known, domain) {
+			known = append(known, domain)
 		}
 	}
-	return domains
+	return known
 }

@@ -62,6 +62,12 @@ func TestWhatIsTurnedDown(t *testing.T) {
 			good + "spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "grove-topology" is not in the input; add its manifest`,
 		},
+		"a domain that the topology of the input does not have, which is told to have each of its own once": {
+			good + "spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}\n" +
+				"---\napiVersion: grove.io/v1alpha1\nkind: ClusterTopology\nmetadata: {name: grove-topology}\n" +
+				"spec: {levels: [{domain: zone, key: z}, {domain: zone, key: y}, {domain: hots, key: g}, {domain: host, key: h}]}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rack": not a level of ClusterTopology "grove-topology"; available domains: zone, host`,
+		},
 		"a domain that is none, once": {
 			good + "spec: {topologyConstraint: {packDomain: rak}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Unsupported value: "rak": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`,
