@@ -16,13 +16,13 @@ import (
 
 // refusals are what kubectl says of testdata/badinput/<case>.yaml.
 var refusals = map[string][]string{
-	"domain-twice":       {`"bad" is invalid`, "spec.levels", "domain must be unique across all levels"},
-	"key-twice":          {`"bad" is invalid`, "spec.levels", "key must be unique across all levels"},
-	"unknown-domain":     {"spec.levels[1].domain", `"row"`, `"region", "zone", "datacenter", "block", "rack", "host", "numa"`},
+	"domain-twice":       {`"bad" is invalid`, "spec.levels[2].domain: Duplicate value", "domain must be unique across all levels, and spec.levels[1] has this one"},
+	"key-twice":          {`"bad" is invalid`, "spec.levels[2].key: Duplicate value", "key must be unique across all levels, and spec.levels[1] has this one"},
+	"unknown-domain":     {"spec.levels[1].domain", `"row"`, "must be one of region, zone, datacenter, block, rack, host, numa"},
 	"keys-that-are-none": {"spec.levels[0].key", "two words", "spec.levels[1].key", "a/b/c", "spec.levels[2].key", "Example.COM/block", "spec.levels[3].key", "xxxx", "spec.levels[4].key"},
 	"eight-levels":       {"spec.levels: Too many: 8: must have at most 7 items"},
-	"narrowest-first":    {"spec.levels", "must be listed broadest first: region, zone, datacenter, block, rack, host, numa"},
-	"no-level":           {"spec.levels", "at least 1"},
+	"narrowest-first":    {"spec.levels[1].domain", "must be listed broadest first: region, zone, datacenter, block, rack, host, numa"},
+	"no-level":           {"spec.levels: Required value: a ClusterTopology needs at least one level"},
 	"misspelt":           {`unknown field "spec.levels[0].label"`},
 	"rack-below-the-hostname": {
 		"spec.levels[0].key", "kubernetes.io/hostname", "no level can be below it but numa, and rack is",

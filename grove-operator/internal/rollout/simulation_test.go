@@ -45,7 +45,7 @@ func TestRollouts(t *testing.T) {
 			"the user scales a group":               w.scaleGroup,
 			"the user scales the set":               func(t *rapid.T) { w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas") },
 			"room comes and goes":                   func(t *rapid.T) { w.room = rapid.IntRange(0, 30).Draw(t, "room") },
-			"a quota comes and goes":               func(t *rapid.T) { w.quota = rapid.IntRange(0, 20).Draw(t, "quota") },
+			"a quota comes and goes":                func(t *rapid.T) { w.quota = rapid.IntRange(0, 20).Draw(t, "quota") },
 			"the operator's next write is its last": func(t *rapid.T) { w.lifetime = rapid.IntRange(0, 4).Draw(t, "writes") },
 		})
 		w.settle()
