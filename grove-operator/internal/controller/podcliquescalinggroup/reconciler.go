@@ -154,11 +154,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 	if err := r.Client.List(ctx, &list, fieldindex.OfScalingGroup(group)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
-	for i := range list.Items {
-		if ownership.Belongs(&list.Items[i], group) {
-			observed.podCliques[list.Items[i].Name] = &list.Items[i]
-		}
-	}
+	observed.keep(list.Items)
 	set := &grovev1alpha1.PodCliqueSet{}
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Labels[grovev1alpha1.LabelPartOf]}
 	if err := r.Client.Get(ctx, key, set); err != nil {
@@ -176,6 +172,15 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 		}
 	}
 	return observed, nil
+}
+
+// keep takes those of the PodCliques that are the group's.
+func (s *scope) keep(items []grovev1alpha1.PodClique) {
+	for i := range items {
+		if ownership.Belongs(&items[i], s.group) {
+			s.podCliques[items[i].Name] = &items[i]
+		}
+	}
 }
 
 // write applies the PodCliques of every copy and deletes those of copies that were scaled in.
@@ -220,11 +225,21 @@ func (r *Reconciler) delete(ctx context.Context, scope *scope, podCliques []*gro
 	})
 }
 
-// finalize deletes the PodCliques and lets the group go when they are gone.
+// finalize deletes the PodCliques and lets the group go when they are gone, also those that the cache does not show yet: of an
+// orphaned group they would be left to nobody.
 func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	group := scope.group
 	if !controllerutil.ContainsFinalizer(group, grovev1alpha1.FinalizerPodCliqueScalingGroup) {
 		return nil
+	}
+	if len(scope.podCliques) == 0 {
+		var list grovev1alpha1.PodCliqueList
+		err := r.Writer.Live.List(ctx, &list, client.InNamespace(group.Namespace),
+			client.MatchingLabels{grovev1alpha1.LabelPodCliqueScalingGroup: group.Name})
+		if err != nil {
+			return fmt.Errorf("listing PodCliques before PodCliqueScalingGroup %s is released: %w", group.Name, err)
+		}
+		scope.keep(list.Items)
 	}
 	if err := r.delete(ctx, scope, scope.members()); err != nil || len(scope.podCliques) > 0 {
 		return errors.Join(err, r.writeStatus(ctx, scope, err))

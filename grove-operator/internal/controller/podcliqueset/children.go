@@ -153,8 +153,14 @@ func notWanted[T client.Object](existing map[string]T, wanted []string) []client
 	return surplus
 }
 
-// finalize deletes all children and lets the set go when those that have pods are gone.
+// finalize deletes all children and lets the set go when those that have pods are gone, also those that the cache does not show
+// yet: of an orphaned set they would be left to nobody.
 func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
+	if len(scope.podCliques)+len(scope.scalingGroups) == 0 {
+		if err := r.observeLive(ctx, scope); err != nil {
+			return fmt.Errorf("before PodCliqueSet %s is released: %w", scope.set.Name, err)
+		}
+	}
 	if err := r.prune(ctx, scope.gone(), &childNames{}); err != nil {
 		return errors.Join(err, r.writeStatus(ctx, scope, err))
 	}

@@ -152,6 +152,21 @@ func (r *Reconciler) observeLists(ctx context.Context, scope *scope) error {
 	return nil
 }
 
+// observeLive looks past the cache for children that have pods.
+func (r *Reconciler) observeLive(ctx context.Context, scope *scope) error {
+	var scalingGroups grovev1alpha1.PodCliqueScalingGroupList
+	var podCliques grovev1alpha1.PodCliqueList
+	for _, list := range []client.ObjectList{&scalingGroups, &podCliques} {
+		err := r.Writer.Live.List(ctx, list, client.InNamespace(scope.set.Namespace), client.MatchingLabels{grovev1alpha1.LabelPartOf: scope.set.Name})
+		if err != nil {
+			return fmt.Errorf("listing %T: %w", list, err)
+		}
+	}
+	keep(scope.scalingGroups, scalingGroups.Items, scope.set)
+	keep(scope.podCliques, podCliques.Items, scope.set)
+	return nil
+}
+
 // keep puts those of a list into a map by name that an owner controls.
 func keep[T any, P interface {
 	*T
