@@ -200,7 +200,10 @@ func (k *keeper) state(ctx context.Context, owner grouping.Owner, podGroup *sche
 	if len(wrong) > 0 {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalidOwner, sentence(wrong)
 	}
-	before := meta.FindStatusCondition(podGroup.Status.Conditions, condition.Type)
+	before, err := k.stated(ctx, podGroup, condition)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
 	written, err := applyCondition(ctx, k.client, k.clock.Now(), podGroup, before, condition)
 	if err != nil {
 		return fmt.Errorf("writing condition of PodGroup: %w", err)
@@ -209,6 +212,23 @@ func (k *keeper) state(ctx context.Context, owner grouping.Owner, podGroup *sche
 		k.warn(owner, eventInvalid, condition.Message)
 	}
 	return nil
+}
+
+// stated returns the condition as it stands. Where it is not the wanted one, the cluster is asked: the cache may not show yet
+// what was written for a pod of the same workload a moment ago, and the owner is to be told once.
+func (k *keeper) stated(ctx context.Context, podGroup *scheduling.PodGroup, wanted metav1.Condition) (*metav1.Condition, error) {
+	stated := meta.FindStatusCondition(podGroup.Status.Conditions, wanted.Type)
+	if stated != nil {
+		wanted.LastTransitionTime = stated.LastTransitionTime
+		if *stated == wanted {
+			return stated, nil
+		}
+	}
+	current := &scheduling.PodGroup{}
+	if err := k.live.Get(ctx, client.ObjectKeyFromObject(podGroup), current); err != nil {
+		return nil, fmt.Errorf("reading condition of PodGroup: %w", err)
+	}
+	return meta.FindStatusCondition(current.Status.Conditions, wanted.Type), nil
 }
 
 func (k *keeper) warn(owner grouping.Owner, reason, message string) {

@@ -129,6 +129,7 @@ func podGroupNameOf(ctx context.Context, pod string) func() (string, error) {
 	}
 }
 
+// eventsOn says of an event that was sent more than once that it came again.
 func eventsOn(ctx context.Context, kind, name string) func() ([]string, error) {
 	return func() ([]string, error) {
 		var list eventsv1.EventList
@@ -138,7 +139,11 @@ func eventsOn(ctx context.Context, kind, name string) func() ([]string, error) {
 		var notes []string
 		for i := range list.Items {
 			if regarding := list.Items[i].Regarding; regarding.Kind == kind && regarding.Name == name {
-				notes = append(notes, list.Items[i].Reason+": "+list.Items[i].Note)
+				note := list.Items[i].Reason + ": " + list.Items[i].Note
+				if list.Items[i].Series != nil {
+					note += " (again)"
+				}
+				notes = append(notes, note)
 			}
 		}
 		return notes, nil

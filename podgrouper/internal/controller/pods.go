@@ -42,7 +42,7 @@ func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request
 		r.keeper.warn(catalog.PodAsOwner(pod), eventUnreadable, fmt.Sprintf("the pod is not grouped yet, and this is tried again: %s", err))
 		return reconcile.Result{}, err
 	case chain.Cycle != nil:
-		r.keeper.warn(catalog.PodAsOwner(pod), eventCycle, fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s", chain.Cycle))
+		r.keeper.warn(catalog.PodAsOwner(pod), eventCycle, fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s: remove an owner reference", chain.Cycle))
 		return reconcile.Result{}, nil
 	case chain.Missing != nil:
 		return reconcile.Result{}, nil

@@ -110,10 +110,20 @@ func (c Constraint) checkBelow(above Constraint, levels Levels) field.ErrorList 
 
 func noSuchLevel(topology, level string, known []string) string {
 	reason := fmt.Sprintf("Topology %s has no such level, its levels are: %s", topology, strings.Join(known, ", "))
-	if closest, ok := didyoumean.Closest(level, known); ok {
-		reason += fmt.Sprintf("; did you mean %s?", closest)
+	if meant := probably(level, known); meant != "" {
+		reason += fmt.Sprintf("; did you mean %s?", meant)
 	}
 	return reason
+}
+
+// probably returns the level that was meant, empty if none comes near: a level is a whole label key, and often only its name
+// is written.
+func probably(level string, known []string) string {
+	if i := slices.IndexFunc(known, func(key string) bool { return strings.HasSuffix(key, "/"+level) }); i >= 0 {
+		return known[i]
+	}
+	closest, _ := didyoumean.Closest(level, known)
+	return closest
 }
 
 // annotationsPath is where annotations are written in every object.

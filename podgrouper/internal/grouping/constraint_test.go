@@ -15,7 +15,7 @@ import (
 )
 
 func network(topology string) ([]string, bool) {
-	return []string{"zone", "block", "rack"}, topology == "network"
+	return []string{"zone", "block", "rack", "kubernetes.io/hostname"}, topology == "network"
 }
 
 func owner(kind, name string, annotations map[string]string) grouping.Owner {
@@ -60,7 +60,13 @@ func TestFromAnnotations(t *testing.T) {
 		"an unknown level": {
 			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "blok"},
 			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "blok"},
-			doubts:      []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "blok": Topology network has no such level, its levels are: zone, block, rack; did you mean block?`},
+			doubts:      []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "blok": Topology network has no such level, its levels are: zone, block, rack, kubernetes.io/hostname; did you mean block?`},
+		},
+		"the name alone of a level": {
+			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "hostname"},
+			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "hostname"},
+			doubts: []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "hostname": ` +
+				`Topology network has no such level, its levels are: zone, block, rack, kubernetes.io/hostname; did you mean kubernetes.io/hostname?`},
 		},
 		"a required level below the preferred one": {
 			annotations: map[string]string{

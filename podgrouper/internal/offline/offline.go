@@ -117,7 +117,7 @@ func (in *input) workloadOfPod(i int) (grouping.Workload, bool) {
 		in.find([]manifests.Finding{document.Finding("metadata.ownerReferences", err.Error())})
 		return grouping.Workload{}, false
 	case chain.Cycle != nil:
-		in.find([]manifests.Finding{document.Finding("metadata.ownerReferences", fmt.Sprintf("owners make a cycle at %s", chain.Cycle))})
+		in.find([]manifests.Finding{document.Finding("metadata.ownerReferences", fmt.Sprintf("owners make a cycle at %s: remove an owner reference", chain.Cycle))})
 		return grouping.Workload{}, false
 	case chain.Missing != nil:
 		if pod.Annotations[scheduling.AnnotationPodGroupName] == "" {
