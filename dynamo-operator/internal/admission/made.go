@@ -28,6 +28,9 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 		if !words.v1alpha1 { // Its metadata is put together from several maps, each of which is judged where it stands.
 			errs = append(errs, validateMetadata(template.Labels, template.Annotations, words.component(i).Child("podTemplate", "metadata"))...)
 		}
+		if hosts := names.Hosts(deployment); names.Selector(deployment, component) == hosts {
+			errs = append(errs, field.Invalid(words.component(i).Child("name"), component.Name, fmt.Sprintf("the pods' host names stand under a Service %s already: rename it", hosts)))
+		}
 		if template.Spec.NodeName != "" {
 			errs = append(errs, field.Forbidden(words.podSpec(i).Child("nodeName"), "the scheduler chooses the node: use nodeSelector or affinity"))
 		}

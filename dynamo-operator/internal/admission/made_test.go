@@ -44,6 +44,10 @@ func TestWhatIsMadeHasToBePossible(t *testing.T) {
 				`spec.services[0].name: Invalid value: "Decode-ldr": the leader of multinode service "Decode" has that name: rename one`,
 			},
 		},
+		"a service whose Service is what the pods have their host names under": {
+			services: "[{name: '0'}, {name: '1'}]",
+			want:     []string{`spec.services[0].name: Invalid value: "0": the pods' host names stand under a Service d-0 already: rename it`},
+		},
 		"more pods than can be made": {
 			services: `[{name: A}, {name: B, replicas: 200, multinode: {nodeCount: 400}}, {name: C, replicas: 0, minAvailable: 50, multinode: {nodeCount: 400}}]`,
 			want: []string{

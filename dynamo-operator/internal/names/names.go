@@ -52,6 +52,11 @@ func PodCliqueSet(deployment *v1beta1.DynamoGraphDeployment) string {
 	return Shortened(deployment.Name, max(Left(deployment.Spec.Components), Shortest))
 }
 
+// Hosts is the name of the Service under which the pods of a deployment have their host names.
+func Hosts(deployment *v1beta1.DynamoGraphDeployment) string {
+	return PodCliqueSet(deployment) + "-0" // That of the set's first replica, and it has no other.
+}
+
 // Selector is the value that tells the pods of one component from all others, and the name of its Service.
 func Selector(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
 	return label(deployment.Name + "-" + Component(component.Name))

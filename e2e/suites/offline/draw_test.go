@@ -24,7 +24,7 @@ func anyDeployment() *rapid.Generator[map[string]any] {
 			"topologyConstraint": mostlyNone(t, constraint(t)),
 		}
 		names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
-			"Frontend", "Decode", "prefill", "VllmDecodeWorker", "router", "decode-ldr", rare(t, "Decode-WKR", "epp"), "a", "0",
+			"Frontend", "Decode", "prefill", "VllmDecodeWorker", "router", "decode-ldr", rare(t, "Decode-WKR", "epp"), "a", "9",
 		}), 1, 4, strings.ToLower).Draw(t, "names")
 		var parts []any
 		v1alpha1 := rapid.Bool().Draw(t, "v1alpha1")

@@ -1,0 +1,68 @@
+package controller_test
+
+import (
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/manifests"
+)
+
+var goldens, noGoldens = filepath.Glob("../offline/testdata/*/input.yaml")
+
+var _ = Describe("Deployments of the golden files", func() {
+	It("are there", func() {
+		Expect(noGoldens).NotTo(HaveOccurred())
+		Expect(len(goldens)).To(BeNumerically(">", 15))
+	})
+
+	for _, input := range goldens {
+		name := filepath.Base(filepath.Dir(input))
+		It("become what a real API server takes: "+name, func(ctx SpecContext) {
+			namespace := newNamespace(ctx)
+			var written *unstructured.Unstructured
+			for _, document := range documents(input) {
+				if document.GetKind() == "DynamoGraphDeployment" {
+					written = document
+					continue
+				}
+				Expect(client.IgnoreAlreadyExists(k8s.Create(ctx, document))).To(Succeed())
+			}
+			written.SetNamespace(namespace)
+			Expect(k8s.Create(ctx, written)).To(Succeed())
+
+			deployment := &v1beta1.DynamoGraphDeployment{}
+			Eventually(func(g Gomega) {
+				g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(written), deployment)).To(Succeed())
+				g.Expect(deployment.Status.ObservedGeneration).To(Equal(deployment.Generation))
+			}).Should(Succeed(), "the operator has made everything, or says why not")
+			ready := meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
+			Expect(ready.Reason).To(Equal(v1beta1.ReasonNotYetObserved), "nothing was refused, and Grove is not there: %s", ready.Message)
+			for _, made := range documents(filepath.Join(filepath.Dir(input), "output.yaml")) {
+				if made.GetKind() == "ClusterTopology" {
+					continue
+				}
+				key := client.ObjectKey{Namespace: namespace, Name: made.GetName()}
+				Expect(k8s.Get(ctx, key, made)).To(Succeed())
+				Expect(metav1.IsControlledBy(made, deployment)).To(BeTrue(), "%s %s goes with the deployment", made.GetKind(), made.GetName())
+			}
+		})
+	}
+})
+
+// documents are the objects of a manifest.
+func documents(file string) []*unstructured.Unstructured {
+	read, findings := manifests.Read([]string{file}, nil)
+	ExpectWithOffset(1, findings).To(BeEmpty())
+	var objects []*unstructured.Unstructured
+	for _, document := range read {
+		objects = append(objects, document.Object)
+	}
+	return objects
+}
