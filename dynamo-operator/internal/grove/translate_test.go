@@ -170,16 +170,3 @@ func mainContainer() []corev1.Container {
 func equalSpecs(a, b *v1beta1.DynamoGraphDeployment) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
-
-func BenchmarkTranslateTwentyFiveServices(b *testing.B) {
-	var components []v1beta1.ComponentSpec
-	for i := range 25 {
-		component := v1beta1.ComponentSpec{Name: fmt.Sprintf("Worker%d", i), Type: "worker", PodTemplate: template()}
-		component.Multinode = &v1beta1.Multinode{NodeCount: 4}
-		components = append(components, component)
-	}
-	made := deployment(components)
-	for b.Loop() {
-		grove.Translate(made, grove.Live{})
-	}
-}
