@@ -46,6 +46,14 @@ func TestParse(t *testing.T) {
 			content: "apiVersion: v1\nkind: Pod\nspec: {}\nspec: {}\n",
 			wrong:   []string{`f[1]: yaml: unmarshal errors:;   line 4: key "spec" already set in map`},
 		},
+		"a merged mapping with a key of its own is no key written twice": {
+			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - &main {name: x, image: i}\n  - <<: *main\n    name: y\n",
+			want:    []string{"f[1] Pod a"},
+		},
+		"but beside it a key can be written twice": {
+			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - &main {name: x, image: i}\n  - <<: *main\n    args: []\n    args: []\n",
+			wrong:   []string{`f[1]: yaml: unmarshal errors:;   line 9: key "args" already set in map`},
+		},
 		"files run together without a separator": {
 			content: "# a\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n# b\nkind: Pod\napiVersion: v1\nmetadata:\n  name: b\n" +
 				"  annotations:\n    note: |\n      kind: x\n      kind: y\n",

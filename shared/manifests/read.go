@@ -166,6 +166,9 @@ func splitConcatenated(chunk []byte) [][]byte {
 // parseYAML returns nil and no error for a document without content. Duplicate keys are an error.
 func parseYAML(chunk []byte) (map[string]any, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(chunk)
+	if err != nil && onlyMergedTwice(chunk) {
+		asJSON, err = yaml.YAMLToJSON(chunk)
+	}
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
 	}
