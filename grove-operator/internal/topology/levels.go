@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -64,10 +65,14 @@ func unknownDomain(domain string) string {
 	return reason
 }
 
-// ValidateOrder returns the levels that stand below a narrower one. Domains that are none are left out.
+// ValidateOrder returns the levels that stand below a narrower one. Domains that are none, and those that are there before, are left
+// out.
 func ValidateOrder(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
 	var errs field.ErrorList
 	for i, level := range levels {
+		if slices.ContainsFunc(levels[:i], func(above grovev1alpha1.TopologyLevel) bool { return above.Domain == level.Domain }) {
+			continue
+		}
 		for _, above := range levels[:i] {
 			if domains.Broader(string(level.Domain), string(above.Domain)) {
 				errs = append(errs, field.Invalid(path.Index(i).Child("domain"), level.Domain, fmt.Sprintf(
