@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/manifests"
 )
 
@@ -32,7 +33,10 @@ var _ = Describe("Deployments of the golden files", func() {
 					written = document
 					continue
 				}
-				Expect(client.IgnoreAlreadyExists(k8s.Create(ctx, document))).To(Succeed())
+				if document.GetName() != grovev1alpha1.DefaultClusterTopologyName { // The suite has that.
+					Expect(k8s.Create(ctx, document)).To(Succeed())
+					DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, document)).To(Succeed()) })
+				}
 			}
 			written.SetNamespace(namespace)
 			Expect(k8s.Create(ctx, written)).To(Succeed())

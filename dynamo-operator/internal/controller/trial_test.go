@@ -22,7 +22,7 @@ import (
 
 const grovePath = "/validate-podcliqueset"
 
-// groveAdmission stands in for Grove's: it warns of pods that do not restart, and does not like priority classes.
+// groveAdmission stands in for Grove's: it warns of pods that do not restart, and does not like one priority class.
 type groveAdmission struct{}
 
 func (groveAdmission) Handle(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
@@ -30,7 +30,7 @@ func (groveAdmission) Handle(_ context.Context, request ctrladmission.Request) c
 	if err := json.Unmarshal(request.Object.Raw, set); err != nil {
 		return ctrladmission.Errored(400, err)
 	}
-	if set.Spec.Template.PriorityClassName != "" {
+	if set.Spec.Template.PriorityClassName == "high" {
 		return refusal.Of(request, []metav1.StatusCause{{
 			Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.template.priorityClassName", Message: "Invalid value: not here",
 		}})
