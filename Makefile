@@ -31,7 +31,7 @@ build: ## the six programs into bin/, and the kubectl plugin, which is one of th
 tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK and helm into bin/tools (minutes the first time)
 	@e2e/tools/build.sh
 
-generate: ## deep copies, CRDs and clients from the API types
+generate: ## deep copies, CRDs, clients and docs/api from the API types
 	shared/api/generate.sh
 
 tidy: ## go.mod and go.sum of every module

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Generates what follows from the API types: deep copies, CRDs, and the clientset, listers and informers.
+# Generates what follows from the API types: deep copies, CRDs, the clientset, listers and informers, and the reference in docs/api.
 # The generators come from Go modules pinned in e2e/tools/codegen.
 set -eu
 export GOWORK=off CGO_ENABLED=0 GOFLAGS=
@@ -48,3 +48,14 @@ grove-operator/files/crds-kai kai.scheduler_topologies scheduling.run.ai_podgrou
 podgrouper/files/crds-kai kai.scheduler_topologies scheduling.run.ai_podgroups
 kai-topology-plugin/files/crds kai.scheduler_topologies scheduling.run.ai_podgroups
 CHARTS
+
+# A page per group and version; a group that is no longer there loses its page.
+rm -f "$root"/docs/api/*_*.md
+mkdir -p "$root/docs/api"
+for dir in api/*/v*/; do
+	version=$(basename "$dir")
+	group=$(sed -n 's|^// +groupName=||p' "$dir/doc.go")
+	"$tools/crd-ref-docs" --log-level ERROR --renderer markdown --max-depth 25 \
+		--config api/reference/config.yaml --templates-dir api/reference \
+		--source-path "./$dir" --output-path "$root/docs/api/${group}_$version.md"
+done
