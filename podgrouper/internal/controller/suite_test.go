@@ -96,7 +96,7 @@ var _ = BeforeSuite(func() {
 	user.Config().QPS, user.Config().Burst = cluster.Config.QPS, cluster.Config.Burst
 	restricted = user.Config()
 	allow(context.Background(), "", "apps", "batch", "events.k8s.io", "authorization.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io",
-		"kai.scheduler", "scheduling.run.ai", "scheduler.grove.io", "leaderworkerset.x-k8s.io", "readable.example.com")
+		"kai.scheduler", "scheduling.run.ai", "scheduler.grove.io", "leaderworkerset.x-k8s.io", "jobset.x-k8s.io", "readable.example.com")
 
 	ctrl.SetLogger(GinkgoLogr)
 	stopPodGrouper = start(ctrl.Options{})
