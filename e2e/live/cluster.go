@@ -16,6 +16,7 @@ import (
 
 	"packtree.dev/e2e/placement"
 	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
+	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
@@ -35,7 +36,7 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, grovev1alpha1.AddToScheme, grovescheduler.AddToScheme, kaiv1alpha1.AddToScheme,
-		schedulingv2alpha2.AddToScheme, dynamov1alpha1.AddToScheme,
+		schedulingv2alpha2.AddToScheme, dynamov1alpha1.AddToScheme, dynamov1beta1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering kinds: %w", err)

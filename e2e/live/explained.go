@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"packtree.dev/e2e/placement"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -37,11 +36,7 @@ func (c *Cluster) Explained(ctx context.Context, object *unstructured.Unstructur
 
 // nothingBound returns what is wrong with it: too few pods yet, or one on a node.
 func (c *Cluster) nothingBound(ctx context.Context, object *unstructured.Unstructured) (string, error) {
-	topologies, err := c.Topologies(ctx)
-	if err != nil {
-		return "", err
-	}
-	workload, _, err := placement.Read(object, topologies)
+	workload, _, err := c.Workload(ctx, object)
 	if err != nil {
 		return "", err
 	}

@@ -65,7 +65,10 @@ type SetsOptions struct {
 	Progress io.Writer
 }
 
-const operator = "grove-operator"
+const (
+	groveOperator  = "grove-operator"
+	dynamoOperator = "dynamo-operator"
+)
 
 // MeasureSets brings a dev cluster up that has grove-operator and no scheduler, measures, and takes it down again.
 func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err error) {
@@ -87,7 +90,9 @@ func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err er
 	if err != nil {
 		return nil, err
 	}
-	sets := &setsBench{bench: b, options: o, pprof: local(ports[0]), metrics: local(ports[1]) + "/metrics"}
+	sets := &setsBench{
+		bench: b, options: o, pprof: local(ports[0]), measured: watched{program: groveOperator, metrics: local(ports[1]) + "/metrics"},
+	}
 	if err := sets.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -97,11 +102,14 @@ func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err er
 
 func local(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
+// metricsAt are values of an operator's chart.
+func metricsAt(port int) map[string]any {
+	return map[string]any{"metrics": map[string]any{"bindAddress": "127.0.0.1", "port": port}}
+}
+
 func (o SetsOptions) cluster(pprof, metrics int) devcluster.Options {
-	values := map[string]any{
-		"extraArgs": []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)},
-		"metrics":   map[string]any{"bindAddress": "127.0.0.1", "port": metrics},
-	}
+	values := metricsAt(metrics)
+	values["extraArgs"] = []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)}
 	config := map[string]any{}
 	if o.QPS > 0 {
 		config["runtimeClientConnection"] = map[string]any{"qps": o.QPS, "burst": o.Burst}
@@ -115,11 +123,11 @@ func (o SetsOptions) cluster(pprof, metrics int) devcluster.Options {
 	}
 	values["config"] = config
 	options := devcluster.Options{
-		Dir: o.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Components: []string{operator}, Progress: o.Progress,
-		Values: map[string]map[string]any{operator: values},
+		Dir: o.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Components: []string{groveOperator}, Progress: o.Progress,
+		Values: map[string]map[string]any{groveOperator: values},
 	}
 	if o.Program != "" {
-		options.Programs = map[string]string{operator: o.Program}
+		options.Programs = map[string]string{groveOperator: o.Program}
 	}
 	return options
 }

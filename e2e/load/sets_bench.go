@@ -17,14 +17,20 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// setsBench is the cluster that grove-operator is measured on.
+// setsBench is the cluster that an operator is measured on.
 type setsBench struct {
 	*bench
 	options SetsOptions
-	// pprof and metrics are URLs of the operator.
-	pprof, metrics string
-	pods           *podCounter
+	// measured is the operator, and others are those that have to rest too before anything has settled.
+	measured watched
+	others   []watched
+	// pprof is a URL of the operator.
+	pprof string
+	pods  *podCounter
 }
+
+// watched is an operator whose metrics are read.
+type watched struct{ program, metrics string }
 
 // prepare makes the namespace and begins to count pods.
 func (b *setsBench) prepare(ctx context.Context) error {
@@ -51,6 +57,8 @@ type podCounter struct {
 	mu      sync.Mutex
 	gated   map[string]bool
 	changed time.Time
+	// appeared is when a pod was there first that had not been before.
+	appeared time.Time
 }
 
 func (b *setsBench) countPods(ctx context.Context) (*podCounter, error) {
@@ -94,6 +102,9 @@ func (c *podCounter) see(object any) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, known := c.gated[pod.Name]; !known {
+		c.appeared = time.Now()
+	}
 	c.gated[pod.Name], c.changed = len(pod.Spec.SchedulingGates) > 0, time.Now()
 }
 
@@ -121,6 +132,13 @@ func (c *podCounter) count() (exist, ungated int, changed time.Time) {
 		}
 	}
 	return len(c.gated), ungated, c.changed
+}
+
+// last is when a pod appeared last.
+func (c *podCounter) last() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.appeared
 }
 
 // profile writes a CPU profile of the operator's next seconds; what it returns waits for it.

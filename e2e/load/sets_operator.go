@@ -38,16 +38,24 @@ type reading struct {
 	operatorCPU, restCPU time.Duration
 }
 
-func (b *setsBench) read(ctx context.Context) (reading, error) {
-	content, err := read(ctx, b.metrics)
+func (w watched) read(ctx context.Context) (metrics, error) {
+	content, err := read(ctx, w.metrics)
 	if err != nil {
-		return reading{}, fmt.Errorf("reading the metrics of the operator: %w", err)
+		return nil, fmt.Errorf("reading the metrics of %s: %w", w.program, err)
 	}
-	r := reading{at: time.Now(), operator: parseMetrics(string(content))}
+	return parseMetrics(string(content)), nil
+}
+
+func (b *setsBench) read(ctx context.Context) (reading, error) {
+	counted, err := b.measured.read(ctx)
+	if err != nil {
+		return reading{}, err
+	}
+	r := reading{at: time.Now(), operator: counted}
 	if r.apiServer, err = b.apiServerMetrics(ctx); err != nil {
 		return reading{}, err
 	}
-	if r.operatorCPU, err = cpuOf(b.cluster.PID(operator)); err != nil {
+	if r.operatorCPU, err = cpuOf(b.cluster.PID(b.measured.program)); err != nil {
 		return reading{}, err
 	}
 	r.restCPU, err = cpuOf(b.cluster.PID("kube-apiserver"))
@@ -119,22 +127,26 @@ func reconciles(before, after reading) []Reconciles {
 	return found
 }
 
-// settle waits until the operator has had nothing to do for two seconds, and returns the moment in which it began to rest.
+// settle waits until all operators have had nothing to do for two seconds, and returns the moment in which they began to rest.
 func (b *setsBench) settle(ctx context.Context) (time.Time, error) {
 	var since time.Time
 	var work float64
-	err := b.until(ctx, "the operator has come to rest", func(ctx context.Context) (bool, string, error) {
-		content, err := read(ctx, b.metrics)
-		if err != nil {
-			return false, "", err
+	err := b.until(ctx, "the operators have come to rest", func(ctx context.Context) (bool, string, error) {
+		idle, done, waiting := true, 0.0, 0.0
+		for _, operator := range append(b.others, b.measured) {
+			counted, err := operator.read(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			now := reading{operator: counted}
+			idle, done, waiting = idle && now.idle(), done+now.work(), waiting+counted.sum("workqueue_depth")
 		}
-		now := reading{operator: parseMetrics(string(content))}
-		// Its lease is renewed every two seconds.
+		// Each renews its lease every two seconds.
 		const renewals = 3
-		if done := now.work(); !now.idle() || done-work > renewals {
+		if !idle || done-work > float64(renewals*(1+len(b.others))) {
 			since, work = time.Now(), done
 		}
-		return time.Since(since) > 2*time.Second, fmt.Sprintf("%.0f requests wait", now.operator.sum("workqueue_depth")), nil
+		return time.Since(since) > 2*time.Second, fmt.Sprintf("%.0f requests wait", waiting), nil
 	})
 	return since, err
 }

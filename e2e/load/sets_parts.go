@@ -55,27 +55,33 @@ type Rest struct {
 	CPUPercent float64        `json:"cpuPercentOfOneCore"`
 }
 
-func (b *setsBench) steady(ctx context.Context, report *SetsReport) error {
+func (b *setsBench) steady(ctx context.Context, report *SetsReport) (err error) {
+	report.Rest, err = b.rest(ctx)
+	return err
+}
+
+// rest looks for a while at what nobody should do anything about.
+func (b *setsBench) rest(ctx context.Context) (*Rest, error) {
 	before, err := b.read(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	select {
 	case <-time.After(b.options.Quiet):
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	after, err := b.read(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	seconds := after.at.Sub(before.at).Seconds()
-	report.Rest = &Rest{
+	rest := &Rest{
 		Seconds: seconds, Writes: writes(before, after),
 		CPUPercent: 100 * (after.operatorCPU - before.operatorCPU).Seconds() / seconds,
 	}
-	b.say("at rest: %v written in %.0f s, %.2f %% of a core", report.Rest.Writes, seconds, report.Rest.CPUPercent)
-	return nil
+	b.say("at rest: %v written in %.0f s, %.2f %% of a core", rest.Writes, seconds, rest.CPUPercent)
+	return rest, nil
 }
 
 // Restarted is a start of the operator beside many pods.
@@ -105,11 +111,12 @@ func (b *setsBench) restart(ctx context.Context, report *SetsReport) error {
 		if err := b.createForeign(ctx, foreign); err != nil {
 			return err
 		}
-		restarted, err := b.startAnew(ctx, foreign)
+		restarted, err := b.startAnew(ctx, b.lookedAtAll)
 		if err != nil {
 			return err
 		}
-		restarted.Pods = made.Pods
+		restarted.Pods, restarted.Foreign = made.Pods, foreign
+		b.say("beside %d pods of nobody's", foreign)
 		report.Restarts = append(report.Restarts, restarted)
 		if b.options.Foreign == 0 {
 			break
@@ -126,8 +133,9 @@ func (b *setsBench) createForeign(ctx context.Context, count int) error {
 	return b.create(ctx, nil, pods)
 }
 
-func (b *setsBench) startAnew(ctx context.Context, foreign int) (Restarted, error) {
-	if err := b.cluster.Stop(ctx, operator); err != nil {
+// startAnew starts the operator anew and measures until it has looked at everything and rests.
+func (b *setsBench) startAnew(ctx context.Context, looked func(context.Context) error) (Restarted, error) {
+	if err := b.cluster.Stop(ctx, b.measured.program); err != nil {
 		return Restarted{}, err
 	}
 	before, err := b.apiServerMetrics(ctx)
@@ -135,10 +143,10 @@ func (b *setsBench) startAnew(ctx context.Context, foreign int) (Restarted, erro
 		return Restarted{}, err
 	}
 	began := time.Now()
-	if err := b.cluster.Start(ctx, operator); err != nil {
+	if err := b.cluster.Start(ctx, b.measured.program); err != nil {
 		return Restarted{}, err
 	}
-	if err := b.lookedAtAll(ctx); err != nil {
+	if err := looked(ctx); err != nil {
 		return Restarted{}, err
 	}
 	settled, err := b.settle(ctx)
@@ -149,15 +157,15 @@ func (b *setsBench) startAnew(ctx context.Context, foreign int) (Restarted, erro
 	if err != nil {
 		return Restarted{}, err
 	}
-	now, most, err := memoryOf(b.cluster.PID(operator))
+	now, most, err := memoryOf(b.cluster.PID(b.measured.program))
 	if err != nil {
 		return Restarted{}, err
 	}
 	r := Restarted{
-		Foreign: foreign, Seconds: settled.Sub(began).Seconds(), CPUSeconds: after.operatorCPU.Seconds(),
+		Seconds: settled.Sub(began).Seconds(), CPUSeconds: after.operatorCPU.Seconds(),
 		Writes: writes(reading{apiServer: before}, after), MiB: mebibytes(now), MostMiB: mebibytes(most),
 	}
-	b.say("restart beside %d foreign pods: at rest after %.1f s, %v written, %.0f MiB, at most %.0f", foreign, r.Seconds, r.Writes, r.MiB, r.MostMiB)
+	b.say("restart: at rest after %.1f s, %v written, %.0f MiB, at most %.0f", r.Seconds, r.Writes, r.MiB, r.MostMiB)
 	return r, nil
 }
 
@@ -167,12 +175,17 @@ func (b *setsBench) lookedAtAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.until(ctx, "the operator has looked at all PodCliques", func(ctx context.Context) (bool, string, error) {
-		content, err := read(ctx, b.metrics)
+	return b.lookedAt(ctx, "podclique", len(list.Items))
+}
+
+// lookedAt waits until a controller of the operator has made so many passes since its start.
+func (b *setsBench) lookedAt(ctx context.Context, controller string, count int) error {
+	return b.until(ctx, fmt.Sprintf("the operator has looked at %d of %s", count, controller), func(ctx context.Context) (bool, string, error) {
+		counted, err := b.measured.read(ctx)
 		if err != nil {
 			return false, "", err
 		}
-		seen := parseMetrics(string(content)).sum("controller_runtime_reconcile_total", `controller="podclique"`)
-		return int(seen) >= len(list.Items), fmt.Sprintf("%.0f of %d", seen, len(list.Items)), nil
+		seen := counted.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`)
+		return int(seen) >= count, fmt.Sprintf("%.0f of %d", seen, count), nil
 	})
 }

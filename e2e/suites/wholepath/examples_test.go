@@ -16,7 +16,6 @@ import (
 
 	"packtree.dev/e2e/examples"
 	"packtree.dev/e2e/live"
-	"packtree.dev/e2e/placement"
 )
 
 // patience is how long anything may take, on a machine that does other things too.
@@ -35,7 +34,7 @@ func TestExamples(t *testing.T) {
 			Assess("the cluster takes it", applied(example.Objects))
 		if example.Fits {
 			feature.Assess("every pod runs", everyPodRuns(namespace, example.Objects)).
-				Assess("every constraint holds by the labels of the nodes", constraintsHold(namespace, example.Objects))
+				Assess("every constraint holds by the labels of the nodes", constraintsHold(example.Objects))
 		} else {
 			feature.Assess("nothing is bound and the reason is told", cannotFit(example.Objects[0]))
 		}
@@ -85,30 +84,23 @@ func applied(objects []*unstructured.Unstructured) types.StepFunc {
 
 func everyPodRuns(namespace string, objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		for _, workload := range workloads(ctx, t, objects) {
-			waitFor(ctx, t, fmt.Sprintf("all pods of %s run", workload.Object), func(ctx context.Context) (bool, string, error) {
-				standing, err := cluster.Standing(ctx, namespace)
-				if err != nil {
-					return false, "", err
-				}
-				running := workload.Running(standing.Pods)
-				return running >= workload.Pods, fmt.Sprintf("%d of %d pods run", running, workload.Pods), nil
-			}, objects...)
+		for _, object := range workloads(ctx, t, objects) {
+			workload, _, err := cluster.Workload(ctx, object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			waitFor(ctx, t, fmt.Sprintf("all pods of %s run", workload.Object), cluster.Runs(workload, namespace), objects...)
 		}
 		return ctx
 	}
 }
 
-func constraintsHold(namespace string, objects []*unstructured.Unstructured) types.StepFunc {
+func constraintsHold(objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		standing, err := cluster.Standing(ctx, namespace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, workload := range workloads(ctx, t, objects) {
-			findings := workload.Judge(standing.Pods, standing.Nodes)
-			if len(findings) == 0 {
-				t.Errorf("%s: the example claims nothing", workload.Object)
+		for _, object := range workloads(ctx, t, objects) {
+			findings, err := cluster.Findings(ctx, object)
+			if err != nil {
+				t.Error(err)
 			}
 			for _, finding := range findings {
 				if !finding.Held() {
@@ -150,20 +142,16 @@ func removed(namespace string, objects []*unstructured.Unstructured) types.StepF
 	}
 }
 
-func workloads(ctx context.Context, t *testing.T, objects []*unstructured.Unstructured) []placement.Workload {
+func workloads(ctx context.Context, t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
-	topologies, err := cluster.Topologies(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []placement.Workload
+	var found []*unstructured.Unstructured
 	for _, object := range objects {
-		workload, is, err := placement.Read(object, topologies)
+		_, is, err := cluster.Workload(ctx, object)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if is {
-			found = append(found, workload)
+			found = append(found, object)
 		}
 	}
 	if len(found) == 0 {

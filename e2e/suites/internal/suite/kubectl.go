@@ -25,9 +25,15 @@ func (w *World) File(t *testing.T, name string) string {
 		}
 		return w.Name
 	})
+	return w.Store(t, filepath.Base(name), expanded)
+}
+
+// Store writes a file of the world's.
+func (w *World) Store(t *testing.T, name, content string) string {
+	t.Helper()
 	// Not t.TempDir: kubectl takes the comma in the name of a test for the end of a file's.
-	file := filepath.Join(w.Cluster.Machine.Dir, w.Name+"-"+filepath.Base(name))
-	if err := os.WriteFile(file, []byte(expanded), 0o600); err != nil {
+	file := filepath.Join(w.Cluster.Machine.Dir, w.Name+"-"+name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file

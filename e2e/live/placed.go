@@ -1,0 +1,49 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"packtree.dev/e2e/placement"
+)
+
+// Workload is what a user asked for in an object, by the hierarchies that the cluster has now; false for an object that is no workload.
+func (c *Cluster) Workload(ctx context.Context, object *unstructured.Unstructured) (placement.Workload, bool, error) {
+	topologies, err := c.Topologies(ctx)
+	if err != nil {
+		return placement.Workload{}, false, err
+	}
+	return placement.Read(object, topologies)
+}
+
+// Runs looks whether all pods of a workload run.
+func (c *Cluster) Runs(workload placement.Workload, namespace string) Look {
+	return func(ctx context.Context) (bool, string, error) {
+		standing, err := c.Standing(ctx, namespace)
+		if err != nil {
+			return false, "", err
+		}
+		running := workload.Running(standing.Pods)
+		return running >= workload.Pods, fmt.Sprintf("%d of %d pods run", running, workload.Pods), nil
+	}
+}
+
+// Findings are how the constraints of a workload turned out, by the labels of the nodes where its pods stand now. A workload that claims
+// nothing is an error, for a test of it could not fail.
+func (c *Cluster) Findings(ctx context.Context, object *unstructured.Unstructured) ([]placement.Finding, error) {
+	workload, is, err := c.Workload(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	standing, err := c.Standing(ctx, object.GetNamespace())
+	if err != nil {
+		return nil, err
+	}
+	findings := workload.Judge(standing.Pods, standing.Nodes)
+	if !is || len(findings) == 0 {
+		return nil, fmt.Errorf("%s claims nothing", Name(object))
+	}
+	return findings, nil
+}

@@ -1,0 +1,34 @@
+package dynamo_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/features"
+)
+
+// life is what happens to deployments.
+var life = map[string]func(*world) *features.FeatureBuilder{
+	"scaling":         scaling,
+	"restart":         restart,
+	"update":          update,
+	"deletion":        deletion,
+	"lost level":      lostLevel,
+	"lost topology":   lostTopology,
+	"cannot fit":      cannotFit,
+	"no room to grow": noRoomToGrow,
+}
+
+func TestLife(t *testing.T) { runLife(t, false) }
+
+// TestLifeWithAnOperatorThatDies goes through the same, and dynamo-operator is killed in the middle of each story. Those that run at the same
+// time live through that too.
+func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
+
+func runLife(t *testing.T, operatorDies bool) {
+	for name, story := range life {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster.Test(t, story(newWorld(operatorDies)))
+		})
+	}
+}

@@ -1,0 +1,15 @@
+// Package dynamo_test has DynamoGraphDeployments live through what happens to them in a cluster. It runs on a dev cluster of its own.
+package dynamo_test
+
+import (
+	"testing"
+
+	"packtree.dev/e2e/suites/internal/suite"
+)
+
+const operator = "dynamo-operator"
+
+// cluster has the nodes of docs/examples, all components, and beside them the nodes of each story.
+var cluster = &suite.Cluster{Operator: operator}
+
+func TestMain(m *testing.M) { cluster.Main(m) }
