@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -52,24 +51,14 @@ func MeasureDeployments(ctx context.Context, o DeploymentsOptions) (report *Depl
 		options.Components = append(options.Components, operators[i].program)
 		options.Values[operators[i].program] = metricsAt(port)
 	}
-	cluster, err := devcluster.Up(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		_, left := devcluster.Down(context.WithoutCancel(ctx), cluster.Dir)
-		err = errors.Join(err, left)
-	}()
-	b, err := connect(cluster, Options{Patience: o.Patience, Progress: o.Progress})
-	if err != nil {
-		return nil, err
-	}
-	sets := &setsBench{bench: b, options: SetsOptions{Quiet: o.Quiet}, measured: operators[0], others: operators[1:]}
-	if err := sets.prepare(ctx); err != nil {
-		return nil, err
-	}
 	report = &DeploymentsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly), Services: o.Services}
-	return report, (&deploymentsBench{setsBench: sets, options: o}).measure(ctx, report)
+	return report, onCluster(ctx, options, o.Patience, func(b *bench) error {
+		sets := &setsBench{bench: b, options: SetsOptions{Quiet: o.Quiet}, measured: operators[0], others: operators[1:]}
+		if err := sets.prepare(ctx); err != nil {
+			return err
+		}
+		return (&deploymentsBench{setsBench: sets, options: o}).measure(ctx, report)
+	})
 }
 
 // deploymentsBench is the cluster that dynamo-operator is measured on.

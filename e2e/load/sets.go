@@ -78,26 +78,33 @@ func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err er
 			return nil, err
 		}
 	}
-	cluster, err := devcluster.Up(ctx, o.cluster(ports[0], ports[1]))
+	report = &SetsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
+	return report, onCluster(ctx, o.cluster(ports[0], ports[1]), o.Patience, func(b *bench) error {
+		sets := &setsBench{
+			bench: b, options: o, pprof: local(ports[0]), measured: watched{program: groveOperator, metrics: local(ports[1]) + "/metrics"},
+		}
+		if err := sets.prepare(ctx); err != nil {
+			return err
+		}
+		return sets.measure(ctx, report)
+	})
+}
+
+// onCluster brings a dev cluster up, does something on it, and takes it down again.
+func onCluster(ctx context.Context, options devcluster.Options, patience time.Duration, do func(*bench) error) (err error) {
+	cluster, err := devcluster.Up(ctx, options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		_, left := devcluster.Down(context.WithoutCancel(ctx), cluster.Dir)
 		err = errors.Join(err, left)
 	}()
-	b, err := connect(cluster, Options{Patience: o.Patience, Progress: o.Progress})
+	b, err := connect(cluster, Options{Patience: patience, Progress: options.Progress})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	sets := &setsBench{
-		bench: b, options: o, pprof: local(ports[0]), measured: watched{program: groveOperator, metrics: local(ports[1]) + "/metrics"},
-	}
-	if err := sets.prepare(ctx); err != nil {
-		return nil, err
-	}
-	report = &SetsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
-	return report, sets.measure(ctx, report)
+	return do(b)
 }
 
 func local(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }

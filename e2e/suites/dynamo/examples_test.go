@@ -137,7 +137,7 @@ func (w *world) servesFrontend(name string) types.StepFunc {
 
 // isStable reads a deployment in each version and replaces it with what was read.
 func (w *world) isStable(name string) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		before, err := w.deployment(ctx, name)
 		w.Must(ctx, t, err)
 		for _, version := range []string{"v1alpha1", "v1beta1"} {

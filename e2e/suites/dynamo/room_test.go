@@ -19,7 +19,7 @@ func cannotFit(w *world) *features.FeatureBuilder {
 		})
 		return ctx
 	}
-	why := suite.AllOf(explained, w.waits("wide", "Decode: 0 of 1 replicas ready", "Frontend: 0 of 1 replicas ready", "rack", "nvidia.com/gpu"))
+	why := suite.AllOf(explained, w.waits("wide", "Frontend: 1 of 1 pods wait", "Decode: 1 of 1 replicas wait", "rack", "nvidia.com/gpu"))
 	return features.New("cannot fit").
 		Setup(w.create).
 		Assess("a deployment says which service waits, for how much, and why", suite.AllOf(w.Applies("wide.yaml"), why)).
@@ -37,7 +37,7 @@ func cannotFit(w *world) *features.FeatureBuilder {
 // noRoomToGrow scales a service that runs beyond what its zone has room for.
 func noRoomToGrow(w *world) *features.FeatureBuilder {
 	var running suite.Memory
-	why := w.waits("llm", " of 12 replicas ready", "llm-0-decode-", "nvidia.com/gpu")
+	why := w.waits("llm", "Decode: ", " of 12 replicas wait: ", "nvidia.com/gpu")
 	return features.New("no room to grow").
 		Setup(w.create).
 		Assess("a deployment runs", suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(w.podsOfServices("llm"), &running))).
