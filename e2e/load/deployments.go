@@ -68,6 +68,9 @@ type deploymentsBench struct {
 }
 
 func (b *deploymentsBench) measure(ctx context.Context, report *DeploymentsReport) error {
+	if _, err := b.settle(ctx); err != nil {
+		return err
+	}
 	if err := b.start(ctx, report, 0); err != nil {
 		return err
 	}
