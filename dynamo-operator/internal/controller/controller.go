@@ -75,11 +75,19 @@ func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphD
 		}
 		written = true
 	}
-	for _, object := range standing.Objects(restartedBy(deployment, restarting)) {
+	objects := standing.Objects(restartedBy(deployment, restarting))
+	for _, object := range objects {
 		differed, err := r.apply.apply(ctx, deployment, object)
 		written = written || differed && r.observes(object)
 		if err != nil {
 			return written, err
+		}
+	}
+	for _, object := range standing.Leftovers(objects) {
+		log.FromContext(ctx).Info("deleting", "kind", fmt.Sprintf("%T", object), "name", object.GetName())
+		err := r.client.Delete(ctx, object, client.Preconditions{UID: new(object.GetUID())})
+		if client.IgnoreNotFound(err) != nil {
+			return written, fmt.Errorf("deleting %s: %w", object.GetName(), err)
 		}
 	}
 	return written, nil

@@ -99,6 +99,10 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 		return standing, nil
 	}
 	standing.PodCliqueSet = set
+	standing.Services, err = services(ctx, reader, deployment)
+	if err != nil {
+		return nil, err
+	}
 	for i := range deployment.Spec.Components {
 		component := &deployment.Spec.Components[i]
 		name := scaledName(deployment, component)
@@ -112,6 +116,22 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 		}
 	}
 	return standing, nil
+}
+
+// services lists the Services that were made for a deployment.
+func services(ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment) ([]*corev1.Service, error) {
+	list := &corev1.ServiceList{}
+	labels := client.MatchingLabels{v1beta1.LabelDeploymentName: names.Deployment(deployment)}
+	if err := reader.List(ctx, list, client.InNamespace(deployment.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing Services: %w", err)
+	}
+	var own []*corev1.Service
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], deployment) {
+			own = append(own, &list.Items[i])
+		}
+	}
+	return own, nil
 }
 
 // get reads an object into the given one; nil without error if it does not exist.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +26,8 @@ type Standing struct {
 	// the component's name, as far as they exist.
 	Cliques map[string]*grovev1alpha1.PodClique
 	Groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
+	// Services are those that were made for the deployment.
+	Services []*corev1.Service
 }
 
 // scaledName is the name of the PodClique or PodCliqueScalingGroup that scales a component. The PodCliqueSet has one
@@ -158,6 +161,24 @@ func (s Standing) enforcement() *backend.Enforcement {
 		}
 		return unknown
 	}
+}
+
+// Leftovers returns the Services of components that no longer serve a port. What else was ever made is wanted for as long as
+// the deployment is there: claims hold data.
+func (s Standing) Leftovers(wanted []client.Object) []client.Object {
+	kept := map[string]bool{}
+	for _, object := range wanted {
+		if service, ok := object.(*corev1.Service); ok {
+			kept[service.Name] = true
+		}
+	}
+	var left []client.Object
+	for _, service := range s.Services {
+		if !kept[service.Name] && service.DeletionTimestamp == nil {
+			left = append(left, service)
+		}
+	}
+	return left
 }
 
 // Scalings are the changes of replicas since they were last asked for. The PodCliqueSet's template follows as far as it can:
