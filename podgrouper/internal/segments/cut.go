@@ -50,8 +50,11 @@ func (c cut) divides(w wish) bool {
 
 // minima returns how many pods each segment needs together, how many segments are needed together so that as many pods as
 // the leaf needs start, and what is wrong with these numbers. A segment starts as a whole, but for pods that are done and
-// those that are not there at the same time.
-func (c cut) minima(needed int32) (segments []int32, together int32, wrong string) {
+// those that are not there at the same time. Left is how many pods are not done, nil if all.
+func (c cut) minima(needed int32, left *int32) (segments []int32, together int32, wrong string) {
+	if left != nil {
+		needed = min(needed, *left)
+	}
 	if c.one {
 		return []int32{needed}, min(needed, 1), ""
 	}
@@ -61,7 +64,7 @@ func (c cut) minima(needed int32) (segments []int32, together int32, wrong strin
 	}
 	for from := int32(0); from < pods; from += min(c.size, pods-from) {
 		to := from + min(c.size, pods-from)
-		segments = append(segments, c.minimum(from, to, atATime))
+		segments = append(segments, max(0, min(c.minimum(from, to, left), atATime)))
 	}
 	together = c.together(needed, atATime)
 	if asked := grouping.Product(together, c.size); atATime < pods && c.size <= atATime && asked > atATime {
@@ -71,15 +74,20 @@ func (c cut) minima(needed int32) (segments []int32, together int32, wrong strin
 	return segments, together, wrong
 }
 
-func (c cut) minimum(from, to, atATime int32) int32 {
+// minimum returns how many of the indices from, up to but without to, surely need pods together. Which are done is not known
+// of all kinds: then it may be any of them.
+func (c cut) minimum(from, to int32, left *int32) int32 {
 	minimum := to - from
-	if c.indexed.Done != nil {
+	switch {
+	case c.indexed.Done != nil:
 		minimum -= c.indexed.Done(from, to)
+	case left != nil:
+		minimum -= c.indexed.Pods - *left
 	}
 	if c.indexed.InTurn {
-		minimum = min(minimum, 1)
+		return min(minimum, 1)
 	}
-	return min(minimum, atATime)
+	return minimum
 }
 
 // together returns how many segments hold as many pods as are needed. Of segments that are all there at the same time any may

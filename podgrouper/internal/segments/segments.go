@@ -47,7 +47,7 @@ func divide(w grouping.Workload, group grouping.Group) grouping.Group {
 		parent, segments, problems := divideLeaf(w.Owner.Kind.Kind, leaf, wish)
 		group.Problems = append(group.Problems, problems...)
 		if leaf.Name == scheduling.RootGroup {
-			group.MinMember, group.MinSubGroup = parent.MinMember, parent.MinSubGroup
+			group.MinMember, group.Left, group.MinSubGroup = parent.MinMember, parent.Left, parent.MinSubGroup
 		} else {
 			tree = append(tree, parent)
 		}
@@ -78,7 +78,7 @@ func leavesOrRoot(group grouping.Group) []grouping.SubGroup {
 	if len(group.SubGroups) > 0 {
 		return group.SubGroups
 	}
-	return []grouping.SubGroup{{Name: scheduling.RootGroup, MinMember: group.MinMember, Indexed: group.Indexed}}
+	return []grouping.SubGroup{{Name: scheduling.RootGroup, MinMember: group.MinMember, Left: group.Left, Indexed: group.Indexed}}
 }
 
 // wishFor returns what is said about the segments of a leaf, nil if nothing is: what its own templates say, else what is said
@@ -105,7 +105,7 @@ func divideLeaf(kind string, leaf grouping.SubGroup, w *wish) (grouping.SubGroup
 	if !cut.divides(*w) {
 		return leaf, nil, problems
 	}
-	minima, together, wrong := cut.minima(*leaf.MinMember)
+	minima, together, wrong := cut.minima(*leaf.MinMember, leaf.Left)
 	if wrong != "" {
 		problems = append(problems, field.Invalid(w.path, strconv.Itoa(int(w.size)), wrong))
 	}
@@ -115,7 +115,7 @@ func divideLeaf(kind string, leaf grouping.SubGroup, w *wish) (grouping.SubGroup
 			Name: segmentName(leaf.Name, int32(i)), Parent: leaf.Name, MinMember: new(minimum), Constraint: w.constraint,
 		}
 	}
-	leaf.MinMember, leaf.MinSubGroup = nil, &together
+	leaf.MinMember, leaf.Left, leaf.MinSubGroup = nil, nil, &together
 	return leaf, segments, problems
 }
 

@@ -70,6 +70,15 @@ spec: {completionMode: Indexed, completions: 12, parallelism: 12, backoffLimitPe
 status: {completedIndexes: "0-4,6", failedIndexes: "7,9-10"}`,
 			Want: `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 0}, {name: segment-1, minMember: 1}, {name: segment-2, minMember: 2}]}`,
 		},
+		"what is left to do is enough": {
+			Manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {kai.scheduler/segment-size: "4", kai.scheduler/batch-min-member: "8"}}
+spec: {completionMode: Indexed, completions: 8, parallelism: 8}
+status: {completedIndexes: "0-4", succeeded: 5}`,
+			Want: `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 0}, {name: segment-1, minMember: 3}]}`,
+		},
 		"a segment that is larger than what runs at a time starts with that": {
 			Manifest: `
 apiVersion: batch/v1
@@ -295,6 +304,19 @@ subGroups:
 - {name: worker.segment-0, parent: worker, minMember: 4, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}
 - {name: worker.segment-1, parent: worker, minMember: 4, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}
 - {name: worker.segment-2, parent: worker, minMember: 4, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}`,
+		},
+		"any of the workers may be those that are done": {
+			Manifest: `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train, annotations: {kai.scheduler/segment-size: "4"}}
+spec: {pytorchReplicaSpecs: {Worker: {replicas: 8}}}
+status: {replicaStatuses: {Worker: {succeeded: 3}}}`,
+			Want: `
+subGroups:
+- {name: worker, minSubGroup: 2}
+- {name: worker.segment-0, parent: worker, minMember: 1}
+- {name: worker.segment-1, parent: worker, minMember: 1}`,
 		},
 		"a master cannot be divided": {
 			Manifest: `
