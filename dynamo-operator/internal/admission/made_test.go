@@ -79,6 +79,21 @@ func TestWhatIsMadeHasToBePossible(t *testing.T) {
 	}
 }
 
+// A map by name cannot have a name twice, but it can have it in two ways of writing; nor may a list of the newer version.
+func TestNamesThatDifferInCaseOnly(t *testing.T) {
+	compare(t, []string{
+		`spec.services[2].name: Invalid value: "worker": differs from "Worker" only in case, and what is made for them has names in lower case: rename one`,
+	}, alpha(t, "", "{worker: {}, Frontend: {}, Worker: {}}").ValidateCreate(levels).ToAggregate())
+
+	written := &v1beta1.DynamoGraphDeployment{}
+	read(t, `{metadata: {name: d}, spec: {components: [
+    {name: Worker, podTemplate: {spec: {containers: [{name: main, image: i}]}}},
+    {name: WORKER, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}}`, written)
+	compare(t, []string{
+		`spec.components[1].name: Invalid value: "WORKER": differs from "Worker" only in case, and what is made for them has names in lower case: rename one`,
+	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())
+}
+
 func TestWhatIsMadeOfV1Beta1HasToBePossible(t *testing.T) {
 	written := &v1beta1.DynamoGraphDeployment{}
 	read(t, `

@@ -51,8 +51,6 @@ type DynamoGraphDeploymentList struct {
 //
 // Unknown fields are kept until admission, which refuses them by name: a misspelt constraint that was dropped in
 // silence would be a deployment that is in silence not packed.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
 type DynamoGraphDeploymentSpec struct {
 	// Services are the parts of the deployment, 1 to 25: a list whose items have a name, or a map by name. Read back, it
 	// is a list; one that was written as a map is sorted by name. Which services there are, and which of them span
@@ -108,7 +106,6 @@ type BackendFramework string
 
 // PersistentVolumeClaim is a claim that belongs to a deployment.
 //
-// +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:XValidation:rule="!has(self.create) || !self.create || has(self.size)",message="size is required when create is true",fieldPath=".size",reason=FieldValueRequired
 type PersistentVolumeClaim struct {
 	// Name of the claim, in the deployment's namespace.
@@ -133,8 +130,6 @@ type PersistentVolumeClaim struct {
 }
 
 // Restart replaces the pods of a deployment each time that its id changes.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
 type Restart struct {
 	// ID names this restart. A value that was not seen before starts one.
 	// +required
@@ -148,7 +143,6 @@ type Restart struct {
 
 // RestartStrategy orders a restart.
 //
-// +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:XValidation:rule="!has(self.order) || !has(self.type) || self.type == 'Sequential'",message="order has a meaning only for type Sequential",fieldPath=".order"
 type RestartStrategy struct {
 	// Type is Sequential, which restarts a service once the one before it is ready again, or Parallel, which restarts

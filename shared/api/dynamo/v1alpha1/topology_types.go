@@ -19,7 +19,6 @@ const (
 // SpecTopologyConstraint says how close together the pods of a whole deployment have to be, and by which topology that
 // is measured.
 //
-// +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:MinProperties=1
 type SpecTopologyConstraint struct {
 	// TopologyProfile is the name of the ClusterTopology that all constraints of the deployment refer to. Unset means the
@@ -40,7 +39,6 @@ type SpecTopologyConstraint struct {
 // TopologyConstraint says how close together the pods of a service have to be: of a multinode one those of each replica, of
 // any other one all its replicas.
 //
-// +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:XValidation:rule="has(self.packDomain) || has(self.preferredDomain)",message="one of packDomain and preferredDomain is required",fieldPath=".packDomain",reason=FieldValueRequired
 type TopologyConstraint struct {
 	// PackDomain is the domain that holds all these pods. Pods that do not fit into one such domain wait. It

@@ -50,8 +50,6 @@ type DynamoGraphDeploymentList struct {
 //
 // Unknown fields are kept until admission, which refuses them by name: a misspelt constraint that was dropped in
 // silence would be a deployment that is in silence not packed.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
 type DynamoGraphDeploymentSpec struct {
 	// Components are the parts of the deployment. Which components there are, and which of them span several nodes,
 	// cannot change after creation. Names are unique without regard to case, since what is made for a component
@@ -113,8 +111,6 @@ const (
 
 // ComponentSpec is one part of a deployment: a number of equal replicas, each one pod or, with multinode, one pod on
 // each of several nodes.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
 type ComponentSpec struct {
 	// Name of the component, unique in the deployment without regard to case. In lower case it is a DNS label.
 	// +required
@@ -162,8 +158,6 @@ type ComponentSpec struct {
 }
 
 // Multinode spreads a replica over nodes.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
 type Multinode struct {
 	// NodeCount is the number of pods of one replica: one leader and NodeCount-1 workers. Immutable.
 	// +required
@@ -173,13 +167,10 @@ type Multinode struct {
 }
 
 // ScalingAdapter marks a component whose replicas are scaled from outside.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
 type ScalingAdapter struct{}
 
 // PersistentVolumeClaim is a claim that belongs to a deployment.
 //
-// +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:XValidation:rule="!has(self.create) || !self.create || has(self.size)",message="size is required when create is true",fieldPath=".size",reason=FieldValueRequired
 type PersistentVolumeClaim struct {
 	// Name of the claim, in the deployment's namespace.
@@ -204,8 +195,6 @@ type PersistentVolumeClaim struct {
 }
 
 // Restart replaces the pods of a deployment each time that its id changes.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
 type Restart struct {
 	// ID names this restart. A value that was not seen before starts one.
 	// +required
@@ -219,7 +208,6 @@ type Restart struct {
 
 // RestartStrategy orders a restart.
 //
-// +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:XValidation:rule="!has(self.order) || !has(self.type) || self.type == 'Sequential'",message="order has a meaning only for type Sequential",fieldPath=".order"
 type RestartStrategy struct {
 	// Type is Sequential, which restarts a component once the one before it is ready again, or Parallel, which
