@@ -170,11 +170,18 @@ func FromTemplates(templates ...Template) (Constraint, field.ErrorList) {
 	return First(templates, FromAnnotations, topologyAnnotations...)
 }
 
-// handsDown are the kinds whose operators copy annotations to the workloads that they are meant for. What has not got
-// them is not meant: the pod that submits a RayJob need not stand where the cluster does.
-var handsDown = map[schema.GroupKind]bool{
-	{Group: "ray.io", Kind: "RayJob"}:     true,
-	{Group: "ray.io", Kind: "RayService"}: true,
+// meantFor says, of kinds that make several workloads, for which of them their annotations are meant: the pod that submits a
+// RayJob, and the one that cleans up after a RayCluster, need not stand where the cluster does.
+var meantFor = map[schema.GroupKind]schema.GroupKind{
+	{Group: "ray.io", Kind: "RayJob"}:     {Group: "ray.io", Kind: "RayCluster"},
+	{Group: "ray.io", Kind: "RayService"}: {Group: "ray.io", Kind: "RayCluster"},
+	{Group: "ray.io", Kind: "RayCluster"}: {Group: "ray.io", Kind: "RayCluster"},
+}
+
+// means reports whether the annotations of an owner above a workload are meant for it.
+func (w Workload) means(above Owner) bool {
+	kind, limited := meantFor[above.Kind.GroupKind()]
+	return !limited || kind == w.Owner.Kind.GroupKind()
 }
 
 // Nearest reads the annotations of the nearest owner that carries any of the keys, the workload's own, else one above it,
@@ -183,7 +190,7 @@ func Nearest[T any](
 	w Workload, templates []Template, read func(annotations map[string]string, path *field.Path) (T, field.ErrorList), keys ...string,
 ) (T, field.ErrorList) {
 	for i, owner := range w.Upwards() {
-		if !HasAny(owner.GetAnnotations(), keys...) || i > 0 && handsDown[owner.Kind.GroupKind()] {
+		if !HasAny(owner.GetAnnotations(), keys...) || i > 0 && !w.means(owner) {
 			continue
 		}
 		wish, errs := read(owner.GetAnnotations(), annotationsPath)

@@ -115,20 +115,23 @@ func TestTheNearestOwnerWithAnAnnotationDecides(t *testing.T) {
 	}
 }
 
-func TestOwnersThatHandDownTheirAnnotationsDoNotMeanTheRest(t *testing.T) {
-	constraint := map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"}
+func TestForWhichWorkloadsAnnotationsAreMeant(t *testing.T) {
+	rayCluster, job := schema.GroupKind{Group: "ray.io", Kind: "RayCluster"}, schema.GroupKind{Group: "batch", Kind: "Job"}
 	for name, c := range map[string]struct {
-		above schema.GroupKind
-		want  string
+		above, workload schema.GroupKind
+		want            string
 	}{
-		"a RayJob does not mean its submitter":    {schema.GroupKind{Group: "ray.io", Kind: "RayJob"}, ""},
-		"a RayService does not mean other things": {schema.GroupKind{Group: "ray.io", Kind: "RayService"}, ""},
-		"a CronJob means its Jobs":                {schema.GroupKind{Group: "batch", Kind: "CronJob"}, "zone"},
+		"a RayJob does not mean its submitter":    {schema.GroupKind{Group: "ray.io", Kind: "RayJob"}, job, ""},
+		"a RayJob means its cluster":              {schema.GroupKind{Group: "ray.io", Kind: "RayJob"}, rayCluster, "zone"},
+		"a RayService means each of its clusters": {schema.GroupKind{Group: "ray.io", Kind: "RayService"}, rayCluster, "zone"},
+		"a CronJob means its Jobs":                {schema.GroupKind{Group: "batch", Kind: "CronJob"}, job, "zone"},
+		"a RayCluster does not mean its cleanup":  {rayCluster, job, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			above := owner(c.above.Kind, "upper", constraint)
-			above.Kind.Group = c.above.Group
-			got, _ := grouping.FromOwners(grouping.Workload{Owner: owner("Job", "lower", nil), Above: []grouping.Owner{above}})
+			above := owner(c.above.Kind, "upper", map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"})
+			workload := owner(c.workload.Kind, "lower", nil)
+			above.Kind.Group, workload.Kind.Group = c.above.Group, c.workload.Group
+			got, _ := grouping.FromOwners(grouping.Workload{Owner: workload, Above: []grouping.Owner{above}})
 			if got.Required.Value != c.want {
 				t.Errorf("the required level is %q, want %q", got.Required.Value, c.want)
 			}
