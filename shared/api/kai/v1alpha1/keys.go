@@ -51,6 +51,7 @@ const (
 	// AnnotationLeftAlone, which the pod grouper sets to "true" on a pod that it leaves alone because an owner says so, lets
 	// the scheduler place the pod by itself instead of waiting until it is grouped.
 	AnnotationLeftAlone = "packtree.dev/left-alone"
-	// AnnotationBatchMinMember, on a Job, is the number of its pods that must start together.
+	// AnnotationBatchMinMember, on a Job or another workload of like pods, is the number of its pods that must start together;
+	// on the template of a JobSet's Jobs, of the pods of each Job.
 	AnnotationBatchMinMember = "kai.scheduler/batch-min-member"
 )
