@@ -25,8 +25,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// patience is how long a trial may take: whoever writes a deployment waits for it, and not longer than ten seconds.
-const patience = 4 * time.Second
+// patience is how long a trial may take: whoever writes a deployment waits for it, and the API server not longer than ten seconds.
+const patience = 7 * time.Second
 
 // NewCluster returns what a manager's webhooks need to know of its cluster.
 func NewCluster(mgr manager.Manager) (Cluster, error) {
