@@ -52,7 +52,7 @@ func MeasureDeployments(ctx context.Context, o DeploymentsOptions) (report *Depl
 		options.Values[operators[i].program] = metricsAt(port)
 	}
 	report = &DeploymentsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly), Services: o.Services}
-	return report, onCluster(ctx, options, o.Patience, func(b *bench) error {
+	return report, onCluster(ctx, options, o.Patience, func(ctx context.Context, b *bench) error {
 		sets := &setsBench{bench: b, options: SetsOptions{Quiet: o.Quiet}, measured: operators[0], others: operators[1:]}
 		if err := sets.prepare(ctx); err != nil {
 			return err

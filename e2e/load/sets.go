@@ -79,7 +79,7 @@ func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err er
 		}
 	}
 	report = &SetsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
-	return report, onCluster(ctx, o.cluster(ports[0], ports[1]), o.Patience, func(b *bench) error {
+	return report, onCluster(ctx, o.cluster(ports[0], ports[1]), o.Patience, func(ctx context.Context, b *bench) error {
 		sets := &setsBench{
 			bench: b, options: o, pprof: local(ports[0]), measured: watched{program: groveOperator, metrics: local(ports[1]) + "/metrics"},
 		}
@@ -91,7 +91,7 @@ func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err er
 }
 
 // onCluster brings a dev cluster up, does something on it, and takes it down again.
-func onCluster(ctx context.Context, options devcluster.Options, patience time.Duration, do func(*bench) error) (err error) {
+func onCluster(ctx context.Context, options devcluster.Options, patience time.Duration, do func(context.Context, *bench) error) (err error) {
 	cluster, err := devcluster.Up(ctx, options)
 	if err != nil {
 		return err
@@ -104,7 +104,10 @@ func onCluster(ctx context.Context, options devcluster.Options, patience time.Du
 	if err != nil {
 		return err
 	}
-	return do(b)
+	// Nobody watches any more when the cluster goes.
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	return do(working, b)
 }
 
 func local(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
