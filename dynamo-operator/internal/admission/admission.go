@@ -40,7 +40,7 @@ func FromV1Beta1(written *v1beta1.DynamoGraphDeployment) Candidate {
 func (c Candidate) Validate() field.ErrorList {
 	var errs field.ErrorList
 	if c.written != nil {
-		errs = validateServices(c.written)
+		errs = append(validateServices(c.written), validateKept(c.Hub.Annotations)...)
 	}
 	return c.naming(append(errs, validate(c.Hub, c.words)...))
 }

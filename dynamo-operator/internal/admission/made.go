@@ -42,6 +42,15 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 	return append(errs, validateSize(deployment.Spec.Components, words)...)
 }
 
+// validateKept is there because what only v1alpha1 can say is kept in an annotation of what is stored.
+func validateKept(annotations map[string]string) field.ErrorList {
+	if apivalidation.ValidateAnnotationsSize(annotations) == nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(serviceList, fmt.Sprintf("%d bytes", len(annotations[v1beta1.AnnotationV1Alpha1])), fmt.Sprintf(
+		"services and annotations have at most %d bytes together: put scripts into a ConfigMap, or write components of v1beta1", apivalidation.TotalAnnotationSizeLimitB))}
+}
+
 // validateMetadata judges labels and annotations of pods, each at its key.
 func validateMetadata(labels, annotations map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"strings"
 	"testing"
 
 	"packtree.dev/dynamo-operator/internal/admission"
@@ -92,6 +93,16 @@ func TestNamesThatDifferInCaseOnly(t *testing.T) {
 	compare(t, []string{
 		`spec.components[1].name: Invalid value: "WORKER": differs from "Worker" only in case, and what is made for them has names in lower case: rename one`,
 	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())
+}
+
+func TestServicesThatAreTooLargeToBeKept(t *testing.T) {
+	large := func(bytes int) string {
+		return "[{name: A, envs: [{name: X, value: " + strings.Repeat("x", bytes) + "}]}]"
+	}
+	compare(t, nil, alpha(t, "", large(200_000)).ValidateCreate(levels).ToAggregate())
+	compare(t, []string{
+		`spec.services: Invalid value: "300094 bytes": services and annotations have at most 262144 bytes together: put scripts into a ConfigMap, or write components of v1beta1`,
+	}, alpha(t, "", large(300_000)).ValidateCreate(levels).ToAggregate())
 }
 
 func TestWhatIsMadeOfV1Beta1HasToBePossible(t *testing.T) {

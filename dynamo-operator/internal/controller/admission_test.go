@@ -56,6 +56,8 @@ var _ = Describe("Admission", func() {
 			`spec.components[0].podTemplate.spec.containers[0].imag: unknown field, did you mean "image"?`),
 		Entry("a label that no pod can have", strings.Replace(asComponents, "{team: a}", "{team: a b}", 1),
 			`spec.components[0].podTemplate.metadata.labels[team]: Invalid value: "a b"`),
+		Entry("services that are larger than can be kept", strings.Replace(asMap, "-m, dynamo.vllm", "-m, dynamo.vllm, "+strings.Repeat("x", 300_000), 1),
+			"services and annotations have at most 262144 bytes together: put scripts into a ConfigMap, or write components of v1beta1"),
 		Entry("services that are neither list nor map", strings.SplitN(asMap, "    Worker:", 2)[0]+"    3\n",
 			"must be a list of services, or a map of them by name"),
 	)
