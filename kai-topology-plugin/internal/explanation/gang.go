@@ -152,7 +152,7 @@ func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *de
 			return nil, nil, err
 		}
 		g.SubGroups = subGroups(assembled.Tree, stand)
-		if assembled.Satisfied(gang.NoPending) && turn.Hold == nil {
+		if assembled.Satisfied(gang.NoPending) && turn.Hold == nil || assembled.Finishing() {
 			g.State = RunsPartly
 		}
 	}

@@ -22,6 +22,8 @@ type Gang struct {
 	Company *Company
 	// Pending and Standing are its pods by age, then name.
 	Pending, Standing []*corev1.Pod
+	// Done are its pods that have done their work. They hold no node, and the gang has not lost them.
+	Done []*corev1.Pod
 	// Gated counts the pods that would be pending if no scheduling gate held them.
 	Gated int
 	// Strays name a leaf that the tree does not have. They are nobody's members until they, or the PodGroup, change.
@@ -115,7 +117,11 @@ func (g *Gang) sort(pods []*corev1.Pod, ours func(scheduler string) bool) {
 			g.Pending = append(g.Pending, pod)
 		case isGated:
 			g.Gated++
-		case isGone, isAssumed:
+		case isGone:
+			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil {
+				g.Done = append(g.Done, pod)
+			}
+		case isAssumed:
 		}
 	}
 	for _, pods := range [][]*corev1.Pod{g.Pending, g.Standing, g.Strays, g.Foreign} {
@@ -159,14 +165,19 @@ func priorityOf(pod *corev1.Pod) int32 {
 // Satisfied reports whether the minima of the whole tree are met by the standing pods and those pending ones that chosen
 // accepts.
 func (g *Gang) Satisfied(chosen func(pending *corev1.Pod) bool) bool {
+	chosenPods := slices.DeleteFunc(slices.Clone(g.Pending), func(pod *corev1.Pod) bool { return !chosen(pod) })
+	return g.satisfiedBy(g.Standing, chosenPods)
+}
+
+// Finishing reports whether the gang only lacks pods that have done their work: what it needs stands or is done, and nobody waits.
+func (g *Gang) Finishing() bool {
+	return len(g.Done) > 0 && len(g.Pending)+g.Gated == 0 && g.satisfiedBy(g.Standing, g.Done)
+}
+
+func (g *Gang) satisfiedBy(some, others []*corev1.Pod) bool {
 	counts := map[string]int{}
-	for _, pod := range g.Standing {
+	for _, pod := range slices.Concat(some, others) {
 		counts[LeafOf(pod)]++
-	}
-	for _, pod := range g.Pending {
-		if chosen(pod) {
-			counts[LeafOf(pod)]++
-		}
 	}
 	return g.Tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return counts[leaf.Name] })
 }

@@ -59,7 +59,7 @@ func conditionOf(observed Observed) metav1.Condition {
 	switch {
 	case observed.Hold != nil && observed.Hold.Reason == scheduling.ReasonInvalid:
 		return waits(observed.Hold.Reason, observed.Hold.Message)
-	case observed.Gang.Satisfied(gang.NoPending):
+	case observed.Gang.Satisfied(gang.NoPending), observed.Gang.Finishing():
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed))}
 	case lost(observed):
 		return waits(scheduling.ReasonBelowMinimum, belowMinimum(observed))
@@ -74,10 +74,11 @@ func conditionOf(observed Observed) metav1.Condition {
 }
 
 // lost reports whether the gang had all that it needs at some time, and still has some of it. The condition itself keeps the
-// memory: it outlives the scheduler, and the time at which it turned False is when the gang lost its first pod.
+// memory: it outlives the scheduler, and the time at which it turned False is when the gang lost its first pod. A gang of which
+// pods are done is coming to its end, and what stands of it is not stopped for lack of the others.
 func lost(observed Observed) bool {
 	present := meta.FindStatusCondition(observed.Gang.PodGroup.Status.Conditions, scheduling.ConditionScheduled)
-	return present != nil && len(observed.Gang.Standing) > 0 &&
+	return present != nil && len(observed.Gang.Standing) > 0 && len(observed.Gang.Done) == 0 &&
 		(present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum)
 }
 

@@ -1,6 +1,7 @@
 package podgroupstatus_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -97,6 +98,46 @@ func TestAGangBelowItsMinimumSaysSo(t *testing.T) {
 			got := podgroupstatus.Of(seen, now).Condition
 			if got.Reason != test.reason || got.Message != test.message || !got.LastTransitionTime.Equal(&test.since) {
 				t.Errorf("got %s since %s: %s", got.Reason, got.LastTransitionTime, got.Message)
+			}
+		})
+	}
+}
+
+// Pods that have done their work are no loss: what is left of their gang is not stopped for it.
+func TestAGangThatComesToItsEndHasLostNothing(t *testing.T) {
+	placed := metav1.Condition{Type: "Scheduled", Status: "True", Reason: "Placed", LastTransitionTime: before}
+	below := metav1.Condition{Type: "Scheduled", Status: "False", Reason: "BelowMinimum", LastTransitionTime: before}
+	for name, test := range map[string]struct {
+		present                 metav1.Condition
+		standing, pending, done int
+		leaving                 bool
+		reason                  string
+	}{
+		"while others work on":            {present: placed, standing: 1, done: 1, reason: "Placed"},
+		"at the end":                      {present: placed, done: 2, reason: "Placed"},
+		"also if it had lost some":        {present: below, standing: 1, done: 1, reason: "Placed"},
+		"and the next ones wait as such":  {present: placed, standing: 1, done: 1, pending: 1, reason: "Waiting"},
+		"but those that are missing lack": {present: placed, standing: 0, done: 1, reason: "Incomplete"},
+		"unless they are taken away":      {present: placed, standing: 1, done: 1, leaving: true, reason: "BelowMinimum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			podGroup := observed(t, 2, 0, 0).Gang.PodGroup
+			podGroup.Status.Conditions = []metav1.Condition{test.present}
+			pods := slices.Concat(
+				slices.Repeat([]*corev1.Pod{{Spec: corev1.PodSpec{NodeName: "node"}}}, test.standing),
+				slices.Repeat([]*corev1.Pod{{}}, test.pending),
+			)
+			for range test.done {
+				pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}
+				if test.leaving {
+					pod.DeletionTimestamp = &now
+				}
+				pods = append(pods, pod)
+			}
+			assembled, hold := gang.Assemble(podGroup, pods, func(string) ([]string, bool) { return nil, false })
+			got := podgroupstatus.Of(podgroupstatus.Observed{Gang: assembled, Hold: hold}, now).Condition
+			if got.Reason != test.reason {
+				t.Errorf("got %s, want %s: %s", got.Reason, test.reason, got.Message)
 			}
 		})
 	}

@@ -83,7 +83,7 @@ func (s *Stopper) look(ctx context.Context, key gang.Key) error {
 		s.queue.AddAfter(key, left)
 		return nil
 	}
-	if observed.Satisfied(gang.NoPending) {
+	if observed.Satisfied(gang.NoPending) || len(observed.Done) > 0 {
 		s.queue.AddAfter(key, mending) // Until the condition says so too, or the last pods turn out not to stand.
 		return nil
 	}
