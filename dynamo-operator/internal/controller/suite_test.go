@@ -41,7 +41,7 @@ const slow = 3 * time.Minute
 
 func TestDeployments(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	RunSpecs(t, "DynamoGraphDeployments on an API server")
 }

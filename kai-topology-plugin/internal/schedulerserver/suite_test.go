@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 func TestScheduler(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	RunSpecs(t, "Scheduler against a real API server")
 }

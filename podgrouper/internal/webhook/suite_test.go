@@ -26,7 +26,7 @@ import (
 
 func TestWebhook(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(10 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "PodGroup webhook")
 }
 
