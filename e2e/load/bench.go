@@ -65,6 +65,10 @@ func (b *bench) prepare(ctx context.Context) error {
 	if _, err := b.kai.KaiV1alpha1().Topologies().Create(ctx, topology(), metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the topology: %w", err)
 	}
+	return b.makeNamespace(ctx)
+}
+
+func (b *bench) makeNamespace(ctx context.Context) error {
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := b.core.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the namespace: %w", err)

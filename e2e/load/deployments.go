@@ -53,7 +53,7 @@ func MeasureDeployments(ctx context.Context, o DeploymentsOptions) (report *Depl
 	}
 	report = &DeploymentsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly), Services: o.Services}
 	return report, onCluster(ctx, options, o.Patience, func(ctx context.Context, b *bench) error {
-		sets := &setsBench{bench: b, options: SetsOptions{Quiet: o.Quiet}, measured: operators[0], others: operators[1:]}
+		sets := &setsBench{observed: &observed{bench: b, measured: operators[0], others: operators[1:]}}
 		if err := sets.prepare(ctx); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (b *deploymentsBench) measure(ctx context.Context, report *DeploymentsRepor
 		return err
 	}
 	report.Steps = append(report.Steps, made)
-	if report.Rest, err = b.rest(ctx); err != nil {
+	if report.Rest, err = b.rest(ctx, b.options.Quiet); err != nil {
 		return err
 	}
 	if report.MiB, report.MostMiB, err = b.memory(); err != nil {

@@ -80,9 +80,9 @@ func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err er
 	}
 	report = &SetsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
 	return report, onCluster(ctx, o.cluster(ports[0], ports[1]), o.Patience, func(ctx context.Context, b *bench) error {
-		sets := &setsBench{
-			bench: b, options: o, pprof: local(ports[0]), measured: watched{program: groveOperator, metrics: local(ports[1]) + "/metrics"},
-		}
+		sets := &setsBench{observed: &observed{
+			bench: b, measured: watched{program: groveOperator, metrics: local(ports[1]) + "/metrics"}, pprof: local(ports[0]), profiles: o.Profile,
+		}, options: o}
 		if err := sets.prepare(ctx); err != nil {
 			return err
 		}

@@ -3,13 +3,10 @@ package load
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
@@ -19,33 +16,14 @@ import (
 
 // setsBench is the cluster that an operator is measured on.
 type setsBench struct {
-	*bench
+	*observed
 	options SetsOptions
-	// measured is the operator, and others are those that have to rest too before anything has settled.
-	measured watched
-	others   []watched
-	// pprof is a URL of the operator.
-	pprof string
-	pods  *podCounter
+	pods    *podCounter
 }
 
-// watched is an operator whose metrics are read.
-type watched struct{ program, metrics string }
-
 // prepare makes the namespace and begins to count pods.
-func (b *setsBench) prepare(ctx context.Context) error {
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if _, err := b.core.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating the namespace: %w", err)
-	}
-	err := b.until(ctx, "the namespace has its default service account", func(ctx context.Context) (bool, string, error) {
-		_, err := b.core.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, "it has none", nil
-		}
-		return err == nil, "", err
-	})
-	if err != nil {
+func (b *setsBench) prepare(ctx context.Context) (err error) {
+	if err := b.makeNamespace(ctx); err != nil {
 		return err
 	}
 	b.pods, err = b.countPods(ctx)
@@ -139,20 +117,4 @@ func (c *podCounter) last() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.appeared
-}
-
-// profile writes a CPU profile of the operator's next seconds; what it returns waits for it.
-func (b *setsBench) profile(ctx context.Context, of string, seconds int) func() error {
-	if b.options.Profile == "" {
-		return func() error { return nil }
-	}
-	done := make(chan error, 1)
-	go func() {
-		content, err := read(ctx, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", b.pprof, seconds))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(b.options.Profile, of+".pprof"), content, 0o600)
-		}
-		done <- err
-	}()
-	return func() error { return <-done }
 }

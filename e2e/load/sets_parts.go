@@ -56,32 +56,8 @@ type Rest struct {
 }
 
 func (b *setsBench) steady(ctx context.Context, report *SetsReport) (err error) {
-	report.Rest, err = b.rest(ctx)
+	report.Rest, err = b.rest(ctx, b.options.Quiet)
 	return err
-}
-
-// rest looks for a while at what nobody should do anything about.
-func (b *setsBench) rest(ctx context.Context) (*Rest, error) {
-	before, err := b.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-time.After(b.options.Quiet):
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	after, err := b.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seconds := after.at.Sub(before.at).Seconds()
-	rest := &Rest{
-		Seconds: seconds, Writes: writes(before, after),
-		CPUPercent: 100 * (after.operatorCPU - before.operatorCPU).Seconds() / seconds,
-	}
-	b.say("at rest: %v written in %.0f s, %.2f %% of a core", rest.Writes, seconds, rest.CPUPercent)
-	return rest, nil
 }
 
 // Restarted is a start of the operator beside many pods.

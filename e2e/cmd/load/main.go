@@ -1,4 +1,4 @@
-// Command load measures Packtree's scheduler against the unmodified kube-scheduler and, as load sets and load deployments, the operators.
+// Command load measures Packtree's scheduler against the unmodified kube-scheduler and, as load sets, load deployments and load groups, the operators and podgrouper.
 package main
 
 import (
@@ -59,7 +59,7 @@ func newCommand() *cobra.Command {
 			return measure(cmd, options, format)
 		},
 	}
-	command.AddCommand(setsCommand(), deploymentsCommand())
+	command.AddCommand(setsCommand(), deploymentsCommand(), groupsCommand())
 	flags := command.Flags()
 	flags.StringVar(&options.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
 	flags.Func("parts", "what to measure (default "+strings.Join(names(), ",")+")", func(value string) (err error) {

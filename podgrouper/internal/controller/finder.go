@@ -67,8 +67,8 @@ func (f finder) podsBelow(ctx context.Context, owner owners.Reference) []reconci
 func (f finder) concernedPodBelow(ctx context.Context, owner owners.Reference) *corev1.Pod {
 	for _, first := range f.dependents.Below(owner) {
 		for _, pod := range f.listPods(ctx, first.Namespace, podsByOwner, first.Key()) {
-			if podgroups.Concerned(&pod) {
-				return &pod
+			if podgroups.Concerned(pod) {
+				return pod
 			}
 		}
 	}
@@ -110,17 +110,17 @@ func (f finder) pods(ctx context.Context, namespace, index, key string) []reconc
 	pods := f.listPods(ctx, namespace, index, key)
 	requests := make([]reconcile.Request, len(pods))
 	for i := range pods {
-		requests[i].NamespacedName = client.ObjectKeyFromObject(&pods[i])
+		requests[i].NamespacedName = client.ObjectKeyFromObject(pods[i])
 	}
 	return requests
 }
 
 // listPods lists from an index. An empty namespace, of an owner that is cluster-scoped, means all.
-func (f finder) listPods(ctx context.Context, namespace, index, key string) []corev1.Pod {
-	var list corev1.PodList
-	if err := f.reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: key}); err != nil {
+func (f finder) listPods(ctx context.Context, namespace, index, key string) []*corev1.Pod {
+	pods, err := listPods(ctx, f.reader, client.InNamespace(namespace), client.MatchingFields{index: key})
+	if err != nil {
 		log.FromContext(ctx).Error(err, "listing pods", "index", index, "key", key)
 		return nil
 	}
-	return list.Items
+	return pods
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -47,6 +48,24 @@ var _ = Describe("An owner that is deleted", func() {
 		again := create(ctx, newPodGang("gang", ""))
 		Eventually(podGroup(ctx, "gang")).Should(And(
 			HaveField("UID", orphan.UID), HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID)))))
+	})
+
+	It("is missed by no PodGroup once its pods are finished", func(ctx SpecContext) {
+		job := create(ctx, newJob("train", nil))
+		pod := create(ctx, newPod("train-0", job))
+		Eventually(podGroupNameOf(ctx, "train-0")).ShouldNot(BeEmpty())
+		Expect(api.Status().Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`)))).To(Succeed())
+		late := create(ctx, newPod("train-1", job))
+		Eventually(podGroupNameOf(ctx, "train-1")).ShouldNot(BeEmpty())
+		Expect(api.Status().Patch(ctx, late, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`)))).To(Succeed())
+		group, err := podGroup(ctx, podGroupOfJob(job))()
+		Expect(err).NotTo(HaveOccurred())
+		// That the phases have been seen shows in that the PodGroup stays away.
+		Eventually(func(g Gomega) {
+			err := api.Delete(ctx, group)
+			g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+			g.Consistently(podGroups(ctx), "300ms").Should(BeEmpty())
+		}).Should(Succeed())
 	})
 
 	It("gets no PodGroup any more while it goes", func(ctx SpecContext) {

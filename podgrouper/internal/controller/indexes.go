@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/installation"
 
@@ -25,20 +23,14 @@ const (
 	labelledByPodGroup  = "labelledPodGroup" // the same, only of pods whose labels say something about their PodGroup
 	podGroupsByTopology = "topology"         // every Topology that a PodGroup names
 	podGangDefinition   = "podgangs.scheduler.grove.io"
-	specSchedulerName   = "spec.schedulerName"
 )
 
-// CacheOptions keep in memory only what the pod grouper reads: of pods, those that ask for our scheduler, without what
-// their containers do.
+// CacheOptions keep in memory only what the pod grouper reads.
 func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}: {
-				Field:                 fields.OneTermEqualSelector(specSchedulerName, kai.SchedulerName),
-				Transform:             slimPod,
-				UnsafeDisableDeepCopy: new(true),
-			},
+			podMetadata(): cachedPods(),
 			// Its managed fields tell what an administrator has changed.
 			&scheduling.PodGroup{}:                      {Transform: unchanged},
 			&apiextensionsv1.CustomResourceDefinition{}: installation.Only(podGangDefinition),
@@ -48,31 +40,18 @@ func CacheOptions() cache.Options {
 
 func unchanged(object any) (any, error) { return object, nil }
 
-// slimPod keeps of a pod what decides about its group. Deletions may come as a tombstone, which stays as it is.
-func slimPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
-	slim := &corev1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: pod.ObjectMeta}
-	slim.ManagedFields = nil
-	slim.Spec.SchedulerName = pod.Spec.SchedulerName
-	slim.Status.Phase = pod.Status.Phase
-	return slim, nil
-}
-
 func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return errors.Join(
-		indexer.IndexField(ctx, &corev1.Pod{}, podsByOwner, func(object client.Object) []string {
-			if owner := owners.OfPod(object.(*corev1.Pod)); owner != nil {
+		indexer.IndexField(ctx, podMetadata(), podsByOwner, func(object client.Object) []string {
+			if owner := owners.OfPod(asPod(object.(*metav1.PartialObjectMetadata))); owner != nil {
 				return []string{owner.Key()}
 			}
 			return nil
 		}),
-		indexer.IndexField(ctx, &corev1.Pod{}, podsByPodGroup, func(object client.Object) []string {
+		indexer.IndexField(ctx, podMetadata(), podsByPodGroup, func(object client.Object) []string {
 			return podGroupOf(object)
 		}),
-		indexer.IndexField(ctx, &corev1.Pod{}, labelledByPodGroup, func(object client.Object) []string {
+		indexer.IndexField(ctx, podMetadata(), labelledByPodGroup, func(object client.Object) []string {
 			if !grouping.HasCarriedLabel(object.GetLabels()) {
 				return nil
 			}

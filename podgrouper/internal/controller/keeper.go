@@ -64,8 +64,9 @@ type kept struct {
 const soon = time.Second
 
 // keep makes or corrects the PodGroup of a workload, and tells the user what is wrong with the workload: on its owner or, if
-// that could not be read, on the witness.
-func (k *keeper) keep(ctx context.Context, w grouping.Workload, witness grouping.Owner) (kept, error) {
+// that could not be read, on the witness. All returns all pods of the workload that may count; it is not asked if the PodGroup
+// is as the pods say that w has. So the pods of a large workload do not each look at all others.
+func (k *keeper) keep(ctx context.Context, w grouping.Workload, witness grouping.Owner, all func() ([]*corev1.Pod, error)) (kept, error) {
 	if !w.Owner.Outline {
 		witness = w.Owner
 	}
@@ -74,39 +75,61 @@ func (k *keeper) keep(ctx context.Context, w grouping.Workload, witness grouping
 		return kept{}, err
 	}
 	decision := podgroups.Decide(w, levels)
-	wrong := slices.Concat(decision.Problems, decision.Fatal)
-	if len(decision.Fatal) > 0 {
-		k.warn(witness, eventInvalid, sentence(wrong))
-		return kept{wrong: wrong}, nil
-	}
 	key := client.ObjectKeyFromObject(decision.PodGroup)
 	defer k.turns.take(key)()
 	live, err := k.find(ctx, key)
 	if err != nil {
 		return kept{}, err
 	}
-	if live != nil && !podgroups.MadeHere(live) {
+	if !asDecided(live, decision) {
+		if w.Pods, err = all(); err != nil {
+			return kept{}, err
+		}
+		decision = podgroups.Decide(w, levels)
+	}
+	return k.write(ctx, live, decision, witness)
+}
+
+// write brings the PodGroup to what was decided, unless that is somebody else's to do.
+func (k *keeper) write(ctx context.Context, live *scheduling.PodGroup, decision podgroups.Decision, witness grouping.Owner) (kept, error) {
+	wrong := slices.Concat(decision.Problems, decision.Fatal)
+	switch {
+	case len(decision.Fatal) > 0:
+		k.warn(witness, eventInvalid, sentence(wrong))
+		return kept{wrong: wrong}, nil
+	case live != nil && !podgroups.MadeHere(live):
 		k.warn(witness, eventForeign, fmt.Sprintf("PodGroup %s was made by somebody else and is left as it is", live.Name))
 		return kept{podGroup: live, wrong: wrong}, nil
-	}
-	if live != nil && podgroups.Inherited(live, decision.PodGroup) {
+	case live != nil && podgroups.Inherited(live, decision.PodGroup):
 		// Its deletion is watched.
 		return kept{wrong: wrong, waitsFor: "the PodGroup of an earlier owner of its name is about to be deleted"}, nil
 	}
-	live, err = k.apply(ctx, live, decision.PodGroup)
+	applied, err := k.apply(ctx, live, decision.PodGroup)
+	if err != nil {
+		return k.refused(err, decision.PodGroup.Name, wrong, witness)
+	}
+	return kept{podGroup: applied, wrong: wrong}, k.state(ctx, witness, applied, slices.Concat(wrong, decision.Unresolved))
+}
+
+// refused says what becomes of a workload whose PodGroup could not be written.
+func (k *keeper) refused(err error, podGroup string, wrong field.ErrorList, witness grouping.Owner) (kept, error) {
 	switch {
 	case apierrors.IsInvalid(err):
 		// The schema is stricter than we are, as about the length of a level. Only the workload can mend that.
 		k.warn(witness, eventInvalid, shortened(err.Error()))
-		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), decision.PodGroup.Name, err.Error()))}, nil
+		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), podGroup, err.Error()))}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return kept{}, nil
 	case apierrors.IsConflict(err):
 		return kept{wrong: wrong, again: soon}, nil
-	case err != nil:
+	default:
 		return kept{}, err
 	}
-	return kept{podGroup: live, wrong: wrong}, k.state(ctx, witness, live, slices.Concat(wrong, decision.Unresolved))
+}
+
+// asDecided reports whether the PodGroup is what was decided, where that is for the pod grouper to say.
+func asDecided(live *scheduling.PodGroup, decision podgroups.Decision) bool {
+	return live != nil && podgroups.MadeHere(live) && podgroups.UpToDate(live, decision.PodGroup)
 }
 
 // find returns the PodGroup, or nil. What the cache does not show is looked for in the cluster, so that the pods of a new
@@ -131,11 +154,11 @@ func (k *keeper) find(ctx context.Context, key client.ObjectKey) (*scheduling.Po
 func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
 	options := []client.ApplyOption{client.FieldOwner(podgroups.FieldOwner)}
 	if live != nil {
-		podgroups.YieldTo(live, desired)
 		var err error
 		if live, err = k.clear(ctx, live, desired); err != nil || podgroups.UpToDate(live, desired) {
 			return live, err
 		}
+		podgroups.YieldTo(live, desired)
 		desired.UID = live.UID
 		options = append(options, client.ForceOwnership)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,8 +16,6 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
 )
-
-var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // fillingTime is how long pods wait until the cache has all owners of a kind that is new to it. Longer, and they are read one by
 // one: a kind that cannot be listed, because its conversion is broken, must not hold up the pods of others.
@@ -73,14 +70,12 @@ func (r *ownerReader) get(ctx context.Context, kind ownerKind, key client.Object
 	return err
 }
 
-// emptyObject is what an owner of that kind is read into. Pods and PodGangs are cached as what they are; Pods can own
-// pods, as a leader does its workers.
+// emptyObject is what an owner of that kind is read into. PodGangs are cached as what they are, and pods, which can own pods
+// as a leader does its workers, by their metadata.
 func emptyObject(kind schema.GroupVersionKind) client.Object {
 	switch {
 	case kind == owners.PodGangKind:
 		return &grovescheduler.PodGang{}
-	case kind == podKind:
-		return &corev1.Pod{}
 	case catalog.Grouped(kind.GroupKind()):
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind)
@@ -94,14 +89,10 @@ func emptyObject(kind schema.GroupVersionKind) client.Object {
 
 // kindOf returns the kind of an object from the cache, which takes it from typed objects.
 func kindOf(object client.Object) schema.GroupVersionKind {
-	switch object.(type) {
-	case *grovescheduler.PodGang:
+	if _, typed := object.(*grovescheduler.PodGang); typed {
 		return owners.PodGangKind
-	case *corev1.Pod:
-		return podKind
-	default:
-		return object.GetObjectKind().GroupVersionKind()
 	}
+	return object.GetObjectKind().GroupVersionKind()
 }
 
 func asOwner(kind schema.GroupVersionKind, object client.Object) grouping.Owner {

@@ -49,8 +49,7 @@ func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		return reconcile.Result{}, err
 	}
 	workload := grouping.Workload{Owner: owner, Above: chain.Owners[1:]}
-	workload.Pods = podgroups.Members(workload, pods)
-	result, err := r.keeper.keep(ctx, workload, owner)
+	result, err := r.keeper.keep(ctx, workload, owner, func() ([]*corev1.Pod, error) { return podgroups.Members(workload, pods), nil })
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -60,13 +59,9 @@ func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Req
 // pods returns the pods of the PodGang that ask for our scheduler: the cache has no others.
 func (r *podGangReconciler) pods(ctx context.Context, gang *grovescheduler.PodGang) ([]*corev1.Pod, error) {
 	key := owners.Reference{Kind: owners.PodGangKind, Name: gang.Name}.Key()
-	var list corev1.PodList
-	if err := r.client.List(ctx, &list, client.InNamespace(gang.Namespace), client.MatchingFields{podsByOwner: key}); err != nil {
+	pods, err := listPods(ctx, r.client, client.InNamespace(gang.Namespace), client.MatchingFields{podsByOwner: key})
+	if err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
-	}
-	pods := make([]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		pods[i] = &list.Items[i]
 	}
 	return pods, nil
 }

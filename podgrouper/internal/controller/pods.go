@@ -29,10 +29,11 @@ type podReconciler struct {
 // Reconcile finds the workload of a pod, keeps its PodGroup, and states the pod's membership. What it waits for it hears
 // of by a watch: an owner that is missing takes its pods with it, and a PodGang that does not list the pod yet will.
 func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	pod := &corev1.Pod{}
-	if err := r.client.Get(ctx, request.NamespacedName, pod); err != nil {
+	metadata := podMetadata()
+	if err := r.client.Get(ctx, request.NamespacedName, metadata); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	pod := asPod(metadata)
 	if !podgroups.Concerned(pod) {
 		return reconcile.Result{}, nil
 	}
@@ -61,12 +62,11 @@ func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload gro
 	if membership.TakenElsewhere(pod) {
 		return reconcile.Result{}, nil
 	}
-	labelled, err := r.labelledPods(ctx, pod.Namespace, membership.PodGroup)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	workload.Pods = podgroups.Members(workload, append(labelled, pod))
-	result, err := r.keeper.keep(ctx, workload, catalog.PodAsOwner(pod))
+	workload.Pods = podgroups.Members(workload, []*corev1.Pod{pod})
+	result, err := r.keeper.keep(ctx, workload, catalog.PodAsOwner(pod), func() ([]*corev1.Pod, error) {
+		labelled, err := r.labelledPods(ctx, pod.Namespace, membership.PodGroup)
+		return append(labelled, workload.Pods...), err
+	})
 	switch {
 	case err != nil || result.podGroup == nil || membership.StatedBy(pod):
 		return reconcile.Result{RequeueAfter: result.again}, err
@@ -80,13 +80,9 @@ func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload gro
 }
 
 func (r *podReconciler) labelledPods(ctx context.Context, namespace, podGroup string) ([]*corev1.Pod, error) {
-	var list corev1.PodList
-	if err := r.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{labelledByPodGroup: podGroup}); err != nil {
+	pods, err := listPods(ctx, r.client, client.InNamespace(namespace), client.MatchingFields{labelledByPodGroup: podGroup})
+	if err != nil {
 		return nil, fmt.Errorf("listing labelled pods: %w", err)
-	}
-	pods := make([]*corev1.Pod, 0, len(list.Items)+1)
-	for i := range list.Items {
-		pods = append(pods, &list.Items[i])
 	}
 	return pods, nil
 }

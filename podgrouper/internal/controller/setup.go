@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,7 +69,7 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 		return pods.Watch(source.Kind(mgr.GetCache(), emptyObject(kind), find.podsOfOwner(), ownerChanged))
 	}
 	for _, watched := range []source.Source{
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Pod{}, &handler.EnqueueRequestForObject{}, memberChanged),
+		source.Kind[client.Object](mgr.GetCache(), podMetadata(), &handler.EnqueueRequestForObject{}, memberChanged),
 		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{}, handler.EnqueueRequestsFromMapFunc(find.podsOfPodGroup), changedByOthers),
 		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{}, handler.EnqueueRequestsFromMapFunc(find.podsOfTopology)),
 	} {

@@ -35,7 +35,7 @@ func TestController(t *testing.T) {
 var api client.Client
 
 // writes counts what the pod grouper applies.
-var writes = &counter{}
+var writes = &counter{byObject: map[string]int{}, meanwhile: map[string]func(){}}
 
 type counter struct {
 	mutex    sync.Mutex
@@ -48,9 +48,6 @@ type counter struct {
 func (c *counter) whileApplying(name string, happen func()) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.meanwhile == nil {
-		c.meanwhile = map[string]func(){}
-	}
 	c.meanwhile[namespace+"/"+name] = happen
 }
 
@@ -61,9 +58,6 @@ func (c *counter) countApply(ctx context.Context, inner client.WithWatch, object
 	})
 	name := metadata.GetNamespace() + "/" + metadata.GetName()
 	c.mutex.Lock()
-	if c.byObject == nil {
-		c.byObject = map[string]int{}
-	}
 	c.byObject[name]++
 	happen := c.meanwhile[name]
 	delete(c.meanwhile, name)
@@ -72,6 +66,33 @@ func (c *counter) countApply(ctx context.Context, inner client.WithWatch, object
 		happen()
 	}
 	return inner.Apply(ctx, object, options...)
+}
+
+// countList counts how often the pods of a namespace are listed.
+func (c *counter) countList(ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	if kind := list.GetObjectKind().GroupVersionKind().Kind; kind == podLists {
+		var chosen client.ListOptions
+		chosen.ApplyOptions(options)
+		c.mutex.Lock()
+		c.byObject[chosen.Namespace+"/"+kind]++
+		c.mutex.Unlock()
+	}
+	return inner.List(ctx, list, options...)
+}
+
+// podLists is the name under which lists of pods are counted.
+const podLists = "PodList"
+
+// countStatus counts like countApply.
+func (c *counter) countStatus(ctx context.Context, inner client.Client, subresource string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+	metadata := object.(interface {
+		GetNamespace() string
+		GetName() string
+	})
+	c.mutex.Lock()
+	c.byObject[metadata.GetNamespace()+"/"+metadata.GetName()+"/"+subresource]++
+	c.mutex.Unlock()
+	return inner.SubResource(subresource).Apply(ctx, object, options...)
 }
 
 // of returns how often an object in the spec's namespace was applied.
@@ -136,7 +157,7 @@ func start(options ctrl.Options) func() {
 	options.Controller.SkipNameValidation = new(true)
 	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 		inner, err := client.NewWithWatch(config, options)
-		return interceptor.NewClient(inner, interceptor.Funcs{Apply: writes.countApply}), err
+		return interceptor.NewClient(inner, interceptor.Funcs{Apply: writes.countApply, List: writes.countList, SubResourceApply: writes.countStatus}), err
 	}
 	mgr, err := ctrl.NewManager(restricted, options)
 	Expect(err).NotTo(HaveOccurred())

@@ -57,14 +57,14 @@ func YieldTo(live, desired *scheduling.PodGroup) {
 	}
 }
 
-// UpToDate reports whether applying desired, which has yielded to live, would change nothing.
+// UpToDate reports whether applying desired, after it has yielded to live, would change nothing.
 func UpToDate(live, desired *scheduling.PodGroup) bool {
 	return labelsUpToDate(live, desired) &&
 		annotationsUpToDate(live, desired) &&
 		carriesOwners(live.OwnerReferences, desired.OwnerReferences) &&
-		valueUpToDate(live, live.Spec.Queue, desired.Spec.Queue, "spec", "queue") &&
-		valueUpToDate(live, live.Spec.PriorityClassName, desired.Spec.PriorityClassName, "spec", "priorityClassName") &&
-		valueUpToDate(live, live.Spec.Preemptibility, desired.Spec.Preemptibility, "spec", "preemptibility") &&
+		(live.Spec.Queue == desired.Spec.Queue || taken(live, "spec", "queue")) &&
+		(live.Spec.PriorityClassName == desired.Spec.PriorityClassName || taken(live, "spec", "priorityClassName")) &&
+		(live.Spec.Preemptibility == desired.Spec.Preemptibility || taken(live, "spec", "preemptibility")) &&
 		SameTree(&live.Spec, &desired.Spec)
 }
 
@@ -87,7 +87,7 @@ func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
 }
 
 // valueUpToDate reports whether live is what is desired: a value that nobody desires may only be somebody else's.
-func valueUpToDate[T ~string](owner *scheduling.PodGroup, live, desired T, path ...any) bool {
+func valueUpToDate(owner *scheduling.PodGroup, live, desired string, path ...any) bool {
 	return live == desired || desired == "" && taken(owner, path...)
 }
 

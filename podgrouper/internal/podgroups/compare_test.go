@@ -152,6 +152,11 @@ func TestUpToDate(t *testing.T) {
 			live.ManagedFields = []metav1.ManagedFieldsEntry{theirs}
 			desired.Spec.Queue = ""
 		}, want: true},
+		"a queue that somebody else has changed": {change: func(live, desired *scheduling.PodGroup) {
+			live.ManagedFields = []metav1.ManagedFieldsEntry{theirs}
+			desired.Spec.Queue = "b"
+		}, want: true},
+		"another queue":                       {change: func(_, desired *scheduling.PodGroup) { desired.Spec.Queue = "b" }},
 		"labels that are nobody's business":   {change: func(live, _ *scheduling.PodGroup) { live.Labels["team"] = "x" }, want: true},
 		"a backoff that an administrator set": {change: func(live, _ *scheduling.PodGroup) { live.Spec.SchedulingBackoff = number(-1) }, want: true},
 		"a subgroup too many": {change: func(live, _ *scheduling.PodGroup) {

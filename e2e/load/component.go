@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,6 +33,21 @@ func read(ctx context.Context, url string) ([]byte, error) {
 	return content, err
 }
 
+// observed is a cluster and one of its components, which is measured.
+type observed struct {
+	*bench
+	// measured is the component, and others are those that have to rest too before anything has settled.
+	measured watched
+	others   []watched
+	// pprof is a URL of the component.
+	pprof string
+	// profiles, unless empty, is a directory that receives its profiles.
+	profiles string
+}
+
+// watched is a component whose metrics are read.
+type watched struct{ program, metrics string }
+
 // reading is what everybody had counted at a moment.
 type reading struct {
 	at                   time.Time
@@ -46,7 +63,7 @@ func (w watched) read(ctx context.Context) (metrics, error) {
 	return parseMetrics(string(content)), nil
 }
 
-func (b *setsBench) read(ctx context.Context) (reading, error) {
+func (b *observed) read(ctx context.Context) (reading, error) {
 	counted, err := b.measured.read(ctx)
 	if err != nil {
 		return reading{}, err
@@ -128,7 +145,7 @@ func reconciles(before, after reading) []Reconciles {
 }
 
 // settle waits until all operators have had nothing to do for two seconds, and returns the moment in which they began to rest.
-func (b *setsBench) settle(ctx context.Context) (time.Time, error) {
+func (b *observed) settle(ctx context.Context) (time.Time, error) {
 	var since time.Time
 	var work float64
 	err := b.until(ctx, "the operators have come to rest", func(ctx context.Context) (bool, string, error) {
@@ -149,4 +166,47 @@ func (b *setsBench) settle(ctx context.Context) (time.Time, error) {
 		return time.Since(since) > 2*time.Second, fmt.Sprintf("%.0f requests wait", waiting), nil
 	})
 	return since, err
+}
+
+// rest looks for a while at what nobody should do anything about.
+func (b *observed) rest(ctx context.Context, quiet time.Duration) (*Rest, error) {
+	before, err := b.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(quiet):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	after, err := b.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seconds := after.at.Sub(before.at).Seconds()
+	rest := &Rest{
+		Seconds: seconds, Writes: writes(before, after),
+		CPUPercent: 100 * (after.operatorCPU - before.operatorCPU).Seconds() / seconds,
+	}
+	b.say("at rest: %v written in %.0f s, %.2f %% of a core", rest.Writes, seconds, rest.CPUPercent)
+	return rest, nil
+}
+
+// profile writes a CPU profile of the component's next seconds; what it returns waits for it.
+func (b *observed) profile(ctx context.Context, of string, seconds int) func() error {
+	if b.profiles == "" {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() { done <- b.save(ctx, of, fmt.Sprintf("profile?seconds=%d", seconds)) }()
+	return func() error { return <-done }
+}
+
+// save writes one of the component's profiles.
+func (b *observed) save(ctx context.Context, of, which string) error {
+	content, err := read(ctx, b.pprof+"/debug/pprof/"+which)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.profiles, of+".pprof"), content, 0o600)
 }
