@@ -43,7 +43,7 @@ var _ = Describe("A pod of a Job", func() {
 	It("shares one PodGroup with all its siblings, which is written once", func(ctx SpecContext) {
 		const pods = 50
 		patch(ctx, job, `{"metadata":{"labels":{"kai.scheduler/queue":"a"}}}`)
-		before := writes.of(podLists)
+		before := writes.of(memberLists)
 		for i := range pods {
 			pod := newPod(fmt.Sprintf("train-%d", i), job)
 			pod.Labels[kai.LabelQueue] = "a"
@@ -55,7 +55,7 @@ var _ = Describe("A pod of a Job", func() {
 		Expect(podGroups(ctx)()).To(ConsistOf(podGroupOfJob(job)))
 		Expect(writes.of(podGroupOfJob(job))).To(Equal(1))
 		Expect(writes.of(podGroupOfJob(job) + "/status")).To(Equal(1))
-		Expect(writes.of(podLists)-before).To(BeNumerically("<", pods/2), "each pod looks at all others")
+		Expect(writes.of(memberLists)-before).To(BeNumerically("<", pods/2), "each pod looks at all others")
 	})
 
 	It("is written once, as is its PodGroup, however often something happens", func(ctx SpecContext) {

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,20 +69,21 @@ func (c *counter) countApply(ctx context.Context, inner client.WithWatch, object
 	return inner.Apply(ctx, object, options...)
 }
 
-// countList counts how often the pods of a namespace are listed.
+// countList counts how often all labelled members of a PodGroup are looked for in a namespace. Once pods have been owners, each
+// change of a pod is a list of what is below it, which is another thing.
 func (c *counter) countList(ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-	if kind := list.GetObjectKind().GroupVersionKind().Kind; kind == podLists {
-		var chosen client.ListOptions
-		chosen.ApplyOptions(options)
+	var chosen client.ListOptions
+	chosen.ApplyOptions(options)
+	if chosen.FieldSelector != nil && strings.HasPrefix(chosen.FieldSelector.String(), "labelledPodGroup=") {
 		c.mutex.Lock()
-		c.byObject[chosen.Namespace+"/"+kind]++
+		c.byObject[chosen.Namespace+"/"+memberLists]++
 		c.mutex.Unlock()
 	}
 	return inner.List(ctx, list, options...)
 }
 
-// podLists is the name under which lists of pods are counted.
-const podLists = "PodList"
+// memberLists is the name under which these lists are counted.
+const memberLists = "lists of members"
 
 // countStatus counts like countApply.
 func (c *counter) countStatus(ctx context.Context, inner client.Client, subresource string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
