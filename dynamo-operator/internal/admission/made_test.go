@@ -95,6 +95,14 @@ func TestNamesThatDifferInCaseOnly(t *testing.T) {
 	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())
 }
 
+func TestADeploymentIsNotNamedLikeTheServiceAccountOfEveryNamespace(t *testing.T) {
+	written := &v1beta1.DynamoGraphDeployment{}
+	read(t, `{metadata: {name: default}, spec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}}`, written)
+	compare(t, []string{
+		`metadata.name: Invalid value: "default": a ServiceAccount is made of this name, and every namespace has one already: choose another name`,
+	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())
+}
+
 func TestServicesThatAreTooLargeToBeKept(t *testing.T) {
 	large := func(bytes int) string {
 		return "[{name: A, envs: [{name: X, value: " + strings.Repeat("x", bytes) + "}]}]"

@@ -40,6 +40,9 @@ func validateName(deployment *v1beta1.DynamoGraphDeployment) field.ErrorList {
 	for _, reason := range validation.IsDNS1035Label(deployment.Name) {
 		errs = append(errs, field.Invalid(path, deployment.Name, "it starts the names of pods and Services: "+reason))
 	}
+	if deployment.Name == "default" {
+		errs = append(errs, field.Invalid(path, deployment.Name, "a ServiceAccount is made of this name, and every namespace has one already: choose another name"))
+	}
 	return errs
 }
 

@@ -32,7 +32,18 @@ var templatePath = field.NewPath("spec", "template")
 func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings []string, errs field.ErrorList) {
 	warnings, errs = validateSpec(set)
 	errs = append(errs, validateAnnotations(set)...)
+	errs = append(errs, validateAccount(set)...)
 	return append(warnings, warnOfTopology(set, cluster)...), append(errs, validateTopology(set, cluster)...)
+}
+
+// validateAccount refuses the name whose ServiceAccount every namespace has already, and which is not ours to write to.
+func validateAccount(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	const everywhere = "default"
+	if names.ServiceAccount(set.Name) != everywhere {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), set.Name,
+		"a PodCliqueSet makes a ServiceAccount of its own name, and every namespace has one with this name: choose another name")}
 }
 
 func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList) {

@@ -72,6 +72,7 @@ func TestValidateCreate(t *testing.T) {
 		"at least one clique":                {template: "cliques: []", want: []string{"spec.template.cliques: " + required}},
 		"names are DNS labels":               {template: "cliques: [" + one("A_b", "roleName: r") + "]", want: []string{clique + ".name: " + invalid}},
 		"the set's name is that of Services": {set: "1st", template: "cliques: [" + one("a", "") + "]", want: []string{"metadata.name: " + invalid}},
+		"the set's name is that of a ServiceAccount": {set: "default", template: "cliques: [" + one("a", "") + "]", want: []string{"metadata.name: " + invalid}},
 		"names are unique": {
 			template: "cliques: [" + one("a", "") + "," + one("a", "roleName: r") + "]",
 			want:     []string{"spec.template.cliques[1].name: " + duplicate},
