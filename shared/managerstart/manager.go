@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -23,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"packtree.dev/shared/kubeconfig"
 	"packtree.dev/shared/servingcerts"
 )
 
@@ -72,14 +72,9 @@ func Run(ctx context.Context, program Program, settings Settings) error {
 
 // Config returns how to reach the API server.
 func Config(settings Settings) (*rest.Config, error) {
-	loading := clientcmd.NewDefaultClientConfigLoadingRules()
-	loading.ExplicitPath = settings.Kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no API server: give --kubeconfig, set KUBECONFIG, or run inside a cluster")
-	}
+	config, err := kubeconfig.Load(settings.Kubeconfig, "")
 	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+		return nil, err
 	}
 	// Without a rate of our own the API server's priority and fairness decides: client-go's default of 5 requests a
 	// second would make a gang wait for its own controllers.

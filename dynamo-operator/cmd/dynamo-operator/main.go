@@ -22,6 +22,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/render"
+	"packtree.dev/shared/supportbundle"
 	"packtree.dev/shared/version"
 )
 
@@ -52,7 +53,7 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	settings.BindFlags(root.Flags(), program)
-	root.AddCommand(render.Command(program, renderShort, renderLong, offline.Render))
+	root.AddCommand(render.Command(program, renderShort, renderLong, offline.Render), supportbundle.Command())
 	return root
 }
 

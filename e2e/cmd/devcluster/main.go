@@ -39,6 +39,6 @@ processes under their own service accounts. Everything listens on 127.0.0.1 alon
 		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	dir := root.PersistentFlags().String("dir", devcluster.DefaultDir, "state directory; it is the cluster's name, so to speak")
-	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir))
+	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir), supportBundleCommand(dir))
 	return root
 }

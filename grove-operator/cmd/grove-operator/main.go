@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"packtree.dev/shared/render"
+	"packtree.dev/shared/supportbundle"
 	"packtree.dev/shared/version"
 )
 
@@ -19,6 +20,6 @@ func main() {
 func rootCommand() *cobra.Command {
 	root := runCommand()
 	root.Version = version.String()
-	root.AddCommand(renderCommand())
+	root.AddCommand(renderCommand(), supportbundle.Command())
 	return root
 }

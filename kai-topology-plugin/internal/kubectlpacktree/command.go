@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"packtree.dev/kai-topology-plugin/internal/drawing"
+	"packtree.dev/shared/supportbundle"
 	"packtree.dev/shared/version"
 )
 
@@ -64,6 +65,8 @@ func Command() *cobra.Command {
   explain   says why a pod or a gang waits and what would have to change, or where it went
   what-if   decides manifests on the cluster as it is, with the scheduler's own code
 
+support-bundle dumps the cluster for somebody else to ask the same.
+
 It only reads. ClusterRole packtree-viewer of the kai-topology-plugin chart allows all that it asks for.
 
 As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhere on the PATH. The same is there as
@@ -82,7 +85,7 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 			_ = flags.MarkHidden(advanced)
 		}
 	}
-	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand())
+	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
 	return command
 }
 

@@ -185,6 +185,19 @@ var _ = Describe("a user", Ordered, func() {
 		Expect(stdout).To(ContainSubstring("default/gang: Placed, 1 pods given a node"))
 	})
 
+	It("who has the viewer role takes a bundle that lacks nothing, and explains the gang as the cluster does", func() {
+		bundle, stderr, err := packtree(viewer, "support-bundle")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(BeEmpty())
+		Expect(bundle).To(HavePrefix("# Support bundle of kubectl-packtree "))
+		live, _, err := packtree(viewer, "explain", "gang", "-o", "json")
+		Expect(err).NotTo(HaveOccurred())
+		dumped, stderr, err := packtree(viewer, "explain", "gang", "-o", "json", "-f", file("bundle.yaml", bundle))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(BeEmpty())
+		Expect(dumped).To(MatchJSON(live))
+	})
+
 	It("has written nothing by all that", func() {
 		pod := &corev1.Pod{}
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gang-0"}, pod)).To(Succeed())
@@ -207,6 +220,12 @@ var _ = Describe("a user", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stdout).To(ContainSubstring("other is on node n1"))
 		Expect(stderr).To(ContainSubstring("podgangs"))
+
+		stdout, stderr, err = packtree(kubeconfig, "support-bundle")
+		Expect(err).NotTo(HaveOccurred())
+		note := "podgroups.scheduling.run.ai are left out, since you may not list them: ClusterRole packtree-viewer allows it\n"
+		Expect(stderr).To(ContainSubstring("note: " + note))
+		Expect(stdout).To(ContainSubstring("# Note: "+note), "whoever gets the bundle has to know too")
 	})
 
 	It("who may see nothing is told which role to ask for", func() {

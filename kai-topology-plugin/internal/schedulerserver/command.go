@@ -29,6 +29,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubectlpacktree"
 	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/plugin"
+	"packtree.dev/shared/supportbundle"
 	"packtree.dev/shared/version"
 )
 
@@ -44,8 +45,9 @@ or nothing, and stand in the topology domains that the PodGroup asks for. Pods w
 kube-scheduler does. It takes the flags and the configuration file of kube-scheduler.
 
 Subcommands:
-  place     decide PodGroups from manifests, without a cluster
-  packtree  kubectl packtree: where gangs stand, why they wait, what would happen`,
+  place           decide PodGroups from manifests, without a cluster
+  packtree        kubectl packtree: where gangs stand, why they wait, what would happen
+  support-bundle  dump a cluster for place, without what pods run or are told`,
 		Example:      "  kai-topology-plugin --config config.yaml --kubeconfig kubeconfig\n  cat *.yaml | kai-topology-plugin place -f - -o tree",
 		Version:      version.String(),
 		Args:         cobra.NoArgs,
@@ -58,7 +60,7 @@ Subcommands:
 	}
 	command.SetContext(context.Background())
 	bindFlags(command, opts)
-	command.AddCommand(place.Command(), kubectlpacktree.Command())
+	command.AddCommand(place.Command(), kubectlpacktree.Command(), supportbundle.Command())
 	return command
 }
 

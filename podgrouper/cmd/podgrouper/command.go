@@ -8,6 +8,7 @@ import (
 
 	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/render"
+	"packtree.dev/shared/supportbundle"
 	"packtree.dev/shared/version"
 
 	"packtree.dev/podgrouper/internal/controller"
@@ -39,7 +40,7 @@ func rootCommand() *cobra.Command {
 		`Reads manifests and prints them again with a PodGroup for each PodGang, in its place, and for each other workload that
 has pods of the scheduler kai-scheduler, before the first of them. Those pods get the annotation and the label that tie
 them to their group. Everything else passes through unchanged.`,
-		offline.Render))
+		offline.Render), supportbundle.Command())
 	return root
 }
 

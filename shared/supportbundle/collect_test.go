@@ -1,0 +1,74 @@
+package supportbundle
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// clusterWithout is a cluster with one object of each kind, which answers with an error when one of them is listed.
+func clusterWithout(resource string, failure error) *fake.FakeDynamicClient {
+	lists := map[schema.GroupVersionResource]string{}
+	for _, kind := range kinds {
+		lists[kind.resource] = "List"
+	}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
+	client.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		listed := action.GetResource()
+		if listed.Resource == resource {
+			return true, nil, failure
+		}
+		item := unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": listed.GroupVersion().String(), "kind": listed.Resource, "metadata": map[string]any{"name": "one"},
+		}}
+		return true, &unstructured.UnstructuredList{Object: map[string]any{}, Items: []unstructured.Unstructured{item}}, nil
+	})
+	return client
+}
+
+func TestABundleDoesWithoutWhatIsNotDecisiveAndSaysSo(t *testing.T) {
+	gangs := schema.GroupResource{Group: "scheduling.run.ai", Resource: "podgroups"}
+	for name, test := range map[string]struct {
+		failure error
+		note    string
+	}{
+		"not installed": {apierrors.NewNotFound(gangs, ""), "the cluster serves no podgroups.scheduling.run.ai: is the CustomResourceDefinition installed?"},
+		"not allowed":   {apierrors.NewForbidden(gangs, "", nil), "podgroups.scheduling.run.ai are left out, since you may not list them: ClusterRole packtree-viewer allows it"},
+		"broken":        {errors.New("no etcd"), "podgroups.scheduling.run.ai are left out, since they cannot be listed: no etcd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			collected, err := collect(t.Context(), clusterWithout("podgroups", test.failure))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{test.note}, collected.notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			if len(collected.objects) != len(kinds)-1 {
+				t.Errorf("%d objects, want one of each other kind", len(collected.objects))
+			}
+		})
+	}
+}
+
+func TestThereIsNoBundleWithoutNodesOrPods(t *testing.T) {
+	for _, resource := range []string{"nodes", "pods"} {
+		for want, failure := range map[string]error{
+			"ask for ClusterRole packtree-viewer": apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil),
+			"listing " + resource + ": no etcd":   errors.New("no etcd"),
+		} {
+			_, err := collect(t.Context(), clusterWithout(resource, failure))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one with %q", err, want)
+			}
+		}
+	}
+}

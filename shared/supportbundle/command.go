@@ -1,0 +1,105 @@
+// Package supportbundle dumps what the decisions of a cluster's scheduler are made from, so that somebody else can make them
+// again without the cluster. A bundle is safe to hand on: it has no Secrets and ConfigMaps, and of pods neither what they run
+// nor what they are told.
+package supportbundle
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"packtree.dev/shared/kubeconfig"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/version"
+)
+
+// Command returns the subcommand `support-bundle` of a program, with flags of its own to say which cluster.
+func Command() *cobra.Command {
+	var file, context string
+	command := CommandFor(func() (*rest.Config, error) { return kubeconfig.Load(file, context) })
+	command.Flags().StringVar(&file, "kubeconfig", "", "kubeconfig file; without it $KUBECONFIG, that of the user, or the pod's service account")
+	command.Flags().StringVar(&context, "context", "", "context of the kubeconfig; its current one unless given")
+	return command
+}
+
+// CommandFor returns the subcommand `support-bundle` of a program that knows by itself where the API server is.
+func CommandFor(connect func() (*rest.Config, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   "support-bundle",
+		Short: "Dump what decides where pods go, for others to decide it again",
+		Long: `support-bundle prints the nodes, Topologies, PodGroups and pods of a cluster as YAML, and the names and conditions of the
+workloads above them, so that somebody without the cluster can repeat the scheduler's decisions:
+
+  kai-topology-plugin place -f bundle.yaml -o tree
+  kubectl packtree explain NAME -n NAMESPACE -f bundle.yaml
+
+Every object is reduced to what such a decision reads: names, labels, owners, resources, selectors, affinity, tolerations and
+the like. Secrets and ConfigMaps are never read. Images, commands, arguments, environment, volumes and annotations, but for
+Packtree's own that the scheduler reads, never appear. Names and labels do; read the bundle before you hand it on.
+
+It only reads, and takes the rights of ClusterRole packtree-viewer of the kai-topology-plugin chart. What may not be read, or
+is not installed, is left out, which standard error and the bundle's first lines say.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			config, err := connect()
+			if err != nil {
+				return err
+			}
+			return run(command, config)
+		},
+	}
+}
+
+func run(command *cobra.Command, config *rest.Config) error {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // One list at a time is what this asks for; none should wait at this end.
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	collected, err := collect(command.Context(), client)
+	if err != nil {
+		return err
+	}
+	kubernetes := serverVersion(config)
+	for _, note := range collected.notes {
+		fmt.Fprintln(command.ErrOrStderr(), "note: "+note)
+	}
+	var printed bytes.Buffer
+	head(&printed, command.Root().Name(), kubernetes, collected.notes)
+	if err := manifests.Write(&printed, manifests.YAML, collected.objects); err != nil {
+		return err
+	}
+	// All or nothing: half a cluster would be decided about as if it were whole.
+	_, err = printed.WriteTo(command.OutOrStdout())
+	return err
+}
+
+// serverVersion is for people: another Kubernetes may have other filters.
+func serverVersion(config *rest.Config) string {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "unknown: " + err.Error()
+	}
+	found, err := client.ServerVersion()
+	if err != nil {
+		return "unknown: " + err.Error()
+	}
+	return found.GitVersion
+}
+
+// head says in comments what a bundle is.
+func head(w io.Writer, program, kubernetes string, notes []string) {
+	fmt.Fprintf(w, "# Support bundle of %s %s\n", program, version.String())
+	fmt.Fprintf(w, "# Kubernetes: %s\n", kubernetes)
+	fmt.Fprintf(w, "# Taken: %s\n", time.Now().UTC().Format(time.RFC3339))
+	for _, note := range notes {
+		fmt.Fprintf(w, "# Note: %s\n", note)
+	}
+}

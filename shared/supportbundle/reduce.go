@@ -1,0 +1,190 @@
+package supportbundle
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Every object of a bundle is built anew, of fields that are named here one by one: a field that nobody thought of, or that
+// a later Kubernetes adds, stays out.
+
+// annotations are the keys that the scheduler reads on pods and PodGroups.
+var annotations = append(scheduling.CarriedAnnotations(),
+	scheduling.AnnotationPodGroupName,
+	grove.AnnotationTopologyName,
+	kai.AnnotationTopology,
+	kai.AnnotationSkipPodGrouper,
+	kai.AnnotationLeftAlone,
+)
+
+// identity is what names an object, orders it among others and ties it to its owners.
+func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	kept := metav1.ObjectMeta{
+		Name:              meta.Name,
+		Namespace:         meta.Namespace,
+		UID:               meta.UID,
+		Generation:        meta.Generation,
+		CreationTimestamp: meta.CreationTimestamp,
+		DeletionTimestamp: meta.DeletionTimestamp,
+		OwnerReferences:   meta.OwnerReferences,
+	}
+	for _, key := range annotations {
+		if value, ok := meta.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&kept, key, value)
+		}
+	}
+	return kept
+}
+
+// labelled also keeps the labels, by which selectors choose.
+func labelled(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	kept := identity(meta)
+	kept.Labels = meta.Labels
+	return kept
+}
+
+func reduceNode(node *corev1.Node) *corev1.Node {
+	kept := &corev1.Node{TypeMeta: node.TypeMeta, ObjectMeta: labelled(&node.ObjectMeta)}
+	kept.Spec.Unschedulable, kept.Spec.Taints = node.Spec.Unschedulable, node.Spec.Taints
+	kept.Status.Allocatable = node.Status.Allocatable
+	for _, condition := range node.Status.Conditions {
+		kept.Status.Conditions = append(kept.Status.Conditions, corev1.NodeCondition{
+			Type: condition.Type, Status: condition.Status, LastTransitionTime: condition.LastTransitionTime,
+		})
+	}
+	return kept
+}
+
+func reduceTopology(topology *kai.Topology) *kai.Topology {
+	return &kai.Topology{TypeMeta: topology.TypeMeta, ObjectMeta: identity(&topology.ObjectMeta), Spec: topology.Spec}
+}
+
+// reducePodGroup keeps the spec as a whole: it has names and numbers, and nothing of the pods' templates.
+func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
+	kept := &scheduling.PodGroup{TypeMeta: podGroup.TypeMeta, ObjectMeta: labelled(&podGroup.ObjectMeta), Spec: podGroup.Spec}
+	kept.Status.Conditions = reduceConditions(podGroup.Status.Conditions)
+	for i := range podGroup.Status.SchedulingConditions {
+		condition := podGroup.Status.SchedulingConditions[i]
+		condition.Message = ""
+		kept.Status.SchedulingConditions = append(kept.Status.SchedulingConditions, condition)
+	}
+	return kept
+}
+
+// reduceConditions keeps messages of the scheduler only, which are made of names and amounts. Those of others can quote an
+// answer of the API server, and that the values of a pod template.
+func reduceConditions(conditions []metav1.Condition) []metav1.Condition {
+	kept := slices.Clone(conditions)
+	for i := range kept {
+		if kept[i].Type != scheduling.ConditionScheduled {
+			kept[i].Message = ""
+		}
+	}
+	return kept
+}
+
+func reducePod(pod *corev1.Pod) *corev1.Pod {
+	kept := &corev1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: labelled(&pod.ObjectMeta)}
+	kept.Spec = corev1.PodSpec{
+		NodeName:                  pod.Spec.NodeName,
+		SchedulerName:             pod.Spec.SchedulerName,
+		SchedulingGates:           pod.Spec.SchedulingGates,
+		NodeSelector:              pod.Spec.NodeSelector,
+		Affinity:                  pod.Spec.Affinity,
+		Tolerations:               pod.Spec.Tolerations,
+		TopologySpreadConstraints: pod.Spec.TopologySpreadConstraints,
+		Priority:                  pod.Spec.Priority,
+		PriorityClassName:         pod.Spec.PriorityClassName,
+		PreemptionPolicy:          pod.Spec.PreemptionPolicy,
+		HostNetwork:               pod.Spec.HostNetwork,
+		Overhead:                  pod.Spec.Overhead,
+		Resources:                 pod.Spec.Resources,
+		InitContainers:            reduceContainers(pod.Spec.InitContainers),
+		Containers:                reduceContainers(pod.Spec.Containers),
+	}
+	kept.Status = corev1.PodStatus{
+		Phase:                 pod.Status.Phase,
+		NominatedNodeName:     pod.Status.NominatedNodeName,
+		Conditions:            reducePodConditions(pod.Status.Conditions),
+		InitContainerStatuses: reduceContainerStatuses(pod.Status.InitContainerStatuses),
+		ContainerStatuses:     reduceContainerStatuses(pod.Status.ContainerStatuses),
+		Resources:             pod.Status.Resources,
+		AllocatedResources:    pod.Status.AllocatedResources,
+	}
+	return kept
+}
+
+// reduceContainers keeps what a container takes of a node: resources and ports of the host. That an init container restarts
+// always makes it count beside the others.
+func reduceContainers(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for i := range containers {
+		container := &containers[i]
+		reduced := corev1.Container{
+			Name: container.Name, Resources: container.Resources, RestartPolicy: container.RestartPolicy,
+		}
+		for _, port := range container.Ports {
+			if port.HostPort != 0 {
+				reduced.Ports = append(reduced.Ports, corev1.ContainerPort{
+					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP, Protocol: port.Protocol,
+				})
+			}
+		}
+		kept = append(kept, reduced)
+	}
+	return kept
+}
+
+// reduceContainerStatuses keeps what a container holds while it is being resized.
+func reduceContainerStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for i := range statuses {
+		status := &statuses[i]
+		if status.Resources != nil || len(status.AllocatedResources) > 0 {
+			kept = append(kept, corev1.ContainerStatus{
+				Name: status.Name, Resources: status.Resources, AllocatedResources: status.AllocatedResources,
+			})
+		}
+	}
+	return kept
+}
+
+func reducePodConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	var kept []corev1.PodCondition
+	for _, condition := range conditions {
+		reduced := corev1.PodCondition{
+			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, LastTransitionTime: condition.LastTransitionTime,
+		}
+		if condition.Type == corev1.PodScheduled {
+			reduced.Message = condition.Message
+		}
+		kept = append(kept, reduced)
+	}
+	return kept
+}
+
+// workload is what a bundle has of the objects that gangs are made for: their templates have everything that a pod must not
+// give away, so only who they are and how they are is left.
+type workload struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Status            workloadStatus `json:"status,omitempty"`
+}
+
+type workloadStatus struct {
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+func reduceWorkload(object *workload) *workload {
+	return &workload{
+		TypeMeta:   object.TypeMeta,
+		ObjectMeta: identity(&object.ObjectMeta),
+		Status:     workloadStatus{Conditions: reduceConditions(object.Status.Conditions)},
+	}
+}

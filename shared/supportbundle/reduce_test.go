@@ -1,0 +1,181 @@
+package supportbundle
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+
+	dynamo "packtree.dev/shared/api/dynamo/v1alpha1"
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestEveryTextThatLeavesTheClusterIsListed fills every field that can hold text, however deep, with its own path, and holds
+// what is left of it in a bundle against a list that people read. A field that is kept by mistake adds a line.
+func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
+	for name, object := range map[string]any{
+		"nodes":                  &corev1.Node{},
+		"pods":                   &corev1.Pod{},
+		"topologies":             &kai.Topology{},
+		"podgroups":              &scheduling.PodGroup{},
+		"podgangs":               &grovescheduler.PodGang{},
+		"podcliquesets":          &grove.PodCliqueSet{},
+		"dynamographdeployments": &dynamo.DynamoGraphDeployment{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plant(reflect.ValueOf(object).Elem(), "")
+			reduced := reduced(t, name, object)
+			got := strings.Join(planted(reduced), "\n") + "\n"
+			golden := filepath.Join("testdata", "kept", name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("texts in a bundle (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// reduced returns an object as the bundle prints it.
+func reduced(t *testing.T, resource string, object any) string {
+	t.Helper()
+	at := slices.IndexFunc(kinds, func(kind kind) bool { return kind.resource.Resource == resource })
+	if at < 0 {
+		t.Fatalf("no kind of a bundle is listed as %s", resource)
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := kinds[at].reduce(&unstructured.Unstructured{Object: fields})
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := yaml.Marshal(kept.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(printed)
+}
+
+// plant writes "planted:<path>" wherever there is room for text. Lists and maps get one entry.
+func plant(value reflect.Value, path string) {
+	text := "planted:" + path + ";"
+	switch value.Interface().(type) {
+	case resource.Quantity, metav1.Time, metav1.MicroTime, metav1.Duration:
+		return // Amounts and dates.
+	case intstr.IntOrString:
+		value.Set(reflect.ValueOf(intstr.FromString(text)))
+		return
+	case metav1.FieldsV1, runtime.RawExtension:
+		value.FieldByName("Raw").SetBytes(fmt.Appendf(nil, "{%q: {}}", text))
+		return
+	}
+	switch value.Kind() {
+	case reflect.String:
+		value.SetString(text)
+	case reflect.Bool:
+		value.SetBool(true)
+	case reflect.Int32, reflect.Int64:
+		value.SetInt(1)
+	case reflect.Float64:
+		value.SetFloat(1)
+	case reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		plant(value.Elem(), path)
+	case reflect.Slice:
+		value.Set(reflect.MakeSlice(value.Type(), 1, 1))
+		plant(value.Index(0), path+"[]")
+	case reflect.Map:
+		entry, key := reflect.New(value.Type().Elem()).Elem(), reflect.New(value.Type().Key()).Elem()
+		plant(entry, path+"{}")
+		key.SetString("planted:" + path + "{key};")
+		value.Set(reflect.MakeMap(value.Type()))
+		value.SetMapIndex(key, entry)
+	case reflect.Struct:
+		for i := range value.NumField() {
+			field := value.Type().Field(i)
+			if field.IsExported() {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				plant(value.Field(i), strings.TrimPrefix(path+"."+name, "."))
+			}
+		}
+	default:
+		panic(fmt.Sprintf("%s is a %s, which nobody has thought of", path, value.Type()))
+	}
+}
+
+var plantedText = regexp.MustCompile(`planted:([^;]*);`)
+
+func planted(printed string) []string {
+	var paths []string
+	for _, match := range plantedText.FindAllStringSubmatch(printed, -1) {
+		paths = append(paths, match[1])
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func TestOfAnnotationsOnlyThoseThatTheSchedulerReadsAreKept(t *testing.T) {
+	object := metav1.ObjectMeta{Annotations: map[string]string{
+		"pod-group-name":                                   "gang",
+		"packtree.dev/base-gang":                           "first",
+		"kai.scheduler/secret":                             "nobody reads it",
+		"kubectl.kubernetes.io/last-applied-configuration": "the manifest as a whole",
+	}}
+	want := map[string]string{"pod-group-name": "gang", "packtree.dev/base-gang": "first"}
+	if diff := cmp.Diff(want, labelled(&object).Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+func TestOfMessagesOnlyTheSchedulersAreKept(t *testing.T) {
+	conditions := reduceConditions([]metav1.Condition{
+		{Type: "Scheduled", Message: "no rack has room"}, {Type: "Ready", Message: "pod rejected: env TOKEN=abc"},
+	})
+	pods := reducePodConditions([]corev1.PodCondition{
+		{Type: "PodScheduled", Message: "no rack has room"}, {Type: "Ready", Message: "TOKEN=abc is refused"},
+	})
+	got := []string{conditions[0].Message, conditions[1].Message, pods[0].Message, pods[1].Message}
+	if diff := cmp.Diff([]string{"no rack has room", "", "no rack has room", ""}, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestAContainerKeepsItsHostPortsOnly(t *testing.T) {
+	kept := reduceContainers([]corev1.Container{{Name: "c", Ports: []corev1.ContainerPort{
+		{ContainerPort: 80}, {ContainerPort: 81, HostPort: 8081, HostIP: "10.0.0.1", Protocol: "UDP"},
+	}}})
+	want := []corev1.Container{{Name: "c", Ports: []corev1.ContainerPort{
+		{ContainerPort: 81, HostPort: 8081, HostIP: "10.0.0.1", Protocol: "UDP"},
+	}}}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("containers (-want +got):\n%s", diff)
+	}
+}
