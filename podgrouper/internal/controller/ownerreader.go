@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -45,10 +46,9 @@ func (r *ownerReader) read(ctx context.Context, reference owners.Reference) (gro
 	if !kind.namespaced {
 		key.Namespace = ""
 	}
-	object := emptyObject(reference.Kind)
-	err = r.get(ctx, kind, key, object)
+	object, err := r.get(ctx, kind, key, reference)
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && reference.UID != "" && object.GetUID() != reference.UID:
+	case apierrors.IsNotFound(err) || err == nil && another(object, reference.UID):
 		return grouping.Owner{}, owners.ErrMissing
 	case apierrors.IsForbidden(err):
 		return grouping.Owner{}, owners.UnreadableError{Remedy: err.Error()}
@@ -58,16 +58,25 @@ func (r *ownerReader) read(ctx context.Context, reference owners.Reference) (gro
 	return asOwner(reference.Kind, object), nil
 }
 
-// get asks the API server for what the cache does not show: the watch of owners may lag behind that of the pods.
-func (r *ownerReader) get(ctx context.Context, kind ownerKind, key client.ObjectKey, object client.Object) error {
+// get asks the API server for what the cache does not show: the watch of owners may lag behind that of the pods, and show nothing
+// yet or what had the owner's name before it.
+func (r *ownerReader) get(ctx context.Context, kind ownerKind, key client.ObjectKey, reference owners.Reference) (client.Object, error) {
 	filled, cancel := context.WithDeadline(ctx, kind.watched.Add(fillingTime))
 	defer cancel()
 	// Once the cache has the kind it does not look at the deadline.
+	object := emptyObject(reference.Kind)
 	err := r.cached.Get(filled, key, object)
-	if apierrors.IsNotFound(err) || apierrors.IsTimeout(err) {
-		return r.live.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) || apierrors.IsTimeout(err) || err == nil && another(object, reference.UID) {
+		// What the cache filled shares memory with it.
+		object = emptyObject(reference.Kind)
+		err = r.live.Get(ctx, key, object)
 	}
-	return err
+	return object, err
+}
+
+// another reports whether the object is not the one that is meant; without a uid any of its name is.
+func another(object client.Object, uid types.UID) bool {
+	return uid != "" && object.GetUID() != uid
 }
 
 // emptyObject is what an owner of that kind is read into. PodGangs are cached as what they are, and pods, which can own pods

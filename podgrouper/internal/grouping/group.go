@@ -7,12 +7,15 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
+// MostSubGroups is how many groups a PodGroup holds. A grouper need not make more than one above that: such a workload gets no
+// PodGroup, and whoever counts on would use up the memory of all others.
+const MostSubGroups = 8192
+
 // Group is what a grouper makes of a workload: the root of a tree of groups.
 type Group struct {
 	// MinMember is how many pods are needed together, of a workload without SubGroups.
 	MinMember *int32
-	// Left is how many pods of a workload without SubGroups have yet to complete; more are never needed. Nil while none is
-	// complete.
+	// Left is how many pods of a workload without SubGroups have yet to be done; more are never needed. Nil while none is.
 	Left *int32
 	// MinSubGroup is how many of the topmost SubGroups are needed together; nil means all.
 	MinSubGroup *int32
@@ -81,6 +84,11 @@ func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 		spec.SubGroups = append(spec.SubGroups, sub)
 	}
 	return spec
+}
+
+// TooLarge reports whether a PodGroup cannot hold the tree.
+func (g Group) TooLarge() bool {
+	return len(g.SubGroups) > MostSubGroups
 }
 
 // atMost returns the number, or the limit if that is less. Either may be nil.

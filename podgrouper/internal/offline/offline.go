@@ -128,6 +128,10 @@ func (in *input) workloadOfPod(i int) (grouping.Workload, bool) {
 		return grouping.Workload{}, false
 	}
 	chosen := catalog.Choose(pod, chain)
+	if chosen.Owner.GetName() == "" {
+		in.find([]manifests.Finding{document.Finding("metadata.name", "Required value: the PodGroup of a pod that nobody owns is named after it")})
+		return grouping.Workload{}, false
+	}
 	membership := podgroups.Membership{PodGroup: podgroups.NameFor(chosen.Owner)}
 	return chosen, !membership.TakenElsewhere(pod)
 }

@@ -101,6 +101,10 @@ func TestTreeShared(t *testing.T) {
 			}
 		})
 	}
+	cleared := managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate, `{"f:spec":{"f:minMember":{}}}`)
+	if !podgroups.TreeShared(live(ours, cleared)) {
+		t.Error("what the pod grouper has put right by an update stays when it is no longer applied, so that it counts as another's")
+	}
 	if podgroups.TreeShared(live(ours)) {
 		t.Error("what only the pod grouper owns is shared with nobody")
 	}

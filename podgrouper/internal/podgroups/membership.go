@@ -81,14 +81,19 @@ func (m Membership) TakenElsewhere(pod *corev1.Pod) bool {
 // will, because it has a group for them and nobody has put them elsewhere.
 func Members(w grouping.Workload, pods []*corev1.Pod) []*corev1.Pod {
 	var members []*corev1.Pod
+	name := NameFor(w.Owner)
 	for _, pod := range pods {
-		membership, known := MembershipOf(w, pod)
-		joined := pod.Annotations[scheduling.AnnotationPodGroupName] == membership.PodGroup
-		if joined || known && Concerned(pod) && !membership.TakenElsewhere(pod) {
+		// Which leaf a pod belongs to takes longer to find out than all else, and must not be asked of each pod for each pod.
+		if pod.Annotations[scheduling.AnnotationPodGroupName] == name || joins(w, pod) {
 			members = append(members, pod)
 		}
 	}
 	return members
+}
+
+func joins(w grouping.Workload, pod *corev1.Pod) bool {
+	membership, known := MembershipOf(w, pod)
+	return known && Concerned(pod) && !membership.TakenElsewhere(pod)
 }
 
 // StatedBy reports whether the pod says that it belongs there. In a PodGroup without subgroups it names none, also when the

@@ -28,12 +28,23 @@ func WrittenByOthers(live *scheduling.PodGroup) bool {
 	})
 }
 
+// shared reports whether anything besides the status was written otherwise than by applying it as the pod grouper. Mostly it was
+// not, and who owns which of the fields of a large tree takes long to read.
+func shared(live *scheduling.PodGroup) bool {
+	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return !ours(entry) && entry.Subresource == ""
+	})
+}
+
 func ours(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == FieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
 }
 
 // taken reports whether a field is owned by somebody, but not by the pod grouper.
 func taken(live *scheduling.PodGroup, path ...any) bool {
+	if !shared(live) {
+		return false
+	}
 	field := fieldpath.MakePathOrDie(path...)
 	takenByOther := false
 	for entry, owned := range ownership(live) {
@@ -66,6 +77,9 @@ func ownership(live *scheduling.PodGroup) iter.Seq2[*metav1.ManagedFieldsEntry, 
 
 // TreeShared reports whether anything in the tree of groups is owned by somebody else.
 func TreeShared(live *scheduling.PodGroup) bool {
+	if !shared(live) {
+		return false
+	}
 	for entry, owned := range ownership(live) {
 		if ours(*entry) {
 			continue

@@ -62,8 +62,16 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 		},
 		Problems:   append(group.Problems, wrong...),
 		Unresolved: unresolved,
-		Fatal:      podgrouptree.ValidateCreate(&spec),
+		Fatal:      append(tooLarge(group), podgrouptree.ValidateCreate(&spec)...),
 	}
+}
+
+func tooLarge(group grouping.Group) field.ErrorList {
+	if !group.TooLarge() {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "subGroups"), fmt.Sprintf("the workload makes more groups than the %d "+
+		"that a PodGroup holds: lower its replicas, make its segments or subgroups larger, or make several workloads of it", grouping.MostSubGroups))}
 }
 
 // unreadable returns which owners of the workload count for less than they may say.

@@ -9,9 +9,6 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// most is how many groups a PodGroup holds.
-const most = 8192
-
 // cut is where a leaf is divided.
 type cut struct {
 	// one says that all pods are one segment, whatever their index.
@@ -34,8 +31,9 @@ func decide(kind string, indexed *grouping.Indexed, w wish) (cut, field.ErrorLis
 		return invalid("these pods of the %s carry no index: remove the annotation", kind)
 	case indexed.Obstacle != "":
 		return invalid("%s", indexed.Obstacle)
-	case quotient(indexed.Pods, w.size) > most:
-		return invalid("%d pods would make more segments than the %d that a PodGroup holds: make it %d or more", indexed.Pods, most, quotient(indexed.Pods, most))
+	case quotient(indexed.Pods, w.size) > grouping.MostSubGroups:
+		return invalid("%d pods would make more segments than the %d that a PodGroup holds: make it %d or more",
+			indexed.Pods, grouping.MostSubGroups, quotient(indexed.Pods, grouping.MostSubGroups))
 	}
 	return cut{size: w.size, indexed: *indexed}, nil
 }

@@ -52,6 +52,9 @@ func divide(w grouping.Workload, group grouping.Group) grouping.Group {
 			tree = append(tree, parent)
 		}
 		tree = append(tree, segments...)
+		if len(tree) > grouping.MostSubGroups {
+			break
+		}
 	}
 	group.SubGroups = tree
 	group.Problems = grouping.OncePerPath(group.Problems)

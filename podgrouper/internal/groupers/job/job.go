@@ -34,15 +34,17 @@ func limit(job grouping.Fields) grouping.Limit {
 	return Limit(job.Map("spec"))
 }
 
-// left returns how many pods have yet to complete: when the last ones are made anew, those that are complete do not come back
-// to start with them. It is at least 1, since a Job that is over has no pods to start, and nil while none is complete.
+// left returns how many pods have yet to be done: when the last ones are made anew, those that are complete, or whose index has
+// failed for good, do not come back to start with them. It is at least 1, since a Job that is over has no pods to start, and
+// nil while none is done.
 func left(job grouping.Fields) *int32 {
-	complete := job.Count(0, "status", "succeeded")
-	if complete == 0 {
+	completions := job.Count(job.Count(1, "spec", "parallelism"), "spec", "completions")
+	failed := parseRanges(job.Text("status", "failedIndexes")).count(0, completions)
+	done := min(job.Count(0, "status", "succeeded"), completions) + failed
+	if done == 0 {
 		return nil
 	}
-	completions := job.Count(job.Count(1, "spec", "parallelism"), "spec", "completions")
-	return new(max(completions-complete, 1))
+	return new(max(completions-done, 1))
 }
 
 // Limit returns how many pods a Job with that spec runs at a time.

@@ -86,6 +86,15 @@ spec: {parallelism: 4, completions: 6}
 status: {succeeded: 4, active: 2}`,
 			Want: `minMember: 2`,
 		},
+		"nor for those whose index has failed for good": {
+			Manifest: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {kai.scheduler/batch-min-member: "4"}}
+spec: {parallelism: 4, completions: 4, completionMode: Indexed, backoffLimitPerIndex: 1}
+status: {succeeded: 1, completedIndexes: "0", failed: 2, failedIndexes: "2", active: 2}`,
+			Want: `minMember: 2`,
+		},
 		"as long as enough are left it stays as it is": {
 			Manifest: `
 apiVersion: batch/v1

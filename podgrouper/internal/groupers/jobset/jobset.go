@@ -47,6 +47,9 @@ func group(w grouping.Workload) grouping.Group {
 		tree.Templates = append(tree.Templates, replicated.jobs, replicated.pods)
 		tree.Problems = append(tree.Problems, wrong...)
 		tree.SubGroups = append(tree.SubGroups, groups...)
+		if tree.TooLarge() {
+			break
+		}
 	}
 	return tree.OrLeaf()
 }
@@ -71,7 +74,7 @@ func (r replicatedJob) groups() ([]grouping.SubGroup, field.ErrorList) {
 		parent = r.Text("name") + "-jobs"
 		groups = append(groups, grouping.SubGroup{Name: parent, MinSubGroup: new(r.stage.open)})
 	}
-	for index := range r.Count(1, "replicas") {
+	for index := range min(r.Count(1, "replicas"), grouping.MostSubGroups+1) {
 		groups = append(groups, grouping.SubGroup{
 			Name:       name(r.Text("name"), strconv.Itoa(int(index))),
 			Parent:     parent,

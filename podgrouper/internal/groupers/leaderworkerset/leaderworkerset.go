@@ -32,6 +32,9 @@ func group(w grouping.Workload) grouping.Group {
 	tree.Problems = append(tree.Problems, wrong...)
 	for i := range set.groups() {
 		tree.SubGroups = append(tree.SubGroups, set.group(i, groups, parts)...)
+		if tree.TooLarge() {
+			break
+		}
 	}
 	if len(tree.SubGroups) > 0 {
 		tree.MinSubGroup = new(int32(1))
@@ -63,7 +66,7 @@ func read(owner grouping.Owner) set {
 
 // groups returns how many groups there can be: while a new version is rolled out, more than the set has replicas.
 func (s set) groups() int32 {
-	replicas := s.Count(1, "replicas")
+	replicas := min(s.Count(1, "replicas"), grouping.MostSubGroups+1)
 	surge := s.Share(replicas, "rolloutStrategy", "rollingUpdateConfiguration", "maxSurge")
 	return replicas + min(surge, replicas)
 }

@@ -1,6 +1,10 @@
 package leaderworkerset
 
-import "strconv"
+import (
+	"strconv"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
 
 // part is a subgroup of a group, or the leader that belongs to none.
 type part struct {
@@ -37,8 +41,8 @@ func (s set) parts() []part {
 // divide returns subgroups of a size, of which the first has so many more; what is left over makes a smaller one.
 func divide(pods, size, more int32) []part {
 	var parts []part
-	for first := int32(0); first < pods || more > 0; first += size {
-		parts = append(parts, part{partSuffix(number(int32(len(parts)))), min(size, pods-first) + more})
+	for left := pods; (left > 0 || more > 0) && len(parts) <= grouping.MostSubGroups; left -= min(size, left) {
+		parts = append(parts, part{partSuffix(number(int32(len(parts)))), min(size, left) + more})
 		more = 0
 	}
 	return parts

@@ -26,9 +26,9 @@ func group(w grouping.Workload) grouping.Group {
 }
 
 // started returns how many pods Knative makes before any has answered a request. More come only with the load on these,
-// and nobody can wait for them.
+// and nobody can wait for them. A Revision that begins with none gets one when the first request comes.
 func started(annotations map[string]string) int32 {
-	return max(scale(annotations, annotationInitialScale, 1), scale(annotations, annotationMinScale, 0))
+	return max(1, scale(annotations, annotationInitialScale, 1), scale(annotations, annotationMinScale, 0))
 }
 
 func scale(annotations map[string]string, key string, otherwise int32) int32 {

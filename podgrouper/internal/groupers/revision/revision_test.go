@@ -35,6 +35,16 @@ metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/initial-scal
 				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": at most 2 run at a time, so that none ever starts: lower it, or raise the annotation autoscaling.knative.dev/min-scale`,
 			},
 		},
+		"one that starts with none gets one when a request comes": {
+			Manifest: `
+apiVersion: serving.knative.dev/v1
+kind: Revision
+metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/initial-scale: "0", kai.scheduler/batch-min-member: "3"}}`,
+			Want: `minMember: 3`,
+			Problems: []string{
+				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": at most 1 run at a time, so that none ever starts: lower it, or raise the annotation autoscaling.knative.dev/min-scale`,
+			},
+		},
 		"scales that are no numbers are as if they were not given": {
 			Manifest: `
 apiVersion: serving.knative.dev/v1
