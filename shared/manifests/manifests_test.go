@@ -76,7 +76,11 @@ func TestParse(t *testing.T) {
 		},
 		"a scalar": {
 			content: "just text\n",
-			wrong:   []string{"f[1]: a manifest is a mapping with apiVersion and kind, not string"},
+			wrong:   []string{"f[1]: a manifest is a mapping with apiVersion and kind, not a single value"},
+		},
+		"a list": {
+			content: "- a\n",
+			wrong:   []string{"f[1]: a manifest is a mapping with apiVersion and kind, not a list"},
 		},
 		"an item that is no object": {
 			content: "apiVersion: v1\nkind: List\nitems: [3]\n",

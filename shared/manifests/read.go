@@ -181,8 +181,10 @@ func parseYAML(chunk []byte) (map[string]any, error) {
 		return nil, nil
 	case map[string]any:
 		return value, nil
+	case []any:
+		return nil, errors.New("a manifest is a mapping with apiVersion and kind, not a list")
 	default:
-		return nil, fmt.Errorf("a manifest is a mapping with apiVersion and kind, not %T", value)
+		return nil, errors.New("a manifest is a mapping with apiVersion and kind, not a single value")
 	}
 }
 

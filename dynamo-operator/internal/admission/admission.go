@@ -78,7 +78,7 @@ func (c Candidate) Warnings() []string {
 func (c Candidate) multinodeWarning(index int) string {
 	component := &c.Hub.Spec.Components[index]
 	at := slices.IndexFunc(component.PodTemplate.Spec.Containers, isMain)
-	if component.Multinode == nil || at < 0 {
+	if component.Multinode == nil || at < 0 || len(validateFramework(c.Hub.Spec.BackendFramework)) > 0 {
 		return ""
 	}
 	main := &component.PodTemplate.Spec.Containers[at]

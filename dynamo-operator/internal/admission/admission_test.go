@@ -132,6 +132,13 @@ func TestCreation(t *testing.T) {
 		"no replicas at all is a service that is switched off": {
 			services: "[{name: A, replicas: 0, minAvailable: 2}]",
 		},
+		"a mount of the shared memory": {
+			services: "[{name: A, extraPodSpec: {mainContainer: {image: i, volumeMounts: [{name: shared-memory, mountPath: /dev/shm}]}}}]",
+		},
+		"a mount of the shared memory that is disabled": {
+			services: "[{name: A, sharedMemory: {disabled: true}, extraPodSpec: {mainContainer: {image: i, volumeMounts: [{name: shared-memory, mountPath: /dev/shm}]}}}]",
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.volumeMounts[0].name: Not found: "shared-memory": service "A"`},
+		},
 		"no image": {
 			services: "[{name: A, extraPodSpec: {mainContainer: {args: [x]}}}]",
 			want:     []string{"spec.services[0].extraPodSpec.mainContainer.image: Required value: service A needs a container image"},
@@ -264,6 +271,10 @@ func TestWarnings(t *testing.T) {
 	want = []string{"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one another; start it with python3 -m dynamo.vllm (service \"B\")"}
 	if diff := cmp.Diff(want, named.Warnings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	misnamed := alpha(t, "backendFramework: vlm", `[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [sh, -c], args: [python3 -m dynamo.vllm]}}}]`)
+	if warnings := misnamed.Warnings(); len(warnings) > 0 {
+		t.Errorf("a framework that does not exist is an error and cannot be started: %q", warnings)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
@@ -183,7 +184,10 @@ func validateEnv(env []corev1.EnvVar, path *field.Path) field.ErrorList {
 }
 
 func validateMounts(component *v1beta1.ComponentSpec, main *corev1.Container, path *field.Path) field.ErrorList {
-	known := []string{"shared-memory"}
+	var known []string
+	if size := component.SharedMemorySize; size == nil || !size.IsZero() {
+		known = append(known, pods.SharedMemoryVolume)
+	}
 	for _, volume := range component.PodTemplate.Spec.Volumes {
 		known = append(known, volume.Name)
 	}
@@ -250,12 +254,13 @@ func validateRestart(deployment *v1beta1.DynamoGraphDeployment, words words) fie
 	return errs
 }
 
+var frameworks = []v1beta1.BackendFramework{
+	v1beta1.BackendFrameworkVLLM, v1beta1.BackendFrameworkSGLang, v1beta1.BackendFrameworkTRTLLM,
+}
+
 func validateFramework(framework v1beta1.BackendFramework) field.ErrorList {
-	known := []v1beta1.BackendFramework{
-		v1beta1.BackendFrameworkVLLM, v1beta1.BackendFrameworkSGLang, v1beta1.BackendFrameworkTRTLLM,
-	}
-	if framework == "" || slices.Contains(known, framework) {
+	if framework == "" || slices.Contains(frameworks, framework) {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(field.NewPath("spec", "backendFramework"), framework, known)}
+	return field.ErrorList{field.NotSupported(field.NewPath("spec", "backendFramework"), framework, frameworks)}
 }

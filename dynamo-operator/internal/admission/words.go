@@ -13,7 +13,6 @@ type words struct {
 	// topology is the name of the field that names the topology.
 	topology string
 	list     *field.Path
-	env      string
 	v1alpha1 bool
 }
 
@@ -21,8 +20,8 @@ type words struct {
 var serviceList = field.NewPath("spec", "services")
 
 var (
-	alphaWords = words{part: "service", topology: "topologyProfile", list: serviceList, env: "envs", v1alpha1: true}
-	betaWords  = words{part: "component", topology: "clusterTopologyName", list: field.NewPath("spec", "components"), env: "env"}
+	alphaWords = words{part: "service", topology: "topologyProfile", list: serviceList, v1alpha1: true}
+	betaWords  = words{part: "component", topology: "clusterTopologyName", list: field.NewPath("spec", "components")}
 )
 
 func (w words) component(index int) *field.Path {

@@ -16,10 +16,11 @@ import (
 const (
 	// Scheduler places the pods unless the user names another.
 	Scheduler = "kai-scheduler"
+	// SharedMemoryVolume is the name of the volume that is mounted as shared memory. The main container may mount it elsewhere.
+	SharedMemoryVolume = "shared-memory"
 
 	defaultQueue             = "dynamo"
 	terminationGraceSeconds  = 60
-	sharedMemoryVolume       = "shared-memory"
 	sharedMemoryPath         = "/dev/shm"
 	defaultSharedMemoryBytes = 8 << 30
 )
@@ -139,19 +140,20 @@ func addSharedMemory(size *resource.Quantity, pod *corev1.PodSpec, main *corev1.
 	if size == nil {
 		size = resource.NewQuantity(defaultSharedMemoryBytes, resource.BinarySI)
 	}
-	mounted := slices.ContainsFunc(main.VolumeMounts, func(mount corev1.VolumeMount) bool {
-		return mount.MountPath == sharedMemoryPath || mount.Name == sharedMemoryVolume
-	})
-	if size.IsZero() || mounted {
+	mounted := slices.ContainsFunc(main.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == SharedMemoryVolume })
+	taken := slices.ContainsFunc(main.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.MountPath == sharedMemoryPath })
+	if size.IsZero() || taken && !mounted {
 		return
 	}
-	if !slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == sharedMemoryVolume }) {
+	if !slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == SharedMemoryVolume }) {
 		pod.Volumes = append(pod.Volumes, corev1.Volume{
-			Name: sharedMemoryVolume,
+			Name: SharedMemoryVolume,
 			VolumeSource: corev1.VolumeSource{
 				EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: new(size.DeepCopy())},
 			},
 		})
 	}
-	main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: sharedMemoryVolume, MountPath: sharedMemoryPath})
+	if !mounted {
+		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: SharedMemoryVolume, MountPath: sharedMemoryPath})
+	}
 }

@@ -112,6 +112,33 @@ func TestSharedMemory(t *testing.T) {
 	}
 }
 
+func TestSharedMemoryThatTheUserMounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		mount corev1.VolumeMount
+		want  []string
+	}{
+		"by its name is there to be mounted":     {corev1.VolumeMount{Name: "shared-memory", MountPath: "/dev/shm"}, []string{"shared-memory"}},
+		"elsewhere too":                          {corev1.VolumeMount{Name: "shared-memory", MountPath: "/scratch"}, []string{"shared-memory"}},
+		"is not made beside another at its path": {corev1.VolumeMount{Name: "own", MountPath: "/dev/shm"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := makePod("worker", func(_ *corev1.PodTemplateSpec, main *corev1.Container) {
+				main.VolumeMounts = []corev1.VolumeMount{c.mount}
+			})
+			var volumes []string
+			for _, volume := range made.Spec.Volumes {
+				volumes = append(volumes, volume.Name)
+			}
+			if diff := cmp.Diff(c.want, volumes); diff != "" {
+				t.Errorf("volumes (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]corev1.VolumeMount{c.mount}, made.Main().VolumeMounts); diff != "" {
+				t.Errorf("mounts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func makePod(kind string, change func(*corev1.PodTemplateSpec, *corev1.Container)) *pods.Template {
 	component := part(kind)
 	change(&component.PodTemplate, &component.PodTemplate.Spec.Containers[1])
