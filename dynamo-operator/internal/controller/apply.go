@@ -51,10 +51,10 @@ func (a applier) apply(ctx context.Context, deployment *v1beta1.DynamoGraphDeplo
 			return false, err
 		}
 	}
-	log.FromContext(ctx).Info("applying", "kind", wanted.GetKind(), "name", wanted.GetName())
+	log.FromContext(ctx).Info(applying, "kind", wanted.GetKind(), "name", wanted.GetName())
 	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(backend.FieldOwner), client.ForceOwnership)
 	if err != nil {
-		return false, &applyError{kind: wanted.GetKind(), name: wanted.GetName(), cause: err}
+		return false, &writeError{verb: applying, kind: wanted.GetKind(), name: wanted.GetName(), cause: err}
 	}
 	// The answer is what is stored. Where others write over us without an end, nothing may have changed.
 	return standing == nil || wanted.GetResourceVersion() != standing.GetResourceVersion(), nil
@@ -68,7 +68,7 @@ func belongs(standing client.Object, deployment *v1beta1.DynamoGraphDeployment, 
 	}
 	owner := metav1.GetControllerOf(standing)
 	if owner != nil && owner.Kind == "DynamoGraphDeployment" && owner.Name == deployment.Name {
-		return &applyError{kind: kind, name: standing.GetName(), cause: errLeftBehind}
+		return &writeError{verb: applying, kind: kind, name: standing.GetName(), cause: errLeftBehind}
 	}
 	return &nameTakenError{kind: kind, name: standing.GetName()}
 }
@@ -110,17 +110,24 @@ func sign(wanted *unstructured.Unstructured) error {
 // errLeftBehind says that an earlier deployment of the name had an object, which is on its way out.
 var errLeftBehind = errors.New("waiting until that of the earlier deployment is gone")
 
-// applyError says that an object could not be written.
-type applyError struct {
-	kind, name string
-	cause      error
+// What is done to an object.
+const (
+	applying = "applying"
+	scaling  = "scaling"
+	deleting = "deleting"
+)
+
+// writeError says that an object could not be written.
+type writeError struct {
+	verb, kind, name string
+	cause            error
 }
 
-func (e *applyError) Error() string { return e.doing() + ": " + e.cause.Error() }
+func (e *writeError) Error() string { return e.doing() + ": " + e.cause.Error() }
 
-func (e *applyError) Unwrap() error { return e.cause }
+func (e *writeError) Unwrap() error { return e.cause }
 
-func (e *applyError) doing() string { return fmt.Sprintf("applying %s %s", e.kind, e.name) }
+func (e *writeError) doing() string { return fmt.Sprintf("%s %s %s", e.verb, e.kind, e.name) }
 
 // nameTakenError says that an object exists which is not the deployment's.
 type nameTakenError struct{ kind, name string }

@@ -69,9 +69,10 @@ func (r *Reconciler) status(deployment *v1beta1.DynamoGraphDeployment, observed 
 func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, standing backend.Standing, restarting *v1beta1.RestartStatus) (bool, error) {
 	written := false
 	// Scaled first: what is noted on the scaled objects tells what was asked for, whatever becomes of the rest.
-	for _, scaling := range standing.Scalings() {
-		if err := r.scale(ctx, scaling); err != nil {
-			return true, err
+	for _, scale := range standing.Scalings() {
+		// What is gone is made anew, with the number of the template.
+		if err := r.scale(ctx, scale); client.IgnoreNotFound(err) != nil {
+			return true, r.writeError(scaling, scale.Object, err)
 		}
 		written = true
 	}
@@ -84,13 +85,21 @@ func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphD
 		}
 	}
 	for _, object := range standing.Leftovers(objects) {
-		log.FromContext(ctx).Info("deleting", "kind", fmt.Sprintf("%T", object), "name", object.GetName())
+		log.FromContext(ctx).Info(deleting, "kind", fmt.Sprintf("%T", object), "name", object.GetName())
 		err := r.client.Delete(ctx, object, client.Preconditions{UID: new(object.GetUID())})
 		if client.IgnoreNotFound(err) != nil {
-			return written, fmt.Errorf("deleting %s: %w", object.GetName(), err)
+			return written, r.writeError(deleting, object, err)
 		}
 	}
 	return written, nil
+}
+
+func (r *Reconciler) writeError(verb string, object client.Object, cause error) error {
+	kind, err := r.client.GroupVersionKindFor(object)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	return &writeError{verb: verb, kind: kind.Kind, name: object.GetName(), cause: cause}
 }
 
 // observes says whether observations are about an object, which is the framework's then.
@@ -128,13 +137,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, deployment *v1beta1.Dynamo
 // failureOf returns what of an error is to be told in the status; nil for what will be gone in the next pass.
 func (r *Reconciler) failureOf(err error) *status.Failure {
 	var taken *nameTakenError
-	var applying *applyError
+	var unwritten *writeError
 	switch {
 	case err == nil || apierrors.IsConflict(err):
 		return nil
 	case errors.As(err, &taken):
 		return &status.Failure{Reason: v1beta1.ReasonNameTaken, Message: taken.Error()}
-	case !errors.As(err, &applying):
+	case !errors.As(err, &unwritten):
 		return nil
 	case apierrors.IsNotFound(err):
 		// What is applied is created, unless its kind is gone.
@@ -142,7 +151,7 @@ func (r *Reconciler) failureOf(err error) *status.Failure {
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 		return &status.Failure{Reason: v1beta1.ReasonRejected, Message: err.Error()}
 	default:
-		return &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: err.Error(), Passing: applying.doing()}
+		return &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: err.Error(), Passing: unwritten.doing()}
 	}
 }
 
