@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,20 @@ type Finding struct {
 	Field string
 	// Message is what is said.
 	Message string
+}
+
+// AfterCreation is a verdict on a deployment that was created earlier. Its constraints cannot change, so that a level which the
+// cluster has lost since is no mistake of who writes it, and only a warning.
+func (v Verdict) AfterCreation() Verdict {
+	later := Verdict{Warnings: slices.Clone(v.Warnings)}
+	for _, finding := range v.Refused {
+		if finding.Field == "topologyConstraint" || finding.Field == betaWords.topology {
+			later.Warnings = append(later.Warnings, finding)
+		} else {
+			later.Refused = append(later.Refused, finding)
+		}
+	}
+	return later
 }
 
 // WarningsOf are the warnings of a verdict with the paths of the version that was written, each once.

@@ -132,6 +132,9 @@ func (v validator) answer(ctx context.Context, request ctrladmission.Request, ca
 		return refusal.Of(request, refusal.Errors(errs)).WithWarnings(warnings...)
 	}
 	verdict := v.cluster.Try(ctx, candidate.Hub)
+	if request.Operation == admissionv1.Update {
+		verdict = verdict.AfterCreation()
+	}
 	warnings = append(warnings, candidate.WarningsOf(verdict)...)
 	if causes := candidate.CausesOf(verdict); len(causes) > 0 {
 		return refusal.Of(request, causes).WithWarnings(warnings...)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,6 +53,49 @@ func TestFieldsOfAnotherType(t *testing.T) {
 			expect(t, validator{everything{}}.Handle(t.Context(), review(c.version, c.before, c.after)), c.refused)
 		})
 	}
+}
+
+// TestConstraintsThatTheClusterLost: the topology can change while a deployment stands, and its constraints cannot.
+func TestConstraintsThatTheClusterLost(t *testing.T) {
+	constrained := func(replicas string) string {
+		return `{"metadata":{"name":"d"},"spec":{"components":[{"name":"a","replicas":` + replicas +
+			`,"topologyConstraint":{"packDomain":"rack"},"podTemplate":{"spec":{"containers":[{"name":"main","image":"i"}]}}}]}}`
+	}
+	constraint := admission.Finding{Component: 0, Field: "topologyConstraint", Message: "not a level"}
+	name := admission.Finding{Component: -1, Field: "clusterTopologyName", Message: "gone"}
+	quota := admission.Finding{Component: -1, Message: "exceeded quota"}
+	for title, c := range map[string]struct {
+		before   string
+		refused  []admission.Finding
+		want     string
+		warnings []string
+	}{
+		"keep a deployment from being created":         {refused: []admission.Finding{constraint}, want: "spec.components[0].topologyConstraint: not a level"},
+		"do not keep it from being scaled":             {constrained("1"), []admission.Finding{constraint, name}, "", []string{"spec.components[0].topologyConstraint: not a level", "spec.topologyConstraint.clusterTopologyName: gone"}},
+		"are told beside what does keep it from being": {constrained("1"), []admission.Finding{constraint, quota}, "spec: exceeded quota", []string{"spec.components[0].topologyConstraint: not a level"}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			response := validator{judging{refused: c.refused}}.Handle(t.Context(), review("v1beta1", c.before, constrained("2")))
+			expect(t, response, c.want)
+			if diff := cmp.Diff(c.warnings, response.Warnings, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// judging is a cluster that refuses for these reasons, and has racks.
+type judging struct {
+	everything
+	refused []admission.Finding
+}
+
+func (judging) Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology {
+	return admission.Topology{Name: "t", Domains: []string{"rack"}}
+}
+
+func (j judging) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict {
+	return admission.Verdict{Refused: j.refused}
 }
 
 // everything is a cluster that lacks nothing.
