@@ -33,6 +33,7 @@ const (
 	eventInvalid    = "InvalidGrouping"
 	eventForeign    = "PodGroupExists"
 	eventUnreadable = "OwnerUnreadable"
+	eventUnwritten  = "PodGroupUnwritten"
 	eventCycle      = "OwnerCycle"
 	eventNoGroup    = "NoGroup"
 	actionGroup     = "GroupPods"
@@ -106,23 +107,29 @@ func (k *keeper) write(ctx context.Context, live *scheduling.PodGroup, decision 
 	}
 	applied, err := k.apply(ctx, live, decision.PodGroup)
 	if err != nil {
-		return k.refused(err, decision.PodGroup.Name, wrong, witness)
+		return k.refused(err, decision.PodGroup, wrong, witness)
 	}
 	return kept{podGroup: applied, wrong: wrong}, k.state(ctx, witness, applied, slices.Concat(wrong, decision.Unresolved))
 }
 
 // refused says what becomes of a workload whose PodGroup could not be written.
-func (k *keeper) refused(err error, podGroup string, wrong field.ErrorList, witness grouping.Owner) (kept, error) {
+func (k *keeper) refused(err error, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner) (kept, error) {
 	switch {
 	case apierrors.IsInvalid(err):
 		// The schema is stricter than we are, as about the length of a level. Only the workload can mend that.
 		k.warn(witness, eventInvalid, shortened(err.Error()))
-		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), podGroup, err.Error()))}, nil
+		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), podGroup.Name, err.Error()))}, nil
+	case tooLargeToStore(err):
+		tooLarge := field.Forbidden(field.NewPath("PodGroup"), fmt.Sprintf("%d groups, with the constraints that they have, are more than "+
+			"the API server can store: %s", len(podGroup.Spec.SubGroups), podgroups.FewerGroups))
+		k.warn(witness, eventInvalid, tooLarge.Error())
+		return kept{wrong: append(wrong, tooLarge)}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return kept{}, nil
 	case apierrors.IsConflict(err):
 		return kept{wrong: wrong, again: soon}, nil
 	default:
+		k.warn(witness, eventUnwritten, shortened(fmt.Sprintf("PodGroup %s is not written yet, and this is tried again: %s", podGroup.Name, err)))
 		return kept{}, err
 	}
 }

@@ -66,12 +66,15 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	}
 }
 
+// FewerGroups is what to do about a tree that is too large.
+const FewerGroups = "lower the workload's replicas, make its segments or subgroups larger, or make several workloads of it"
+
 func tooLarge(group grouping.Group) field.ErrorList {
 	if !group.TooLarge() {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(field.NewPath("spec", "subGroups"), fmt.Sprintf("the workload makes more groups than the %d "+
-		"that a PodGroup holds: lower its replicas, make its segments or subgroups larger, or make several workloads of it", grouping.MostSubGroups))}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "subGroups"),
+		fmt.Sprintf("there are more groups than the %d that a PodGroup holds: %s", grouping.MostSubGroups, FewerGroups))}
 }
 
 // unreadable returns which owners of the workload count for less than they may say.

@@ -52,7 +52,7 @@ func TestMoreGroupsThanAPodGroupHoldsAreNotMade(t *testing.T) {
 			if made := len(decision.PodGroup.Spec.SubGroups); made > 4*grouping.MostSubGroups {
 				t.Errorf("%d groups were made", made)
 			}
-			const remedy = "the workload makes more groups than the 8192 that a PodGroup holds: lower its replicas"
+			const remedy = "there are more groups than the 8192 that a PodGroup holds: lower the workload's replicas"
 			told := slices.ContainsFunc(decision.Fatal, func(err *field.Error) bool { return strings.Contains(err.Detail, remedy) })
 			if told != c.tooLarge || !c.tooLarge && len(decision.Fatal) > 0 {
 				t.Errorf("too many groups: %t, but the PodGroup is not made because of %v", c.tooLarge, decision.Fatal)
