@@ -139,6 +139,20 @@ func TestCreation(t *testing.T) {
 			services: "[{name: A, sharedMemory: {disabled: true}, extraPodSpec: {mainContainer: {image: i, volumeMounts: [{name: shared-memory, mountPath: /dev/shm}]}}}]",
 			want:     []string{`spec.services[0].extraPodSpec.mainContainer.volumeMounts[0].name: Not found: "shared-memory": service "A"`},
 		},
+		"a request of GPUs that is not their limit": {
+			services: "[{name: A, resources: {requests: {gpu: '4'}, limits: {gpu: '8'}}}]",
+			want:     []string{`spec.services[0].resources.requests[nvidia.com/gpu]: Invalid value: "4": must equal the limit, which is 8: leave the request out (service "A")`},
+		},
+		"requests above their limits": {
+			services: "[{name: A, resources: {requests: {cpu: '8', memory: 2Gi}, limits: {cpu: '4', memory: 1Gi}}}]",
+			want: []string{
+				`spec.services[0].resources.requests[cpu]: Invalid value: "8": must be at most the limit, which is 4 (service "A")`,
+				`spec.services[0].resources.requests[memory]: Invalid value: "2Gi": must be at most the limit, which is 1Gi (service "A")`,
+			},
+		},
+		"requests up to their limits, and without one": {
+			services: "[{name: A, resources: {requests: {cpu: '2', memory: 1Gi, gpu: '8', custom: {rdma/ib: '1'}}, limits: {cpu: '4', memory: 1Gi, gpu: '8'}}}]",
+		},
 		"no image": {
 			services: "[{name: A, extraPodSpec: {mainContainer: {args: [x]}}}]",
 			want:     []string{"spec.services[0].extraPodSpec.mainContainer.image: Required value: service A needs a container image"},
@@ -253,6 +267,7 @@ func TestWarnings(t *testing.T) {
      volumeMounts: [{name: models, mountPoint: /models}, {name: cache, mountPoint: /cache, useAsCompilationCache: true}]},
     {name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}},
     {name: C, multinode: {nodeCount: 2}, resources: {limits: {gpu: '8'}}, extraPodSpec: {mainContainer: {image: i, command: [python3], args: [-m, dynamo.vllm, -tp=8]}}},
+    {name: E, resources: {requests: {gpu: '8'}, limits: {gpu: '8', gpuType: amd.com/gpu}}},
     {name: D, multinode: {nodeCount: 2}, resources: {limits: {gpu: '8'}}, extraPodSpec: {mainContainer: {image: i, command: [python3], args: [-m, dynamo.vllm, -tp=16]}}}]`)
 	want := []string{
 		`spec.services[0].autoscaling: has no effect; point a HorizontalPodAutoscaler at the object in status.services (service "A")`,
@@ -261,6 +276,7 @@ func TestWarnings(t *testing.T) {
 		`spec.services[0].globalDynamoNamespace: has no effect; it is always <namespace>-<name> of the deployment (service "A")`,
 		`spec.services[0].modelRef: has no effect; name the model in the command (service "A")`,
 		`spec.services[0].volumeMounts[1].useAsCompilationCache: has no effect beyond the mount; tell the framework of the directory, as with VLLM_CACHE_ROOT (service "A")`,
+		`spec.services[3].resources.requests.gpu: counts nvidia.com/gpu and the limit amd.com/gpu, so that each pod needs both; leave the request out (service "E")`,
 		`spec.services[1].extraPodSpec.mainContainer.args: starts no framework that is known, so its 2 nodes get no flags to find one another; set spec.backendFramework (service "B")`,
 		`spec.services[2].extraPodSpec.mainContainer.args: all parallel ranks fit into the GPUs of one pod, so that 2 nodes run as many engines; raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave multinode out (service "C")`,
 	}

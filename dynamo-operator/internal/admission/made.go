@@ -5,12 +5,14 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
@@ -30,6 +32,9 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 		}
 		if hosts := names.Hosts(deployment); names.Selector(deployment, component) == hosts {
 			errs = append(errs, field.Invalid(words.component(i).Child("name"), component.Name, fmt.Sprintf("the pods' host names stand under a Service %s already: rename it", hosts)))
+		}
+		if at := slices.IndexFunc(template.Spec.Containers, isMain); at >= 0 {
+			errs = append(errs, validateRequests(template.Spec.Containers[at].Resources, words.requests(i, component))...)
 		}
 		if template.Spec.NodeName != "" {
 			errs = append(errs, field.Forbidden(words.podSpec(i).Child("nodeName"), "the scheduler chooses the node: use nodeSelector or affinity"))
@@ -73,6 +78,23 @@ func validateExecutor(annotations map[string]string, path *field.Path) field.Err
 	return field.ErrorList{field.NotSupported(path.Key(v1beta1.AnnotationVLLMExecutor), executor, known)}
 }
 
+// validateRequests is there because Kubernetes takes no pod that asks for more than it may have, or for another number of GPUs.
+func validateRequests(amounts corev1.ResourceRequirements, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(amounts.Requests)) {
+		request, limit := amounts.Requests[name], amounts.Limits[name]
+		_, limited := amounts.Limits[name]
+		switch {
+		case !limited:
+		case pods.IsExtended(name) && request.Cmp(limit) != 0:
+			errs = append(errs, field.Invalid(path.Key(string(name)), request.String(), fmt.Sprintf("must equal the limit, which is %s: leave the request out", limit.String())))
+		case request.Cmp(limit) > 0:
+			errs = append(errs, field.Invalid(path.Key(string(name)), request.String(), fmt.Sprintf("must be at most the limit, which is %s", limit.String())))
+		}
+	}
+	return errs
+}
+
 // validateQueue is there because the queue becomes a label.
 func validateQueue(annotations map[string]string) field.ErrorList {
 	var errs field.ErrorList
@@ -106,10 +128,10 @@ func validateSize(components []v1beta1.ComponentSpec, words words) field.ErrorLi
 	var all, most int64
 	var largest int
 	for i := range components {
-		pods := podsOf(&components[i])
-		all += pods
-		if pods > most {
-			most, largest = pods, i
+		own := podsOf(&components[i])
+		all += own
+		if own > most {
+			most, largest = own, i
 		}
 	}
 	if all <= maxPods {

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,6 +113,20 @@ func validateMainContainer(service *v1alpha1.ServiceSpec, path *field.Path) fiel
 	return errs
 }
 
+// gpuWarning tells of a pod that asks for GPUs of one kind and has a limit of another.
+func gpuWarning(resources *v1alpha1.Resources) string {
+	if resources == nil || resources.Requests == nil || resources.Limits == nil || resources.Requests.GPU == "" || resources.Limits.GPU == "" {
+		return ""
+	}
+	asked, limited := cmp.Or(resources.Requests.GPUType, defaultGPU), cmp.Or(resources.Limits.GPUType, defaultGPU)
+	if asked == limited {
+		return ""
+	}
+	return fmt.Sprintf(": counts %s and the limit %s, so that each pod needs both; leave the request out", asked, limited)
+}
+
+const defaultGPU = "nvidia.com/gpu"
+
 const namespaceIsFixed = ": has no effect; it is always <namespace>-<name> of the deployment"
 
 // isTrue is for what has no effect: false asks for what is done anyway.
@@ -138,6 +153,9 @@ func serviceWarnings(deployment *v1alpha1.DynamoGraphDeployment) []string {
 		}
 		if service.ModelRef != nil {
 			warnings = append(warnings, path.Child("modelRef").String()+": has no effect; name the model in the command")
+		}
+		if warning := gpuWarning(service.Resources); warning != "" {
+			warnings = append(warnings, path.Child("resources", "requests", "gpu").String()+warning)
 		}
 		for j, mount := range service.VolumeMounts {
 			if isTrue(mount.UseAsCompilationCache) {

@@ -42,6 +42,14 @@ func (w words) sharedMemory(index int) *field.Path {
 	return w.component(index).Child("sharedMemorySize")
 }
 
+// requests is where what a component asks for is mostly written.
+func (w words) requests(index int, component *v1beta1.ComponentSpec) *field.Path {
+	if w.v1alpha1 {
+		return w.component(index).Child("resources", "requests")
+	}
+	return w.main(index, component).Child("resources", "requests")
+}
+
 func (w words) podSpec(index int) *field.Path {
 	if w.v1alpha1 {
 		return w.component(index).Child("extraPodSpec")

@@ -138,7 +138,7 @@ func fieldRef(path string) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
 }
 
-// isExtended says whether a resource is one that a device plugin counts, such as nvidia.com/gpu.
-func isExtended(name corev1.ResourceName) bool {
+// IsExtended says whether a resource is one that a device plugin counts, such as nvidia.com/gpu.
+func IsExtended(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }

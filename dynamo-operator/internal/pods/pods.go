@@ -126,7 +126,7 @@ func withEnv(defaults, env []corev1.EnvVar) []corev1.EnvVar {
 // without a limit that equals it.
 func limitWhatCannotBeShared(main *corev1.Container) {
 	for name, amount := range main.Resources.Requests {
-		if _, limited := main.Resources.Limits[name]; limited || !isExtended(name) {
+		if _, limited := main.Resources.Limits[name]; limited || !IsExtended(name) {
 			continue
 		}
 		if main.Resources.Limits == nil {
