@@ -28,7 +28,7 @@ const (
 // CacheOptions keep in memory only what the pod grouper reads.
 func CacheOptions() cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: slimOwner,
 		ByObject: map[client.Object]cache.ByObject{
 			podMetadata(): cachedPods(),
 			// Its managed fields tell what an administrator has changed.

@@ -1,0 +1,44 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// slimOwner keeps of what is cached whatever can decide about groups: what the pods of an owner run makes most of it, and once the
+// kind of an owner is watched all of that kind are cached, also those that other schedulers serve. Deletions may come as a
+// tombstone, which stays as it is.
+func slimOwner(object any) (any, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return object, nil
+	}
+	accessor.SetManagedFields(nil)
+	if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		accessor.SetAnnotations(annotations)
+	}
+	if whole, ok := object.(*unstructured.Unstructured); ok {
+		dropPodSpecs(whole.Object)
+	}
+	return object, nil
+}
+
+// dropPodSpecs empties every object that has containers: no grouper reads further than the metadata of a pod template.
+func dropPodSpecs(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, podSpec := value["containers"].([]any); podSpec {
+			clear(value)
+			return
+		}
+		for _, field := range value {
+			dropPodSpecs(field)
+		}
+	case []any:
+		for _, item := range value {
+			dropPodSpecs(item)
+		}
+	}
+}

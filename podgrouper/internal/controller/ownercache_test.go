@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"packtree.dev/podgrouper/internal/catalog"
+	"packtree.dev/shared/manifests"
+)
+
+// The manifests are those of the offline command.
+func TestWhatIsNotCachedOfOwnersDecidesNothing(t *testing.T) {
+	paths, err := filepath.Glob("../offline/testdata/*/input.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	smaller := 0
+	for _, path := range paths {
+		documents, _ := manifests.Read([]string{path}, nil)
+		for _, document := range documents {
+			kind := document.Object.GroupVersionKind()
+			if !catalog.Grouped(kind.GroupKind()) {
+				continue
+			}
+			before := document.Object.DeepCopy()
+			annotations := map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}
+			maps.Copy(annotations, before.GetAnnotations())
+			before.SetAnnotations(annotations)
+			slim := before.DeepCopy()
+			if _, err := slimOwner(slim); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(groupsOf(before), groupsOf(slim)); diff != "" {
+				t.Errorf("%s: %s %s (-whole +as cached):\n%s", path, kind.Kind, before.GetName(), diff)
+			}
+			if left := written(t, slim); strings.Contains(left, `"containers"`) || strings.Contains(left, "last-applied") {
+				t.Errorf("%s: %s %s is cached as %s", path, kind.Kind, before.GetName(), left)
+			}
+			if strings.Contains(written(t, before), `"containers"`) {
+				smaller++
+			}
+		}
+	}
+	if smaller == 0 {
+		t.Error("no owner has containers")
+	}
+}
+
+func written(t *testing.T, object *unstructured.Unstructured) string {
+	t.Helper()
+	content, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
