@@ -2,7 +2,7 @@ package controller
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -10,14 +10,14 @@ import (
 // kind of an owner is watched all of that kind are cached, also those that other schedulers serve. Deletions may come as a
 // tombstone, which stays as it is.
 func slimOwner(object any) (any, error) {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
+	metadata, ok := object.(metav1.Object)
+	if !ok {
 		return object, nil
 	}
-	accessor.SetManagedFields(nil)
-	if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+	metadata.SetManagedFields(nil)
+	if annotations := metadata.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		accessor.SetAnnotations(annotations)
+		metadata.SetAnnotations(annotations)
 	}
 	if whole, ok := object.(*unstructured.Unstructured); ok {
 		dropPodSpecs(whole.Object)
