@@ -74,6 +74,14 @@ func TestReady(t *testing.T) {
 			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready; decode: 1 of 2 replicas is not ready",
 			state: v1beta1.StatePending,
 		},
+		"replicas that are ready have nodes, also where those were counted earlier": {
+			observed: backend.Observation{
+				Exists: true, Current: true, Wanted: wanted, Waits: map[string]string{"prefill": "no room"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 2, 5), "decode": placed(2, 2, 2)},
+			},
+			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready",
+			state: v1beta1.StatePending,
+		},
 		"what else keeps the framework from it comes first": {
 			observed: backend.Observation{Exists: true, Current: true, Message: "quota is used up", Services: some, Wanted: wanted},
 			want:     "False ServicesNotReady quota is used up; prefill: 3 of 8 pods are not ready",
@@ -114,6 +122,28 @@ func TestReady(t *testing.T) {
 			}
 			if next.State != c.state || ready.ObservedGeneration != 7 || next.ObservedGeneration != 7 {
 				t.Errorf("state %q of generation %d, want %q of 7", next.State, next.ObservedGeneration, c.state)
+			}
+		})
+	}
+}
+
+func TestWordsOfAFailure(t *testing.T) {
+	const doing = "applying PodCliqueSet d"
+	for name, c := range map[string]struct {
+		next status.Failure
+		want string
+	}{
+		"that may pass are those of the first time":   {status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: doing + ": port 2", Passing: doing}, doing + ": port 1"},
+		"are others where something else was done":    {status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: "scaling: port 2", Passing: "scaling"}, "scaling: port 2"},
+		"that has to be mended are always the newest": {status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: doing + ": port 2"}, doing + ": port 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			current := deployment()
+			first := &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: doing + ": port 1", Passing: doing}
+			current.Status = status.Next(current, backend.Observation{}, nil, first, now)
+			next := status.Next(current, backend.Observation{}, nil, &c.next, now)
+			if got := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady).Message; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
