@@ -137,7 +137,7 @@ func TestCreation(t *testing.T) {
 		},
 		"a mount of the shared memory that is disabled": {
 			services: "[{name: A, sharedMemory: {disabled: true}, extraPodSpec: {mainContainer: {image: i, volumeMounts: [{name: shared-memory, mountPath: /dev/shm}]}}}]",
-			want:     []string{`spec.services[0].extraPodSpec.mainContainer.volumeMounts[0].name: Not found: "shared-memory": service "A"`},
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.volumeMounts[0].name: Invalid value: "shared-memory": no volume of the pod; known: none (service "A")`},
 		},
 		"a request of GPUs that is not their limit": {
 			services: "[{name: A, resources: {requests: {gpu: '4'}, limits: {gpu: '8'}}}]",

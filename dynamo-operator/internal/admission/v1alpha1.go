@@ -88,7 +88,7 @@ func validateVolumeMounts(deployment *v1alpha1.DynamoGraphDeployment, service *v
 	for i, mount := range service.VolumeMounts {
 		if !slices.Contains(known, mount.Name) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
-				fmt.Sprintf("neither in spec.pvcs nor a volume of extraPodSpec; known: %s", strings.Join(known, ", "))))
+				"neither in spec.pvcs nor a volume of extraPodSpec; known: "+listOf(known)))
 		}
 		if strings.Contains(mount.Name, ".") {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,

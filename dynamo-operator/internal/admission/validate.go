@@ -194,10 +194,17 @@ func validateMounts(component *v1beta1.ComponentSpec, main *corev1.Container, pa
 	var errs field.ErrorList
 	for i, mount := range main.VolumeMounts {
 		if !slices.Contains(known, mount.Name) {
-			errs = append(errs, field.NotFound(path.Index(i).Child("name"), mount.Name))
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name, "no volume of the pod; known: "+listOf(known)))
 		}
 	}
 	return errs
+}
+
+func listOf(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 func validateClaims(claims []v1beta1.PersistentVolumeClaim) field.ErrorList {

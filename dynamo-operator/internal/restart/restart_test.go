@@ -14,6 +14,8 @@ func TestNext(t *testing.T) {
 	running := backend.Observation{Exists: true, Current: true, Settled: true, Wanted: map[string]int32{"A": 1, "B": 1, "C": 1},
 		Services:  map[string]v1beta1.ServiceReplicaStatus{"A": ready, "B": ready, "C": ready},
 		Restarted: map[string]string{"A": "1", "B": "1", "C": "1"}}
+	unseen := running
+	unseen.Current = false
 	replacing := running
 	replacing.Settled = false
 	unwritten := running
@@ -40,6 +42,7 @@ func TestNext(t *testing.T) {
 		"in the order that was asked for":             {strategy: ordered, observed: running, want: at("C")},
 		"a new id begins again":                       {last: old, observed: running, want: at("A")},
 		"not before the last one is back":             {last: at("A"), observed: replacing, want: at("A")},
+		"nor where what is known of it is older":      {last: at("A"), observed: unseen, want: at("A")},
 		"nor while it is not ready":                   {last: at("A"), observed: halfReady, want: at("A")},
 		"the next component":                          {last: at("A"), observed: running, want: at("A", "B")},
 		"the framework does not know of the last yet": {last: at("A"), observed: unwritten, want: at("A")},
