@@ -1,0 +1,129 @@
+package docs_test
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/live"
+	"packtree.dev/e2e/pages"
+)
+
+// Pages that install and remove Packtree are read last, each with the cluster as the one before it leaves it.
+var (
+	// installing is read while the programs of the dev cluster run: it uses what it installs.
+	installing = []string{"docs/quick-start.md"}
+	// administering is read when the programs are ended: it installs the charts as on any cluster, and KWOK plays their pods.
+	administering = []string{"docs/install.md", "docs/charts.md", "docs/operations.md"}
+)
+
+// helmHere is helm for a reader of a page that installs. The release is there already, with the values by which Packtree's programs run as
+// processes beside the cluster, and keeps them.
+const helmHere = `#!/bin/sh
+case "$1" in
+install) shift; set -- upgrade --install --reuse-values "$@" ;;
+upgrade) shift; set -- upgrade --reuse-values "$@" ;;
+esac
+exec "$(dirname "$(command -v kube-apiserver)")/helm" "$@"
+`
+
+// TestPages reads every page on one cluster, with the nodes of the examples.
+func TestPages(t *testing.T) {
+	root, all := read(t)
+	own, err := live.BringUp(t.Context(), devcluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := own.TakeDown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	read := func(page pages.Page, shims map[string]string) {
+		t.Run(strings.ReplaceAll(strings.TrimSuffix(page.File, ".md"), "/", "."), func(t *testing.T) {
+			reader := newReader(t, root, own.Machine.Kubeconfig, shims)
+			before := reader.wide(t)
+			for _, block := range page.Blocks {
+				reader.tries(t.Context(), t, block)
+			}
+			reader.tidies(t, before)
+		})
+	}
+	last := slices.Concat(installing, administering)
+	for _, page := range all {
+		if !slices.Contains(last, page.File) {
+			read(page, nil)
+		}
+	}
+	for _, name := range last {
+		index := slices.IndexFunc(all, func(page pages.Page) bool { return page.File == name })
+		if index < 0 {
+			t.Fatalf("there is no page %s", name)
+		}
+		if name == administering[0] {
+			becomePlain(t, own)
+		}
+		shims := map[string]string{"helm": helmHere}
+		if slices.Contains(administering, name) {
+			shims = nil
+		}
+		read(all[index], shims)
+	}
+}
+
+// becomePlain ends Packtree's programs, and gives the cluster the scheduler that every other cluster has: kube-scheduler, which ours is
+// without a configuration.
+func becomePlain(t *testing.T, own *live.Own) {
+	t.Helper()
+	for _, component := range devcluster.Components {
+		if err := own.Machine.Stop(t.Context(), component); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(own.Machine.Root(), "bin", "kai-topology-plugin")
+	scheduler := exec.CommandContext(t.Context(), program, "--kubeconfig="+own.Machine.Kubeconfig, "--leader-elect=false", "--secure-port=0")
+	if err := scheduler.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = scheduler.Wait() })
+}
+
+// wideKinds have no namespace, and a page may make some.
+var wideKinds = []string{"namespaces", "nodes", "priorityclasses", "clusterroles", "clusterrolebindings", "clustertopologies", "topologies.kai.scheduler"}
+
+// wide are the names of what has no namespace. Our own kinds are not always there.
+func (r reader) wide(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, kind := range wideKinds {
+		output, err := r.bash(t.Context(), "kubectl get "+kind+" -o name", "")
+		if err != nil && !strings.Contains(output, "the server doesn't have a resource type") {
+			t.Fatalf("listing %s: %v: %s", kind, err, output)
+		}
+		if err == nil {
+			all = append(all, strings.Fields(output)...)
+		}
+	}
+	return all
+}
+
+// tidies removes the workloads in the namespace of the page, which is the default one, and then what has none and was not there before.
+func (r reader) tidies(t *testing.T, before []string) {
+	t.Helper()
+	commands := `
+for kind in dynamographdeployments podcliquesets jobs deployments statefulsets podgroups.scheduling.run.ai pods; do
+	if kubectl get $kind >/dev/null 2>&1; then kubectl delete $kind --all --namespace default --timeout=4m; fi
+done`
+	for _, name := range r.wide(t) {
+		if !slices.Contains(before, name) {
+			commands += "\nkubectl delete --timeout=4m --ignore-not-found " + name
+		}
+	}
+	if output, err := r.bash(t.Context(), commands, ""); err != nil {
+		t.Errorf("tidying up: %v\n%s", err, output)
+	}
+}

@@ -1,0 +1,188 @@
+package docs_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/e2e/pages"
+	"packtree.dev/shared/manifests"
+)
+
+// deed is what is done with a block.
+type deed string
+
+const (
+	nothing   deed = "nothing"
+	apply     deed = "apply"
+	configure deed = "configure"
+	lay       deed = "lay over an example"
+	render    deed = "render a chart"
+	feed      deed = "feed a command"
+	script    deed = "run as a script"
+	converse  deed = "run as a console"
+)
+
+// deedFor decides what is done with a block. A block that cannot be tried and does not say why is an error.
+func deedFor(block pages.Block) (deed, error) {
+	switch block.Mark.How {
+	case pages.NotRun:
+		return nothing, nil
+	case pages.PartOf:
+		return lay, nil
+	case pages.ValuesOf:
+		return render, nil
+	case pages.InputOf:
+		return feed, nil
+	case pages.ByLanguage:
+	}
+	switch block.Language {
+	case "sh":
+		return script, nil
+	case "console":
+		if len(pages.Exchanges(block.Code)) == 0 {
+			return nothing, fmt.Errorf("%s: no line of this console begins with \"$ \"", block.At())
+		}
+		return converse, nil
+	case "yaml":
+		return deedForManifest(block)
+	case "mermaid":
+		return nothing, nil
+	case "", "text":
+		if strings.HasPrefix(block.Code, "$ ") || strings.Contains(block.Code, "\n$ ") {
+			return nothing, fmt.Errorf("%s: a block with commands: call it console", block.At())
+		}
+		return nothing, nil
+	}
+	return nothing, fmt.Errorf("%s: nobody tries a block of language %q: write sh, console, yaml, text or mermaid behind a fence, "+
+		"or \"<!-- not run: REASON -->\" above it", block.At(), block.Language)
+}
+
+// configurations are the kinds that are files for programs.
+var configurations = map[string]bool{"KubeSchedulerConfiguration": true, "OperatorConfiguration": true}
+
+func deedForManifest(block pages.Block) (deed, error) {
+	var file struct {
+		Kind string `json:"kind"`
+	}
+	if yaml.Unmarshal([]byte(block.Code), &file) == nil && configurations[file.Kind] {
+		return configure, nil
+	}
+	if _, findings := manifests.Parse(block.At(), []byte(block.Code)); len(findings) > 0 {
+		return nothing, fmt.Errorf("%s: not a whole manifest (%s): if it is a part of one, say so with \"<!-- part of: FILE PATH -->\", "+
+			"\"<!-- values of: CHART -->\" or \"<!-- not run: REASON -->\" above it", block.At(), findings[0])
+	}
+	return apply, nil
+}
+
+// alternatives are the parts of a block that stand for themselves: a line "# or" is between them.
+func alternatives(code string) []string {
+	var all []string
+	var part strings.Builder
+	for line := range strings.Lines(code) {
+		if strings.TrimSpace(line) == "# or" {
+			all = append(all, part.String())
+			part.Reset()
+			continue
+		}
+		part.WriteString(line)
+	}
+	return append(all, part.String())
+}
+
+// laidOver lays a part over the object at a path in an example's first document, whose name becomes the given one.
+func laidOver(example []byte, path, part, name string) ([]byte, error) {
+	first, _, _ := bytes.Cut(example, []byte("\n---"))
+	var whole, over map[string]any
+	if err := yaml.Unmarshal(first, &whole); err != nil {
+		return nil, fmt.Errorf("reading the example: %w", err)
+	}
+	if err := yaml.UnmarshalStrict([]byte(part), &over); err != nil {
+		return nil, fmt.Errorf("reading the part: %w", err)
+	}
+	at := whole
+	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' }) {
+		below, is := at[step].(map[string]any)
+		if !is {
+			return nil, fmt.Errorf("the example has nothing to lay a part over at %q", path)
+		}
+		at = below
+	}
+	lie(at, over)
+	if metadata, is := whole["metadata"].(map[string]any); is {
+		metadata["name"] = name
+	}
+	return yaml.Marshal(whole)
+}
+
+func lie(under, over map[string]any) {
+	for key, value := range over {
+		deeper, is := value.(map[string]any)
+		if below, too := under[key].(map[string]any); is && too {
+			lie(below, deeper)
+			continue
+		}
+		under[key] = value
+	}
+}
+
+// TestEveryBlockIsTried fails for blocks that nobody tries and that do not say why.
+func TestEveryBlockIsTried(t *testing.T) {
+	_, all := read(t)
+	counts := map[deed]int{}
+	for _, page := range all {
+		for _, block := range page.Blocks {
+			what, err := deedFor(block)
+			if err != nil {
+				t.Error(err)
+			}
+			counts[what]++
+			if block.Mark.How == pages.NotRun {
+				t.Logf("%s: not run: %s", block.At(), block.Mark.Detail)
+			}
+		}
+	}
+	t.Logf("blocks: %v", counts)
+	if counts[apply] < 10 || counts[script] < 10 || counts[converse] < 5 {
+		t.Errorf("too few blocks are tried to be all of them: %v", counts)
+	}
+}
+
+func TestDeedFor(t *testing.T) {
+	for name, example := range map[string]struct {
+		language, code string
+		mark           pages.How
+		want           deed
+		wrong          string
+	}{
+		"a manifest is applied":                    {"yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "", apply, ""},
+		"a configuration is given to its program":  {"yaml", "apiVersion: a/v1\nkind: OperatorConfiguration\n", "", configure, ""},
+		"a part of a manifest has to say of which": {"yaml", "spec: {}\n", "", nothing, "not a whole manifest"},
+		"a part that says of which":                {"yaml", "spec: {}\n", pages.PartOf, lay, ""},
+		"commands":                                 {"sh", "true\n", "", script, ""},
+		"a console":                                {"console", "$ true\n", "", converse, ""},
+		"a console without a command":              {"console", "true\n", "", nothing, "begins with"},
+		"commands in a block of text":              {"", "$ true\n", "", nothing, "call it console"},
+		"text":                                     {"", "true\n", "", nothing, ""},
+		"a reason not to run it":                   {"sh", "make images\n", pages.NotRun, nothing, ""},
+		"an indented block":                        {"indented", "true\n", "", nothing, "nobody tries"},
+	} {
+		got, err := deedFor(pages.Block{Page: "p.md", Line: 1, Language: example.language, Code: example.code, Mark: pages.Mark{How: example.mark}})
+		if got != example.want || (err != nil) != (example.wrong != "") || err != nil && !strings.Contains(err.Error(), example.wrong) {
+			t.Errorf("%s: %q, %v; want %q and an error that says %q", name, got, err, example.want, example.wrong)
+		}
+	}
+}
+
+func TestLaidOver(t *testing.T) {
+	got, err := laidOver([]byte("metadata: {name: a}\nspec: {b: {c: 1, d: 2}}\n---\nkind: B\n"), "spec", "b: {c: 3}\n", "part")
+	if want := "metadata:\n  name: part\nspec:\n  b:\n    c: 3\n    d: 2\n"; err != nil || string(got) != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, got, want)
+	}
+	if _, err := laidOver([]byte("spec: {}\n"), "spec.template", "x: 1\n", "part"); err == nil {
+		t.Error("a path that the example does not have must be an error")
+	}
+}

@@ -1,0 +1,158 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"packtree.dev/e2e/pages"
+)
+
+// reader is somebody who reads one page from top to bottom and does what it says, in a directory that looks like a clone.
+type reader struct {
+	root      string
+	directory string
+	env       []string
+}
+
+// newReader gives a reader a directory and the programs. Shims are further programs by name, which come before the real ones.
+func newReader(t *testing.T, root, kubeconfig string, shims map[string]string) reader {
+	t.Helper()
+	r := reader{root: root, directory: t.TempDir()}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if err := os.Symlink(filepath.Join(root, entry.Name()), filepath.Join(r.directory, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	private := t.TempDir()
+	for name, content := range shims {
+		if err := os.WriteFile(filepath.Join(private, name), []byte(content), 0o700); err != nil { //nolint:gosec // a program has to be executable
+			t.Fatal(err)
+		}
+	}
+	path := []string{private, filepath.Join(root, "bin"), filepath.Join(root, "bin", "tools"), os.Getenv("PATH")}
+	r.env = append(os.Environ(), "PATH="+strings.Join(path, ":"), "HOME="+private, "KUBECONFIG="+kubeconfig, "NO_COLOR=1")
+	return r
+}
+
+// bash runs commands as a user's shell would, but ends with the first that fails.
+func (r reader) bash(ctx context.Context, commands, stdin string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
+	shell.Dir, shell.Env, shell.Stdin = r.directory, r.env, strings.NewReader(stdin)
+	shell.WaitDelay = 10 * time.Second
+	output, err := shell.CombinedOutput()
+	return string(output), err
+}
+
+// tries does with a block what it is there for.
+func (r reader) tries(ctx context.Context, t *testing.T, block pages.Block) {
+	t.Helper()
+	what, err := deedFor(block)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if block.SavedAs != "" {
+		if err := os.WriteFile(filepath.Join(r.directory, block.SavedAs), []byte(block.Code), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch what {
+	case nothing:
+	case apply:
+		r.must(ctx, t, block, "kubectl apply --validate=strict -f -", block.Code)
+	case configure:
+		r.configures(ctx, t, block)
+	case lay:
+		r.lays(ctx, t, block)
+	case render:
+		r.must(ctx, t, block, "helm template packtree charts/"+block.Mark.Detail+" -f - >/dev/null", block.Code)
+	case feed:
+		r.must(ctx, t, block, block.Mark.Detail, block.Code)
+	case script:
+		r.must(ctx, t, block, block.Code, "")
+	case converse:
+		for _, exchange := range pages.Exchanges(block.Code) {
+			r.converses(ctx, t, block, exchange)
+		}
+	}
+}
+
+func (r reader) must(ctx context.Context, t *testing.T, block pages.Block, commands, stdin string) {
+	t.Helper()
+	if output, err := r.bash(ctx, commands, stdin); err != nil {
+		t.Errorf("%s: %v\n%s\n--- says\n%s", block.At(), err, block.Code, output)
+	}
+}
+
+// configures starts the program far enough to read the file.
+func (r reader) configures(ctx context.Context, t *testing.T, block pages.Block) {
+	t.Helper()
+	command := "cat > config.yaml; "
+	if strings.Contains(block.Code, "KubeSchedulerConfiguration") {
+		command += `kai-topology-plugin --config config.yaml --kubeconfig "$KUBECONFIG" --secure-port 0 --write-config-to read.yaml && grep -q KAITopology read.yaml`
+	} else {
+		command += "grove-operator render --config config.yaml -f docs/examples/clustertopology.yaml >/dev/null"
+	}
+	r.must(ctx, t, block, command, block.Code)
+}
+
+// lays applies an example with the part laid over it, as a trial: the example itself is large.
+func (r reader) lays(ctx context.Context, t *testing.T, block pages.Block) {
+	t.Helper()
+	file, path, _ := strings.Cut(block.Mark.Detail, " ")
+	example, err := os.ReadFile(filepath.Join(r.root, "docs", "examples", file))
+	if errors.Is(err, os.ErrNotExist) {
+		example, err = os.ReadFile(filepath.Join("testdata", file))
+	}
+	if err != nil {
+		t.Errorf("%s: %v", block.At(), err)
+		return
+	}
+	for _, part := range alternatives(block.Code) {
+		whole, err := laidOver(example, path, part, "part")
+		if err != nil {
+			t.Errorf("%s: %v", block.At(), err)
+			return
+		}
+		r.must(ctx, t, block, "kubectl apply --validate=strict --dry-run=server -f -", string(whole))
+	}
+}
+
+// converses compares an answer with what the page shows. What only looks is asked again until it sees that, for things take their time.
+func (r reader) converses(ctx context.Context, t *testing.T, block pages.Block, exchange pages.Exchange) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for {
+		output, err := r.bash(ctx, exchange.Command, "")
+		missing, shown := exchange.Shows(output)
+		failed := len(exchange.Answer) == 0 && err != nil
+		if shown && !failed {
+			return
+		}
+		if !looks(exchange.Command) || time.Now().After(end) || errors.Is(ctx.Err(), context.Canceled) {
+			t.Errorf("%s: $ %s\nits answer lacks the line %q (%v):\n%s", block.At(), exchange.Command, missing, err, output)
+			return
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+// looks is whether a command changes nothing, so that it can be repeated.
+func looks(command string) bool {
+	return looking.MatchString(command)
+}
+
+var looking = regexp.MustCompile(`^(kubectl (-n \S+ )?(get|describe|explain|packtree)|helm (list|status|get|history)) `)
