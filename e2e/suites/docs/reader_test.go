@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,95 +57,92 @@ func (r reader) bash(ctx context.Context, commands, stdin string) (string, error
 	return string(output), err
 }
 
-// tries does with a block what it is there for.
-func (r reader) tries(ctx context.Context, t *testing.T, block pages.Block) {
-	t.Helper()
+// tries does with a block what it is there for, and tells what came otherwise than the page says.
+func (r reader) tries(ctx context.Context, block pages.Block) error {
 	what, err := deedFor(block)
 	if err != nil {
-		t.Error(err)
-		return
+		return err
 	}
 	if block.SavedAs != "" {
 		if err := os.WriteFile(filepath.Join(r.directory, block.SavedAs), []byte(block.Code), 0o600); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
 	switch what {
 	case nothing:
 	case apply:
-		r.must(ctx, t, block, "kubectl apply --validate=strict -f -", block.Code)
+		return r.runs(ctx, block, "kubectl apply --validate=strict -f -", block.Code)
 	case configure:
-		r.configures(ctx, t, block)
+		return r.configures(ctx, block)
 	case lay:
-		r.lays(ctx, t, block)
+		return r.lays(ctx, block)
 	case render:
-		r.must(ctx, t, block, "helm template packtree charts/"+block.Mark.Detail+" -f - >/dev/null", block.Code)
+		return r.runs(ctx, block, "helm template packtree charts/"+block.Mark.Detail+" -f - >/dev/null", block.Code)
 	case feed:
-		r.must(ctx, t, block, block.Mark.Detail, block.Code)
+		return r.runs(ctx, block, block.Mark.Detail, block.Code)
 	case script:
-		r.must(ctx, t, block, block.Code, "")
+		return r.runs(ctx, block, block.Code, "")
 	case converse:
+		var all []error
 		for _, exchange := range pages.Exchanges(block.Code) {
-			r.converses(ctx, t, block, exchange)
+			all = append(all, r.converses(ctx, block, exchange))
 		}
+		return errors.Join(all...)
 	}
+	return nil
 }
 
-func (r reader) must(ctx context.Context, t *testing.T, block pages.Block, commands, stdin string) {
-	t.Helper()
+func (r reader) runs(ctx context.Context, block pages.Block, commands, stdin string) error {
 	if output, err := r.bash(ctx, commands, stdin); err != nil {
-		t.Errorf("%s: %v\n%s\n--- says\n%s", block.At(), err, block.Code, output)
+		return fmt.Errorf("%s: %w\n%s\n--- says\n%s", block.At(), err, block.Code, output)
 	}
+	return nil
 }
 
 // configures starts the program far enough to read the file.
-func (r reader) configures(ctx context.Context, t *testing.T, block pages.Block) {
-	t.Helper()
+func (r reader) configures(ctx context.Context, block pages.Block) error {
 	command := "cat > config.yaml; "
 	if strings.Contains(block.Code, "KubeSchedulerConfiguration") {
 		command += `kai-topology-plugin --config config.yaml --kubeconfig "$KUBECONFIG" --secure-port 0 --write-config-to read.yaml && grep -q KAITopology read.yaml`
 	} else {
 		command += "grove-operator render --config config.yaml -f docs/examples/clustertopology.yaml >/dev/null"
 	}
-	r.must(ctx, t, block, command, block.Code)
+	return r.runs(ctx, block, command, block.Code)
 }
 
 // lays applies an example with the part laid over it, as a trial: the example itself is large.
-func (r reader) lays(ctx context.Context, t *testing.T, block pages.Block) {
-	t.Helper()
+func (r reader) lays(ctx context.Context, block pages.Block) error {
 	file, path, _ := strings.Cut(block.Mark.Detail, " ")
 	example, err := os.ReadFile(filepath.Join(r.root, "docs", "examples", file))
 	if errors.Is(err, os.ErrNotExist) {
 		example, err = os.ReadFile(filepath.Join("testdata", file))
 	}
 	if err != nil {
-		t.Errorf("%s: %v", block.At(), err)
-		return
+		return fmt.Errorf("%s: %w", block.At(), err)
 	}
 	for _, part := range alternatives(block.Code) {
 		whole, err := laidOver(example, path, part, "part")
 		if err != nil {
-			t.Errorf("%s: %v", block.At(), err)
-			return
+			return fmt.Errorf("%s: %w", block.At(), err)
 		}
-		r.must(ctx, t, block, "kubectl apply --validate=strict --dry-run=server -f -", string(whole))
+		if err := r.runs(ctx, block, "kubectl apply --validate=strict --dry-run=server -f -", string(whole)); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // converses compares an answer with what the page shows. What only looks is asked again until it sees that, for things take their time.
-func (r reader) converses(ctx context.Context, t *testing.T, block pages.Block, exchange pages.Exchange) {
-	t.Helper()
+func (r reader) converses(ctx context.Context, block pages.Block, exchange pages.Exchange) error {
 	end := time.Now().Add(patience)
 	for {
 		output, err := r.bash(ctx, exchange.Command, "")
 		missing, shown := exchange.Shows(output)
-		failed := len(exchange.Answer) == 0 && err != nil
-		if shown && !failed {
-			return
+		if failed := len(exchange.Answer) == 0 && err != nil; shown && !failed {
+			return nil
 		}
-		if !looks(exchange.Command) || time.Now().After(end) || errors.Is(ctx.Err(), context.Canceled) {
-			t.Errorf("%s: $ %s\nits answer lacks the line %q (%v):\n%s", block.At(), exchange.Command, missing, err, output)
-			return
+		if !looks(exchange.Command) || time.Now().After(end) || ctx.Err() != nil {
+			return errors.Join(fmt.Errorf("%s: $ %s\nits answer lacks the line %q:\n%s", block.At(), exchange.Command, missing, output), err)
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
