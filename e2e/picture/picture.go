@@ -1,0 +1,135 @@
+// Package picture draws a cluster for the documentation: zones, blocks, racks and hosts, and which group of a gang stands on which host.
+package picture
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+)
+
+// Host is a node, and what to call the group that stands on it; empty for none.
+type Host struct {
+	Zone, Block, Rack, Name string
+	Group                   string
+}
+
+const (
+	cell    = 18
+	perLine = 6
+	title   = 20
+	margin  = 10
+)
+
+// colours of groups, in the order of their names.
+var colours = []string{"#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#b83280", "#b7791f"}
+
+// SVG draws zones side by side, in each its blocks one below the other, in each of these its racks side by side, and in these the hosts.
+// The order of hosts does not matter.
+func SVG(hosts []Host) string {
+	c := canvas{colour: map[string]string{}}
+	groups := distinct(hosts, func(h Host) string { return h.Group })
+	groups = slices.DeleteFunc(groups, func(group string) bool { return group == "" })
+	for i, group := range groups {
+		c.colour[group] = colours[i%len(colours)]
+	}
+	x, bottom := margin, 0
+	for _, zone := range distinct(hosts, func(h Host) string { return h.Zone }) {
+		right, below := c.zone(x, margin, zone, of(hosts, func(h Host) bool { return h.Zone == zone }))
+		x, bottom = right+margin, max(bottom, below)
+	}
+	c.legend(groups, bottom+margin)
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="12">
+<rect width="100%%" height="100%%" fill="#ffffff"/>
+%[3]s</svg>
+`, x, bottom+3*margin+cell, c.drawn.String())
+}
+
+type canvas struct {
+	drawn  strings.Builder
+	colour map[string]string
+}
+
+func (c *canvas) zone(x, y int, name string, hosts []Host) (right, below int) {
+	inner, widest := c.separate(), x
+	top := y + title
+	for _, block := range distinct(hosts, func(h Host) string { return h.Block }) {
+		blockRight, blockBelow := inner.block(x+margin, top, block, of(hosts, func(h Host) bool { return h.Block == block }))
+		widest, top = max(widest, blockRight), blockBelow+margin
+	}
+	right, below = widest+margin, top
+	c.box(x, y, right, below, "#f7fafc", name)
+	c.drawn.WriteString(inner.drawn.String())
+	return right, below
+}
+
+func (c *canvas) block(x, y int, name string, hosts []Host) (right, below int) {
+	inner, top, next := c.separate(), y+title, x+margin
+	lowest := top
+	for _, rack := range distinct(hosts, func(h Host) string { return h.Rack }) {
+		rackRight, rackBelow := inner.rack(next, top, rack, of(hosts, func(h Host) bool { return h.Rack == rack }))
+		next, lowest = rackRight+margin, max(lowest, rackBelow)
+	}
+	c.box(x, y, next, lowest+margin, "#edf2f7", or(name, "no block"))
+	c.drawn.WriteString(inner.drawn.String())
+	return next, lowest + margin
+}
+
+func (c *canvas) rack(x, y int, name string, hosts []Host) (right, below int) {
+	lines := (len(hosts) + perLine - 1) / perLine
+	right, below = x+perLine*cell+margin, y+title+lines*cell+margin/2
+	c.box(x, y, right, below, "#ffffff", or(name, "no rack"))
+	slices.SortFunc(hosts, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
+	for i, host := range hosts {
+		said, fill := host.Name, "#cbd5e0"
+		if host.Group != "" {
+			said, fill = host.Name+": "+host.Group, c.colour[host.Group]
+		}
+		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"><title>%s</title></rect>\n",
+			x+margin/2+i%perLine*cell, y+title+i/perLine*cell, cell-4, cell-4, fill, html.EscapeString(said))
+	}
+	return right, below
+}
+
+func (c *canvas) legend(groups []string, y int) {
+	x := margin
+	for _, group := range groups {
+		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"/>\n", x, y, cell-4, cell-4, c.colour[group])
+		fmt.Fprintf(&c.drawn, "<text x=\"%d\" y=\"%d\">%s</text>\n", x+cell, y+cell-7, html.EscapeString(group))
+		x += 2*cell + 8*len(group)
+	}
+}
+
+func (c *canvas) box(left, top, right, bottom int, fill, name string) {
+	fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#a0aec0\"/>\n",
+		left, top, right-left, bottom-top, fill)
+	fmt.Fprintf(&c.drawn, "<text x=\"%d\" y=\"%d\">%s</text>\n", left+margin/2, top+title-6, html.EscapeString(name))
+}
+
+// separate is a canvas that is drawn over this one later, when the size of what is around it is known.
+func (c *canvas) separate() *canvas { return &canvas{colour: c.colour} }
+
+func of(hosts []Host, keep func(Host) bool) []Host {
+	return slices.DeleteFunc(slices.Clone(hosts), func(host Host) bool { return !keep(host) })
+}
+
+// distinct are the values of the hosts, sorted, and what is unnamed last.
+func distinct(hosts []Host, value func(Host) string) []string {
+	var all []string
+	for _, host := range hosts {
+		all = append(all, value(host))
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > 0 && all[0] == "" {
+		all = append(all[1:], "")
+	}
+	return all
+}
+
+func or(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return name
+}
