@@ -13,7 +13,7 @@ export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools test test-modules verify e2e demo clean
+.PHONY: help generate tidy lint build build-standalone tools test test-modules verify e2e demo binaries images clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ build: ## the six programs into bin/, and the kubectl plugin, which is one of th
 	go build -ldflags '$(LDFLAGS)' -o bin/ \
 		$(foreach p,$(filter-out devcluster,$(PROGRAMS)),./$(p)/cmd/$(p)) ./grove-operator/cmd/grove-startup ./e2e/cmd/devcluster
 	@ln -sf kai-topology-plugin bin/kubectl-packtree
+
+binaries: ## static programs (IMAGES, PLATFORMS) into dist/, the same bytes wherever they are built
+	@.ci/images binaries
+
+images: ## an image of each program for PLATFORMS, with SBOM, into dist/images, or with PUSH=1 to REGISTRY (needs docker buildx)
+	@.ci/images images
 
 tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK and helm into bin/tools (minutes the first time)
 	@e2e/tools/build.sh
@@ -59,4 +65,4 @@ verify: ## generated files and go.mod files are what the sources say
 	.ci/verify
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
@@ -19,9 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"packtree.dev/shared/buildinfo"
 	"packtree.dev/shared/kubeconfig"
 	"packtree.dev/shared/servingcerts"
 )
@@ -60,6 +63,7 @@ func Run(ctx context.Context, program Program, settings Settings) error {
 	if err != nil {
 		return err
 	}
+	tellBuild(program.Name)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return fmt.Errorf("creating manager: %w", err)
@@ -68,6 +72,13 @@ func Run(ctx context.Context, program Program, settings Settings) error {
 		return err
 	}
 	return serve(ctx, mgr, program, settings)
+}
+
+var told sync.Once
+
+// tellBuild has the build in the metrics of this process, in which there is one program.
+func tellBuild(program string) {
+	told.Do(func() { metrics.Registry.MustRegister(buildinfo.Metric(program)) })
 }
 
 // Config returns how to reach the API server.

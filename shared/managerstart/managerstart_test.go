@@ -6,12 +6,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 func settings(t *testing.T, args ...string) Settings {
@@ -81,21 +83,42 @@ func TestWebhookServerIsLeftOutWhenOff(t *testing.T) {
 }
 
 func TestControllersThatCannotBeAddedEndTheProgram(t *testing.T) {
+	wrong := errors.New("no such kind")
+	if err := runUntilControllers(t, func() error { return wrong }); !errors.Is(err, wrong) {
+		t.Errorf("Run = %v, want %v", err, wrong)
+	}
+}
+
+func TestMetricsTellWhichBuildRuns(t *testing.T) {
+	enough := errors.New("enough seen")
+	var names []string
+	err := runUntilControllers(t, func() error {
+		families, err := metrics.Registry.Gather()
+		for _, family := range families {
+			names = append(names, family.GetName())
+		}
+		return errors.Join(enough, err)
+	})
+	if !errors.Is(err, enough) || !slices.Contains(names, "packtree_build_info") {
+		t.Errorf("Run = %v with metrics %v, want packtree_build_info among them", err, names)
+	}
+}
+
+// runUntilControllers runs a program up to the moment at which it adds its controllers.
+func runUntilControllers(t *testing.T, add func() error) error {
+	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n" +
 		"contexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
 	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wrong := errors.New("no such kind")
 	program := Program{
 		Name: "program", Scheme: runtime.NewScheme(),
-		AddControllers: func(context.Context, manager.Manager) error { return wrong },
+		AddControllers: func(context.Context, manager.Manager) error { return add() },
 	}
-	args := []string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false"}
-	if err := Run(context.Background(), program, settings(t, args...)); !errors.Is(err, wrong) {
-		t.Errorf("Run = %v, want %v", err, wrong)
-	}
+	return Run(context.Background(), program, settings(t,
+		"--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false"))
 }
 
 func TestLogLevelIsKept(t *testing.T) {

@@ -17,3 +17,8 @@ var (
 func String() string {
 	return fmt.Sprintf("%s (commit %s, %s, %s)", version, commit, date, runtime.Version())
 }
+
+// Fields returns the same by name: version, commit, date and goversion.
+func Fields() map[string]string {
+	return map[string]string{"version": version, "commit": commit, "date": date, "goversion": runtime.Version()}
+}

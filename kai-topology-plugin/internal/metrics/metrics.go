@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"packtree.dev/shared/buildinfo"
 	"packtree.dev/shared/packing"
 )
 
@@ -87,6 +88,7 @@ var register = sync.OnceFunc(func() {
 		plansBroken.WithLabelValues(string(reason)).Add(0)
 	}
 	legacyregistry.CustomMustRegister(&domainCollector{})
+	legacyregistry.RawMustRegister(buildinfo.Metric("kai-topology-plugin"))
 })
 
 // Register makes everything readable at /metrics. It may be called more than once.

@@ -55,6 +55,7 @@ var _ = Describe("/metrics", func() {
 			g.Expect(found.value("search_budget_used_ratio_count")).To(BeNumerically(">=", 2))
 			g.Expect(found.value("plan_invalidations_total", "reason", "NodeRefused")).To(BeZero())
 			g.Expect(found.value("preempted_pods_total")).To(BeZero())
+			g.Expect(found).To(HaveKey("packtree_build_info"))
 			g.Expect(found).To(HaveKey("scheduler_schedule_attempts_total"), "kube-scheduler's own")
 		}).Should(Succeed())
 
