@@ -41,7 +41,7 @@ generate: ## deep copies, CRDs, clients and docs/api from the API types
 	shared/api/generate.sh
 
 tidy: ## go.mod and go.sum of every module
-	@for m in $(MODULES) e2e/tools e2e/tools/codegen e2e/tools/lint; do echo "tidy $$m"; (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	@for m in $(MODULES) e2e/tools e2e/tools/codegen e2e/tools/lint e2e/tools/promql; do echo "tidy $$m"; (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 	go work sync
 
 lint: bin/golangci-lint ## golangci-lint, import rules included, and helm lint through the chart tests
@@ -56,6 +56,7 @@ build-standalone: ## each module by itself, as a release builds it
 
 test-modules: build tools ## the tests of every module but the e2e suites
 	GOWORK=off go -C e2e/tools test ./...
+	GOWORK=off go -C e2e/tools/promql test -count=1 ./...
 	go test $(foreach m,$(filter-out e2e,$(MODULES)),./$(m)/...) $$(go list ./e2e/... | grep -v /suites)
 
 e2e: build tools ## the e2e suites on a dev cluster (or on KUBECONFIG, or E2E_CLUSTER=kind)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"packtree.dev/dynamo-operator/internal/backend"
+	"packtree.dev/dynamo-operator/internal/metrics"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	"packtree.dev/shared/installation"
 )
@@ -79,7 +80,7 @@ func AddToManager(mgr manager.Manager, by backend.Backend) error {
 	if err != nil {
 		return fmt.Errorf("adding controller: %w", err)
 	}
-	return whenInstalled(mgr, built, by)
+	return errors.Join(whenInstalled(mgr, built, by), metrics.AddToManager(mgr))
 }
 
 // whenInstalled has the framework's objects watched as soon as it is installed, and all deployments looked at.

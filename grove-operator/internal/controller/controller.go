@@ -30,6 +30,7 @@ import (
 	"packtree.dev/grove-operator/internal/controller/podgang"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/metrics"
 	"packtree.dev/grove-operator/internal/pace"
 )
 
@@ -105,7 +106,7 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return fmt.Errorf("adding the controller of %ss: %w", name, err)
 		}
 	}
-	return nil
+	return metrics.AddToManager(mgr)
 }
 
 // passes is how many passes of all controllers may be under way: as many as the one with the most workers has.

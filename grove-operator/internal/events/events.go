@@ -3,9 +3,11 @@
 package events
 
 import (
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	clientevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // Reason says what happened. The API server joins events of one object with the same reason that follow each other within
@@ -70,6 +72,19 @@ var action = map[Reason]string{
 	ReconcileFailed:     "Reconcile",
 }
 
+// told is stable: reasons may be added, but do not change.
+var told = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "packtree_grove_events_total",
+	Help: "What the operator did to workloads, by the reason of the event that told of it, such as GangTerminated.",
+}, []string{"reason"})
+
+func init() {
+	metrics.Registry.MustRegister(told)
+	for reason := range action {
+		told.WithLabelValues(string(reason)).Add(0) // So that the first one is an increase.
+	}
+}
+
 // Recorder records events. Its zero value says nothing.
 type Recorder struct {
 	sink clientevents.EventRecorder
@@ -99,6 +114,7 @@ func (r Recorder) record(object, related client.Object, eventType string, reason
 	if r.sink == nil {
 		return
 	}
+	told.WithLabelValues(string(reason)).Inc()
 	text := shorten(note, args...)
 	if related == nil { // A nil client.Object in a runtime.Object would not be nil.
 		r.sink.Eventf(object, nil, eventType, string(reason), action[reason], "%s", text)

@@ -84,8 +84,16 @@ var register = sync.OnceFunc(func() {
 	} {
 		legacyregistry.MustRegister(metric)
 	}
+	// What is told of from the start has an increase when it happens for the first time.
 	for _, reason := range invalidations {
 		plansBroken.WithLabelValues(string(reason)).Add(0)
+	}
+	for _, verdict := range []packing.Verdict{packing.Placed, packing.Infeasible, packing.Unknown} {
+		decisions.WithLabelValues(string(verdict)).Add(0)
+		decisionSeconds.WithLabelValues(string(verdict))
+	}
+	for _, victims := range []string{victimPods, victimGangs} {
+		preemptions.WithLabelValues(victims).Add(0)
 	}
 	legacyregistry.CustomMustRegister(&domainCollector{})
 	legacyregistry.RawMustRegister(buildinfo.Metric("kai-topology-plugin"))
@@ -128,11 +136,17 @@ func PlanInvalidated(reason Invalidation) { plansBroken.WithLabelValues(string(r
 // GangLetGo is for a gang whose minima all have a node.
 func GangLetGo() { gangsLetGo.Inc() }
 
+// The most that was stopped for a gang.
+const (
+	victimPods  = "Pods"
+	victimGangs = "Gangs"
+)
+
 // MadeRoom is for a preemption on behalf of a gang: so many pods were stopped, and so many whole gangs among them.
 func MadeRoom(pods, wholeGangs int) {
-	victims := "Pods"
+	victims := victimPods
 	if wholeGangs > 0 {
-		victims = "Gangs"
+		victims = victimGangs
 	}
 	preemptions.WithLabelValues(victims).Inc()
 	preemptedPods.Add(float64(pods))

@@ -24,6 +24,7 @@ import (
 	"packtree.dev/shared/manifests"
 
 	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/metrics"
 	"packtree.dev/podgrouper/internal/podgroups"
 	"packtree.dev/podgrouper/internal/topologies"
 )
@@ -262,6 +263,7 @@ func (k *keeper) stated(ctx context.Context, podGroup *scheduling.PodGroup, want
 }
 
 func (k *keeper) warn(owner grouping.Owner, reason, message string) {
+	metrics.Warned(reason)
 	k.recorder.Eventf(referenceTo(owner), nil, corev1.EventTypeWarning, reason, actionGroup, "%s", message)
 }
 

@@ -18,6 +18,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/installation"
 
+	"packtree.dev/podgrouper/internal/metrics"
 	"packtree.dev/podgrouper/internal/owners"
 )
 
@@ -52,7 +53,8 @@ func Add(ctx context.Context, mgr manager.Manager) error {
 	if err := addPodGangs(mgr, reader, dependents, keeper); err != nil {
 		return fmt.Errorf("adding controller of PodGangs: %w", err)
 	}
-	return nil
+	metrics.Warns(eventInvalid, eventForeign, eventUnreadable, eventCycle, eventNoGroup)
+	return metrics.AddToManager(mgr)
 }
 
 func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, keeper *keeper) error {

@@ -1,0 +1,155 @@
+package monitoring
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// use is what a panel, variable or alert asks for, as the command e2e/tools/promql tells it.
+type use struct {
+	Chart, Place, Metric string
+	Labels               []string
+	Values               map[string][]string
+}
+
+// uses asks the command, which is a module by itself because of Prometheus's libraries.
+func uses(t *testing.T, root string) []use {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "run", ".", filepath.Join(root, "charts"))
+	command.Dir = filepath.Join(root, "e2e", "tools", "promql")
+	command.Env = append(os.Environ(), "GOWORK=off")
+	output, err := command.Output()
+	if err != nil {
+		var failed *exec.ExitError
+		errors.As(err, &failed)
+		t.Fatalf("reading dashboards and alerts: %v\n%s", err, failed.Stderr)
+	}
+	var found []use
+	if err := json.Unmarshal(output, &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		t.Fatal("no chart has a dashboard or an alert")
+	}
+	return found
+}
+
+// families are metrics by name, as a program exports them.
+type families map[string]*dto.MetricFamily
+
+func parse(text string) (families, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	found, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	return found, err
+}
+
+// fromScraping are labels that Prometheus adds to what it scrapes, up the metric that it makes itself.
+var fromScraping = []string{"job", "instance", "namespace", "pod", "service", "endpoint", "container"}
+
+const up = "up"
+
+// missing says what a use asks for that is not exported; empty if nothing is.
+func missing(asked use, exported families, words map[string][]string) string {
+	if asked.Metric == up {
+		return ""
+	}
+	family, series := exported[asked.Metric], asked.Metric
+	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+		if base, cut := strings.CutSuffix(asked.Metric, suffix); cut && family == nil {
+			family, series = exported[base], base
+		}
+	}
+	if family == nil || len(family.Metric) == 0 {
+		return "no series"
+	}
+	own := strings.HasPrefix(series, "packtree_")
+	for _, label := range asked.Labels {
+		if slices.Contains(fromScraping, label) || label == model.BucketLabel && family.GetType() == dto.MetricType_HISTOGRAM {
+			continue
+		}
+		told := valuesOf(family, label)
+		if len(told) == 0 {
+			return "no label " + label
+		}
+		// What others count by, such as a response's code, comes up when it happens; our own words are known.
+		told = append(told, words[series]...)
+		for _, value := range asked.Values[label] {
+			if own && !slices.Contains(told, value) {
+				return fmt.Sprintf("label %s is never %q", label, value)
+			}
+		}
+	}
+	return ""
+}
+
+func valuesOf(family *dto.MetricFamily, label string) []string {
+	var values []string
+	for _, metric := range family.Metric {
+		for _, pair := range metric.Label {
+			if pair.GetName() == label {
+				values = append(values, pair.GetValue())
+			}
+		}
+	}
+	return values
+}
+
+// total adds the series of a family whose label has a value; -1 if there are none.
+func total(family *dto.MetricFamily, label, value string) float64 {
+	sum, found := 0.0, false
+	for _, metric := range family.GetMetric() {
+		for _, pair := range metric.Label {
+			if pair.GetName() == label && pair.GetValue() == value {
+				sum, found = sum+metric.GetGauge().GetValue()+metric.GetCounter().GetValue(), true
+			}
+		}
+	}
+	if !found {
+		return -1
+	}
+	return sum
+}
+
+func TestWhatIsNotExportedIsNamed(t *testing.T) {
+	exported, err := parse(`# TYPE packtree_x gauge
+packtree_x{reason="Known"} 1
+# TYPE took_seconds histogram
+took_seconds_bucket{name="a",le="+Inf"} 1
+took_seconds_sum{name="a"} 1
+took_seconds_count{name="a"} 1
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string][]string{"packtree_x": {"Possible"}}
+	for name, c := range map[string]struct {
+		asked use
+		want  string
+	}{
+		"a metric that is there":        {use{Metric: "packtree_x", Labels: []string{"job", "reason"}, Values: map[string][]string{"reason": {"Known", "Possible"}}}, ""},
+		"a metric that is not there":    {use{Metric: "packtree_y"}, "no series"},
+		"a label that is not there":     {use{Metric: "packtree_x", Labels: []string{"phase"}}, "no label phase"},
+		"a word that is never told":     {use{Metric: "packtree_x", Labels: []string{"reason"}, Values: map[string][]string{"reason": {"Knwon"}}}, `label reason is never "Knwon"`},
+		"buckets of a histogram":        {use{Metric: "took_seconds_bucket", Labels: []string{"le", "name"}}, ""},
+		"buckets of what has none":      {use{Metric: "packtree_x_bucket", Labels: []string{"le"}}, "no label le"},
+		"what Prometheus makes itself":  {use{Metric: "up", Labels: []string{"job"}}, ""},
+		"a bound of what has no bounds": {use{Metric: "packtree_x", Labels: []string{"le"}}, "no label le"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := missing(c.asked, exported, words); got != c.want {
+				t.Errorf("missing is %q, want %q", got, c.want)
+			}
+		})
+	}
+}

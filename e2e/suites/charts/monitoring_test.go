@@ -1,0 +1,91 @@
+package charts_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// monitored are the charts with a dashboard and alerts.
+var monitored = []string{"dynamo-operator", "grove-operator", "kai-topology-plugin", "podgrouper"}
+
+func named(objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	return nil
+}
+
+// A cluster without the Prometheus operator does not know the kind, so nobody gets it unasked.
+func TestDashboardsAndAlertsComeOnRequest(t *testing.T) {
+	objects := rendered(t, "packtree")
+	for _, chart := range monitored {
+		if named(objects, "ConfigMap", chart+"-dashboard") != nil {
+			t.Errorf("the dashboard of %s is installed unasked", chart)
+		}
+	}
+	if rules := namesOf(objects, "PrometheusRule"); len(rules) > 0 {
+		t.Errorf("alerts %v are installed unasked", rules)
+	}
+	for _, chart := range monitored {
+		t.Run(chart, func(t *testing.T) {
+			objects := rendered(t, "packtree", chart+".monitoring.dashboard.enabled=true", chart+".monitoring.dashboard.labels.shown=yes",
+				chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus")
+			checkDashboard(t, chart, named(objects, "ConfigMap", chart+"-dashboard"))
+			checkAlerts(t, named(objects, "PrometheusRule", chart))
+			if rules := namesOf(objects, "PrometheusRule"); len(rules) != 1 {
+				t.Errorf("alerts %v are installed for %s", rules, chart)
+			}
+		})
+	}
+}
+
+func checkDashboard(t *testing.T, chart string, dashboard *unstructured.Unstructured) {
+	t.Helper()
+	if dashboard == nil {
+		t.Fatal("no dashboard")
+	}
+	if labels := dashboard.GetLabels(); labels["grafana_dashboard"] != "1" || labels["shown"] != "yes" {
+		t.Errorf("labels of the dashboard are %v", labels)
+	}
+	data, _, _ := unstructured.NestedStringMap(dashboard.Object, "data")
+	if diff := cmp.Diff([]string{chart + ".json"}, slices.Collect(maps.Keys(data))); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(strings.TrimSpace(string(read(t, chart, "files/dashboard.json"))), strings.TrimSpace(data[chart+".json"])); diff != "" {
+		t.Errorf("the dashboard is changed by the template (-file +rendered):\n%s", diff)
+	}
+}
+
+func checkAlerts(t *testing.T, alerts *unstructured.Unstructured) {
+	t.Helper()
+	if alerts == nil {
+		t.Fatal("no alerts")
+	}
+	if labels := alerts.GetLabels(); labels["release"] != "prometheus" {
+		t.Errorf("labels of the alerts are %v", labels)
+	}
+	groups, _, _ := unstructured.NestedSlice(alerts.Object, "spec", "groups")
+	told := 0
+	for _, group := range groups {
+		rules, _, _ := unstructured.NestedSlice(group.(map[string]any), "rules")
+		for _, rule := range rules {
+			told++
+			name, _, _ := unstructured.NestedString(rule.(map[string]any), "alert")
+			description, _, _ := unstructured.NestedString(rule.(map[string]any), "annotations", "description")
+			url, _, _ := unstructured.NestedString(rule.(map[string]any), "annotations", "runbook_url")
+			if !strings.HasSuffix(url, "/runbooks/"+name+".md") || description == "" {
+				t.Errorf("alert %s has the runbook %q and the description %q", name, url, description)
+			}
+		}
+	}
+	if told == 0 {
+		t.Error("there is no rule")
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	charts   = "../../../charts"
+	runbooks = "../../../docs/runbooks"
+)
+
+func TestEveryQueryIsPromQL(t *testing.T) {
+	queries, err := queriesOf(charts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range queries {
+		uses, err := usesOf(query)
+		if err != nil {
+			t.Error(err)
+		} else if len(uses) == 0 {
+			t.Errorf("%s, %s: %s asks for no metric", query.chart, query.place, query.text)
+		}
+	}
+}
+
+// Somebody who installs all four charts sees one component in a panel, and is woken for it alone.
+func TestEveryQueryIsAboutItsOwnComponent(t *testing.T) {
+	queries, err := queriesOf(charts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range queries {
+		uses, err := usesOf(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, use := range uses {
+			if !slices.Equal(use.Values["job"], []string{query.chart}) {
+				t.Errorf("%s, %s: %s has job %v", query.chart, query.place, use.Metric, use.Values["job"])
+			}
+		}
+	}
+}
+
+func TestWhatAQueryNeeds(t *testing.T) {
+	uses, err := usesOf(query{
+		chart: "c", place: "p", wants: []string{"shown"},
+		text: `sum by (a) (rate(one{b="x", c=~"y|z"}[5m])) / sum without (d) (two{e="$variable"})`,
+	})
+	if err != nil || len(uses) != 2 {
+		t.Fatalf("uses %v, error %v", uses, err)
+	}
+	if one := uses[0]; one.Metric != "one" || !slices.Equal(one.Labels, []string{"a", "b", "c", "shown"}) || !slices.Equal(one.Values["c"], []string{"y", "z"}) {
+		t.Errorf("one is %+v", one)
+	}
+	if two := uses[1]; two.Metric != "two" || !slices.Equal(two.Labels, []string{"e", "shown"}) || len(two.Values["e"]) != 0 {
+		t.Errorf("two is %+v", two)
+	}
+	if _, err := usesOf(query{text: "sum(rate(one)"}); err == nil {
+		t.Error("what is no PromQL is taken")
+	}
+}
+
+func TestPanelsAndAlertsAreToldApart(t *testing.T) {
+	files, err := chartsWith(charts, "dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, file := range files {
+		board, err := readDashboard(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := map[int]bool{}
+		for _, panel := range board.Panels {
+			if ids[panel.ID] {
+				t.Errorf("%s: two panels have the id %d", file, panel.ID)
+			}
+			ids[panel.ID] = true
+			if panel.Type != "row" && len(panel.Targets) == 0 {
+				t.Errorf("%s: panel %s shows nothing", file, panel.Title)
+			}
+		}
+		if other, taken := seen[board.UID]; taken || board.UID == "" {
+			t.Errorf("%s and %s have the uid %q", file, other, board.UID)
+		}
+		seen[board.UID] = file
+	}
+}
+
+// alertNames returns in how many charts each alert is.
+func alertNames(t *testing.T) map[string]int {
+	t.Helper()
+	files, err := chartsWith(charts, "alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]int{}
+	for _, file := range files {
+		rules, err := readAlerts(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := map[string]bool{}
+		for _, rule := range rules {
+			if own[rule.Alert] {
+				t.Errorf("%s has %s twice", file, rule.Alert)
+			}
+			own[rule.Alert] = true
+			names[rule.Alert]++
+			if rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
+				t.Errorf("%s: %s lacks a severity, a summary or a description", file, rule.Alert)
+			}
+		}
+	}
+	return names
+}
+
+func TestEveryAlertHasARunbookAndEveryRunbookAnAlert(t *testing.T) {
+	names := alertNames(t)
+	for name := range names {
+		page, err := os.ReadFile(filepath.Join(runbooks, name+".md"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, part := range []string{"# " + name + "\n", "\n## What it means\n", "\n## Look\n", "\n## Mend\n"} {
+			if !strings.Contains(string(page), part) {
+				t.Errorf("%s.md lacks %q", name, strings.TrimSpace(part))
+			}
+		}
+	}
+	index, err := os.ReadFile(filepath.Join(runbooks, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		file := filepath.Base(page)
+		if file == "README.md" {
+			continue
+		}
+		if names[strings.TrimSuffix(file, ".md")] == 0 {
+			t.Errorf("%s is the runbook of no alert", file)
+		}
+		if !strings.Contains(string(index), "("+file+")") {
+			t.Errorf("%s is not in the index", file)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// use is one metric that a query asks for.
+type use struct {
+	Chart string `json:"chart"`
+	// Place is the panel, variable or alert.
+	Place  string `json:"place"`
+	Metric string `json:"metric"`
+	// Labels are those that the metric must have: what is selected by, grouped by, or shown.
+	Labels []string `json:"labels"`
+	// Values are what labels are selected by, without a dashboard's variables.
+	Values map[string][]string `json:"values"`
+}
+
+// usesOf parses a query and returns what it asks for.
+func usesOf(q query) ([]use, error) {
+	expr, err := language.ParseExpr(q.text)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %s: %w", q.chart, q.place, q.text, err)
+	}
+	var uses []use
+	parser.Inspect(expr, func(node parser.Node, path []parser.Node) error {
+		selector, ok := node.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		found := use{Chart: q.chart, Place: q.place, Metric: selector.Name, Values: map[string][]string{}}
+		wanted := slices.Clone(q.wants)
+		for _, matcher := range selector.LabelMatchers {
+			if matcher.Name == labels.MetricName {
+				continue
+			}
+			wanted = append(wanted, matcher.Name)
+			found.Values[matcher.Name] = append(found.Values[matcher.Name], valuesOf(matcher)...)
+		}
+		for _, above := range path {
+			if aggregate, ok := above.(*parser.AggregateExpr); ok && !aggregate.Without {
+				wanted = append(wanted, aggregate.Grouping...)
+			}
+		}
+		slices.Sort(wanted)
+		found.Labels = slices.Compact(wanted)
+		uses = append(uses, found)
+		return nil
+	})
+	return uses, nil
+}
+
+// valuesOf returns the values that a matcher names. A regular expression is taken to be a list of words.
+func valuesOf(matcher *labels.Matcher) []string {
+	if strings.HasPrefix(matcher.Value, "$") {
+		return nil
+	}
+	if matcher.Type == labels.MatchRegexp {
+		return strings.Split(matcher.Value, "|")
+	}
+	return []string{matcher.Value}
+}
