@@ -16,12 +16,14 @@ import (
 )
 
 // Decide answers for a gang as rehearsal.Decide does. If the gang leads and has followers, it goes to a domain that has room for
-// all of them, or else for as many of the first ones as possible, and the answer says which room is theirs. A gang that fits
+// all of them, or else for as many as possible of those that rank first, and the answer says which room is theirs. A gang that fits
 // nowhere with followers goes without: they may wait, but do not keep it from starting.
 func Decide(ctx context.Context, question decision.Question, followers []*gang.Gang) (*decision.Answer, error) {
 	if len(followers) == 0 {
 		return rehearsal.Decide(ctx, question)
 	}
+	followers = slices.Clone(followers)
+	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
 	together, err := fit(ctx, question, followers)
 	if err != nil {
 		return nil, err

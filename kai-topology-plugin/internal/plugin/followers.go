@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +23,7 @@ const (
 	promiseLife = time.Minute
 )
 
-// followersOf returns the gangs that have to go where a gang goes, if it decides that now: those first that rank first.
+// followersOf returns the gangs that have to go where a gang goes, if it decides that now.
 func (p *Plugin) followersOf(leader *gang.Gang) ([]*gang.Gang, error) {
 	if !leader.Leads() {
 		return nil, nil
@@ -40,7 +39,6 @@ func (p *Plugin) followersOf(leader *gang.Gang) ([]*gang.Gang, error) {
 			followers = append(followers, follower)
 		}
 	}
-	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
 	return followers, nil
 }
 

@@ -91,7 +91,6 @@ func (t *Table) followersOf(leader *gang.Gang) []*gang.Gang {
 			followers = append(followers, follower)
 		}
 	}
-	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
 	return followers
 }
 
