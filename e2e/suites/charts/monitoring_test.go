@@ -38,10 +38,13 @@ func TestDashboardsAndAlertsComeOnRequest(t *testing.T) {
 			objects := rendered(t, "packtree", chart+".monitoring.dashboard.enabled=true", chart+".monitoring.dashboard.labels.shown=yes",
 				chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus")
 			checkDashboard(t, chart, named(objects, "ConfigMap", chart+"-dashboard"))
-			checkAlerts(t, named(objects, "PrometheusRule", chart))
+			checkAlerts(t, named(objects, "PrometheusRule", chart), "")
 			if rules := namesOf(objects, "PrometheusRule"); len(rules) != 1 {
 				t.Errorf("alerts %v are installed for %s", rules, chart)
 			}
+			served := rendered(t, "packtree", chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus",
+				chart+".monitoring.alerts.runbooks=https://wiki.example.com/runbooks/")
+			checkAlerts(t, named(served, "PrometheusRule", chart), "https://wiki.example.com/runbooks")
 		})
 	}
 }
@@ -63,7 +66,8 @@ func checkDashboard(t *testing.T, chart string, dashboard *unstructured.Unstruct
 	}
 }
 
-func checkAlerts(t *testing.T, alerts *unstructured.Unstructured) {
+// checkAlerts wants each alert to link to its page below the address runbooks, and to no page without one.
+func checkAlerts(t *testing.T, alerts *unstructured.Unstructured, runbooks string) {
 	t.Helper()
 	if alerts == nil {
 		t.Fatal("no alerts")
@@ -79,8 +83,8 @@ func checkAlerts(t *testing.T, alerts *unstructured.Unstructured) {
 			told++
 			name, _, _ := unstructured.NestedString(rule.(map[string]any), "alert")
 			description, _, _ := unstructured.NestedString(rule.(map[string]any), "annotations", "description")
-			url, _, _ := unstructured.NestedString(rule.(map[string]any), "annotations", "runbook_url")
-			if !strings.HasSuffix(url, "/runbooks/"+name+".md") || description == "" {
+			url, linked, _ := unstructured.NestedString(rule.(map[string]any), "annotations", "runbook_url")
+			if linked != (runbooks != "") || linked && url != runbooks+"/"+name+".md" || description == "" {
 				t.Errorf("alert %s has the runbook %q and the description %q", name, url, description)
 			}
 		}

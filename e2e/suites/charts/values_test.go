@@ -82,6 +82,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		"a domain that does not exist":       {"grove-operator", "config.topologyAwareScheduling.levels[0].domain=spine", "/levels/0/domain"},
 		"a value of a subchart":              {"packtree", "dynamo-operator.webhook.certMode=automatic", "/webhook/certMode"},
 		"a component that does not exist":    {"packtree", "components.grove=false", "grove"},
+		"runbooks that no browser finds":     {"podgrouper", "monitoring.alerts.runbooks=wiki/runbooks", "/monitoring/alerts/runbooks"},
 		"a negative number of replicas":      {"kai-topology-plugin", "replicas=-1", "/replicas"},
 	} {
 		t.Run(name, func(t *testing.T) {
