@@ -69,14 +69,17 @@ func lostTopology(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// tellsOnce waits until each of these events was recorded on a deployment, and checks that none was more than once.
+// tellsOnce waits until each of these events was recorded on a deployment, and checks that none was more than once. Where operators die
+// one may be missing: an operator that is killed after it wrote the status and before it told of it never does.
 func (w *world) tellsOnce(name string, reasons ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		for _, reason := range reasons {
-			w.Tells("DynamoGraphDeployment", name, reason)(ctx, t, config)
+			if !w.OperatorDies {
+				w.Tells("DynamoGraphDeployment", name, reason)(ctx, t, config)
+			}
 			counts := w.Answer(ctx, t, "get", "events.v1.events.k8s.io",
 				"--field-selector=reason="+reason, "-o", `jsonpath={range .items[?(@.regarding.name=="`+name+`")]}{.metadata.name} {.series.count};{end}`)
-			if told := strings.Count(counts, ";"); told != 1 || !strings.HasSuffix(counts, " ;") {
+			if told := strings.Count(counts, ";"); told > 1 || told == 1 && !strings.HasSuffix(counts, " ;") {
 				t.Errorf("event %s of %s was told more than once: %s\n%s", reason, name, counts, w.Report(ctx))
 			}
 		}

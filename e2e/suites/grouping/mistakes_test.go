@@ -31,13 +31,14 @@ func mistakes(w *world) *features.FeatureBuilder {
 	return features.New("mistakes").
 		Setup(w.create).
 		Assess("a Topology that does not exist is told of", suite.AllOf(
-			w.WhileTheOperatorIsDead(w.Applies("unknown-topology.yaml")),
-			w.Tells("Job", "early", "InvalidGrouping", noTopology...), w.says("early", scheduling.ConditionValid, metav1.ConditionFalse, noTopology...),
+			w.Undisturbed(w.WhileTheOperatorIsDead(w.Applies("unknown-topology.yaml")), w.Tells("Job", "early", "InvalidGrouping", noTopology...)),
+			w.says("early", scheduling.ConditionValid, metav1.ConditionFalse, noTopology...),
 			w.says("early", scheduling.ConditionScheduled, metav1.ConditionFalse, noTopology[1:]...), w.noneStands(early, 4))).
 		Assess("once it exists the pods stand where they should", suite.AllOf(
 			w.TheOperatorDies, w.Applies("topology-later.yaml"), w.stands(w.inRack("early", 4, early)), w.says("early", scheduling.ConditionValid, metav1.ConditionTrue), w.says("early", scheduling.ConditionScheduled, metav1.ConditionTrue))).
 		Assess("all that is wrong is told of at once", suite.AllOf(
-			w.Applies("wrong.yaml"), w.Tells("Job", "wrong", "InvalidGrouping", allWrong...), w.says("wrong", scheduling.ConditionValid, metav1.ConditionFalse, allWrong...),
+			w.Undisturbed(w.Applies("wrong.yaml"), w.Tells("Job", "wrong", "InvalidGrouping", allWrong...)),
+			w.says("wrong", scheduling.ConditionValid, metav1.ConditionFalse, allWrong...),
 			w.says("wrong", scheduling.ConditionScheduled, metav1.ConditionFalse, "requiredTopologyLevel", "/rock"), w.noneStands(wrong, 4))).
 		Assess("once it is mended the pods stand where they should", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.Kubectl("annotate", "job", "wrong", "--overwrite", "kai.scheduler/segment-size=2",

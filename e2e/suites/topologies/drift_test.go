@@ -43,9 +43,9 @@ func drift(w *world) *features.FeatureBuilder {
 			w.Applies("drifts.yaml"), w.Applies("holds.yaml"), w.stands("holds", gb200), w.remembers("holds", &held),
 			w.stands("drifts", gb200), w.follows("drifts", defaultTopology), w.gangsAre("drifts", "all wishes", asks(true)), w.remembers("drifts", &placed))).
 		Assess("the operator is started with fewer levels, and the set says which it misses", suite.AllOf(
-			w.GroveOperatorRestartsWith(host, zone), w.topologyIs(defaultTopology, zoneKey, hostKey),
-			w.says("drifts", metav1.ConditionTrue, grove.ReasonClusterTopologyLevelsUnavailable, "block, rack"),
-			w.tells("drifts", "TopologyUnavailable", "block, rack"))).
+			w.Undisturbed(w.GroveOperatorRestartsWith(host, zone), w.tells("drifts", "TopologyUnavailable", "block, rack")),
+			w.topologyIs(defaultTopology, zoneKey, hostKey),
+			w.says("drifts", metav1.ConditionTrue, grove.ReasonClusterTopologyLevelsUnavailable, "block, rack"))).
 		Assess("so does one that would rather wait than do without", w.says(
 			"holds", metav1.ConditionTrue, grove.ReasonClusterTopologyLevelsUnavailable, "block, rack", grove.AnnotationMissingTopologyLevel)).
 		Assess("pods that run stay", suite.AllOf(w.isReady("drifts"), w.hasKept("drifts", &placed), w.isReady("holds"), w.hasKept("holds", &held))).
@@ -63,8 +63,9 @@ func drift(w *world) *features.FeatureBuilder {
 			"spec.template.topologyConstraint", "block", defaultTopology, "available domains: zone, host")).
 		Assess("its own metadata stays editable", w.Kubectl("annotate", "pcs", "drifts", "example.com/touched=yes")).
 		Assess("the levels come back, in whatever order, and all is as it was", suite.AllOf(
-			w.GroveOperatorRestartsWith(host, rack, zone, block), w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey),
-			w.says("drifts", metav1.ConditionFalse, grove.ReasonAllClusterTopologyLevelsAvailable), w.tells("drifts", "TopologyAvailable"),
+			w.Undisturbed(w.GroveOperatorRestartsWith(host, rack, zone, block), w.tells("drifts", "TopologyAvailable")),
+			w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey),
+			w.says("drifts", metav1.ConditionFalse, grove.ReasonAllClusterTopologyLevelsAvailable),
 			w.gangsAre("drifts", "all wishes", asks(true)), w.isReady("drifts"), w.hasKept("drifts", &more))).
 		Assess("and what was held is placed with all its wishes", suite.AllOf(
 			w.stands("holds", gb200), w.hasKept("holds", &held), w.gangsAre("holds", "all wishes", asks(true)))).

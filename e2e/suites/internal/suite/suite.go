@@ -36,7 +36,7 @@ type Cluster struct {
 	*live.Own
 
 	env env.Environment
-	// alive is held by the story that has stopped a program, until it runs again.
+	// alive is held by the story that has stopped a program, until it runs again, and by one that needs that none is stopped.
 	alive sync.Mutex
 }
 
