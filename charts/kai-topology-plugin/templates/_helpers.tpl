@@ -47,13 +47,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/*
 The CRDs under one folder of this chart, which `make generate` copies from the API packages. Call it with a dict of `context`
 (the root) and `folder`. Helm never updates what lies in a chart's crds/ folder, hence templates; and it would delete templates
-at uninstall, and with them every object of the kind, hence the policy.
+at uninstall, and with them every object of the kind, hence the policy, unless crds.keep says otherwise.
 */}}
 {{- define "kai-topology-plugin.crds" -}}
 {{- $root := .context -}}
 {{- range $path, $bytes := $root.Files.Glob (printf "%s/*.yaml" .folder) }}
 {{- $crd := $bytes | toString | fromYaml }}
-{{- $annotations := merge (dict "helm.sh/resource-policy" "keep") ($crd.metadata.annotations | default dict) }}
+{{- $annotations := $crd.metadata.annotations | default dict }}
+{{- if $root.Values.crds.keep }}
+{{- $_ := set $annotations "helm.sh/resource-policy" "keep" }}
+{{- end }}
 {{- $_ := set $crd.metadata "annotations" $annotations }}
 {{- $_ := set $crd.metadata "labels" (include "kai-topology-plugin.labels" $root | fromYaml) }}
 ---

@@ -50,6 +50,24 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{/*
+Who provides the certificate, as the program knows it: auto for itself, manual for somebody else.
+*/}}
+{{- define "podgrouper.certProvider" -}}
+{{- ternary "auto" "manual" (eq .Values.webhook.certMode "auto") -}}
+{{- end -}}
+
+{{/* The annotations of what the API server finds webhooks by. With cert-manager, its injector fills in the CA. */}}
+{{- define "podgrouper.webhookAnnotations" -}}
+{{- $injected := dict }}
+{{- if eq .Values.webhook.certMode "cert-manager" }}
+{{- $_ := set $injected "cert-manager.io/inject-ca-from" (printf "%s/%s" .Release.Namespace (include "podgrouper.webhookSecretName" .)) }}
+{{- end }}
+{{- with merge (deepCopy .Values.webhook.annotations) $injected }}
+{{- toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/*
 The clientConfig of one webhook. Call it with a dict of `context` (the root) and `path`.
 With webhook.url the API server calls that address, which is how a process outside the cluster serves webhooks; else it
 calls the chart's Service. Without webhook.caBundle the program itself injects one (webhook.certMode auto).
@@ -73,13 +91,16 @@ caBundle: {{ . | quote }}
 {{/*
 The CRDs under one folder of this chart, which `make generate` copies from the API packages. Call it with a dict of `context`
 (the root) and `folder`. Helm never updates what lies in a chart's crds/ folder, hence templates; and it would delete templates
-at uninstall, and with them every object of the kind, hence the policy.
+at uninstall, and with them every object of the kind, hence the policy, unless crds.keep says otherwise.
 */}}
 {{- define "podgrouper.crds" -}}
 {{- $root := .context -}}
 {{- range $path, $bytes := $root.Files.Glob (printf "%s/*.yaml" .folder) }}
 {{- $crd := $bytes | toString | fromYaml }}
-{{- $annotations := merge (dict "helm.sh/resource-policy" "keep") ($crd.metadata.annotations | default dict) }}
+{{- $annotations := $crd.metadata.annotations | default dict }}
+{{- if $root.Values.crds.keep }}
+{{- $_ := set $annotations "helm.sh/resource-policy" "keep" }}
+{{- end }}
 {{- $_ := set $crd.metadata "annotations" $annotations }}
 {{- $_ := set $crd.metadata "labels" (include "podgrouper.labels" $root | fromYaml) }}
 ---

@@ -46,6 +46,15 @@ func TestInstall(t *testing.T) {
 
 func install(t *testing.T, chart string) installation {
 	t.Helper()
+	installed := emptyCluster(t)
+	installed.chart = chart
+	mustHelm(t, installed.kubeconfig, "install", chart, chartPath(t, chart), "--namespace", namespace)
+	return installed
+}
+
+// emptyCluster is an API server with nothing but the namespace, which takes no pods but those of the restricted Pod Security Standard.
+func emptyCluster(t *testing.T) installation {
+	t.Helper()
 	cluster, err := apiservertest.StartEmpty()
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +84,7 @@ func install(t *testing.T, chart string) installation {
 	if err := reader.Create(t.Context(), restricted); err != nil {
 		t.Fatal(err)
 	}
-	mustHelm(t, kubeconfig, "install", chart, chartPath(t, chart), "--namespace", namespace)
-	return installation{client: reader, kubeconfig: kubeconfig, chart: chart}
+	return installation{client: reader, kubeconfig: kubeconfig}
 }
 
 // deployments checks what runs: names, service accounts, and that a namespace with restricted pod security takes the pods.

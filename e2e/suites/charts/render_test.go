@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/shared/manifests"
 )
@@ -15,10 +16,17 @@ import (
 // rendered are the objects that a chart makes of values.
 func rendered(t *testing.T, chart string, set ...string) []*unstructured.Unstructured {
 	t.Helper()
-	arguments := []string{"template", "release", chartPath(t, chart), "--namespace", namespace}
+	var arguments []string
 	for _, value := range set {
 		arguments = append(arguments, "--set", value)
 	}
+	return renderedBy(t, chart, arguments...)
+}
+
+// renderedBy are the objects that a chart makes with further arguments of helm.
+func renderedBy(t *testing.T, chart string, further ...string) []*unstructured.Unstructured {
+	t.Helper()
+	arguments := append([]string{"template", "release", chartPath(t, chart), "--namespace", namespace}, further...)
 	documents, findings := manifests.Parse(chart, []byte(mustHelm(t, os.DevNull, arguments...)))
 	if len(findings) > 0 {
 		t.Fatal(findings)
@@ -28,6 +36,23 @@ func rendered(t *testing.T, chart string, set ...string) []*unstructured.Unstruc
 		objects = append(objects, document.Object)
 	}
 	return objects
+}
+
+// typed are the objects of one kind, as its type.
+func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) []T {
+	t.Helper()
+	var all []T
+	for _, object := range objects {
+		if object.GetKind() != kind {
+			continue
+		}
+		var one T
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &one, true); err != nil {
+			t.Fatalf("%s %s: %v", kind, object.GetName(), err)
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 func namesOf(objects []*unstructured.Unstructured, kind string) []string {

@@ -1,0 +1,34 @@
+package charts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What the charts have in common is written in each of them, as each is released alone. The copies differ by the chart's name and nothing else.
+func TestCopiesOfTemplatesAreAlike(t *testing.T) {
+	all := charts["packtree"].deployments
+	for file, of := range map[string][]string{
+		"poddisruptionbudget.yaml": all,
+		"serviceaccount.yaml":      all,
+		"monitoring.yaml":          all,
+		"networkpolicy.yaml":       withWebhooks,
+		"servicemonitor.yaml":      withWebhooks,
+		"certificate.yaml":         withWebhooks,
+		"webhook-secret.yaml":      withWebhooks,
+		"service.yaml":             withWebhooks,
+	} {
+		t.Run(file, func(t *testing.T) {
+			plain := func(chart string) string {
+				return strings.ReplaceAll(string(read(t, chart, "templates/"+file)), chart, "CHART")
+			}
+			for _, chart := range of[1:] {
+				if diff := cmp.Diff(plain(of[0]), plain(chart)); diff != "" {
+					t.Errorf("templates/%s (-%s +%s):\n%s", file, of[0], chart, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package charts_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/shared/definitions"
+)
+
+var (
+	kaisKinds   = charts["kai-topology-plugin"].definitions
+	grovesKinds = charts["grove-operator"].definitions
+)
+
+// TestInstallBesideOthers installs the umbrella on clusters that have KAI or Grove already, with the switches that docs/charts.md names.
+func TestInstallBesideOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		there       []string
+		set         string
+		deployments []string
+	}{
+		"KAI places and groups": {
+			kaisKinds, "components.kai-topology-plugin=false,components.podgrouper=false", []string{"dynamo-operator", "grove-operator"},
+		},
+		"KAI groups, and ours is a second scheduler": {
+			kaisKinds, "kai-topology-plugin.crds.install=false,kai-topology-plugin.schedulerName=packtree-scheduler,components.podgrouper=false",
+			[]string{"dynamo-operator", "grove-operator", "kai-topology-plugin"},
+		},
+		"Grove makes pods": {
+			grovesKinds, "components.grove-operator=false", []string{"dynamo-operator", "kai-topology-plugin", "podgrouper"},
+		},
+		"Grove and KAI do all but translate": {
+			slices.Concat(grovesKinds, kaisKinds),
+			"components.grove-operator=false,components.kai-topology-plugin=false,components.podgrouper=false", []string{"dynamo-operator"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			installed := emptyCluster(t)
+			before := installed.bring(t, test.there)
+			arguments := []string{"install", "packtree", chartPath(t, "packtree"), "--namespace", namespace}
+			_, problems, err := helm(t, installed.kubeconfig, arguments...)
+			if err == nil || !strings.Contains(problems, "exists and cannot be imported into the current release") {
+				t.Errorf("without the switches helm must not take over what is there: %v: %s", err, problems)
+			}
+			mustHelm(t, installed.kubeconfig, append(arguments, "--set", test.set)...)
+			installed.deployments(t, test.deployments)
+			for name, version := range installed.versions(t) {
+				if was, there := before[name]; there && was != version {
+					t.Errorf("CRD %s, which was there before, has been written", name)
+				}
+			}
+			mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
+			if after := installed.versions(t); len(after) < len(before) {
+				t.Errorf("CRDs before: %v; after the uninstall: %v", before, after)
+			}
+		})
+	}
+}
+
+// bring installs CRDs as somebody else's, and returns what versions answers then.
+func (i installation) bring(t *testing.T, names []string) map[string]string {
+	t.Helper()
+	all, err := definitions.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	brought := map[string]string{}
+	for _, definition := range all {
+		if !slices.Contains(names, definition.Name) {
+			continue
+		}
+		if err := i.client.Create(t.Context(), definition); err != nil {
+			t.Fatal(err)
+		}
+		brought[definition.Name] = string(definition.UID)
+	}
+	if len(brought) != len(names) {
+		t.Fatalf("%d of %d CRDs are known", len(brought), len(names))
+	}
+	return i.versions(t)
+}
+
+// versions tell of each CRD whether somebody has written its metadata or spec.
+func (i installation) versions(t *testing.T) map[string]string {
+	t.Helper()
+	var found apiextensionsv1.CustomResourceDefinitionList
+	if err := i.client.List(t.Context(), &found); err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, definition := range found.Items {
+		versions[definition.Name] = strings.Join(append(writers(&definition), string(definition.UID)), " ")
+	}
+	return versions
+}
+
+// writers are who has written an object, but for its status.
+func writers(object client.Object) []string {
+	var names []string
+	for _, fields := range object.GetManagedFields() {
+		if fields.Subresource == "" {
+			names = append(names, fields.Manager)
+		}
+	}
+	return names
+}
