@@ -1,0 +1,212 @@
+package compatibility
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+type schema = apiextensionsv1.JSONSchemaProps
+
+// schemaBreaks compares the schema at a path, and all below it.
+func schemaBreaks(where string, before, after *schema) []Break {
+	var breaks []Break
+	for _, rule := range []func(before, after *schema) []string{
+		typeBreaks, boundBreaks, choiceBreaks, requirementBreaks, ruleBreaks, mergeBreaks, defaultBreaks,
+	} {
+		for _, what := range rule(before, after) {
+			breaks = append(breaks, Break{where, what})
+		}
+	}
+	return append(breaks, childBreaks(where, before, after)...)
+}
+
+func typeBreaks(before, after *schema) []string {
+	var breaks []string
+	if wider := before.Type == "integer" && after.Type == "number"; before.Type != after.Type && !wider {
+		breaks = append(breaks, fmt.Sprintf("its type was %s and is %s", named(before.Type), named(after.Type)))
+	}
+	if before.XIntOrString != after.XIntOrString {
+		breaks = append(breaks, "it began or ceased to take both numbers and strings")
+	}
+	if before.Nullable && !after.Nullable {
+		breaks = append(breaks, "it can no longer be null")
+	}
+	if after.Format != "" && after.Format != before.Format {
+		breaks = append(breaks, fmt.Sprintf("its format was %s and is %s", named(before.Format), named(after.Format)))
+	}
+	if before.XEmbeddedResource != after.XEmbeddedResource {
+		breaks = append(breaks, "it began or ceased to be a whole Kubernetes object")
+	}
+	return breaks
+}
+
+func named(word string) string { return cmp.Or(word, "unset") }
+
+func boundBreaks(before, after *schema) []string {
+	var breaks []string
+	told := func(broken bool, what string) {
+		if broken {
+			breaks = append(breaks, what)
+		}
+	}
+	told(rises(before.Minimum, after.Minimum), "its minimum rose")
+	told(falls(before.Maximum, after.Maximum), "its maximum fell")
+	told(after.ExclusiveMinimum && !before.ExclusiveMinimum && after.Minimum != nil, "its minimum itself is no longer taken")
+	told(after.ExclusiveMaximum && !before.ExclusiveMaximum && after.Maximum != nil, "its maximum itself is no longer taken")
+	told(after.MultipleOf != nil && !equality.Semantic.DeepEqual(before.MultipleOf, after.MultipleOf), "it has to be a multiple of another number")
+	told(rises(before.MinLength, after.MinLength), "its least length rose")
+	told(falls(before.MaxLength, after.MaxLength), "its greatest length fell")
+	told(rises(before.MinItems, after.MinItems), "its least number of items rose")
+	told(falls(before.MaxItems, after.MaxItems), "its greatest number of items fell")
+	told(rises(before.MinProperties, after.MinProperties), "its least number of entries rose")
+	told(falls(before.MaxProperties, after.MaxProperties), "its greatest number of entries fell")
+	told(after.UniqueItems && !before.UniqueItems, "its items have to differ")
+	return breaks
+}
+
+// rises is whether a lower bound takes less than before. No bound is the lowest.
+func rises[T cmp.Ordered](before, after *T) bool {
+	return after != nil && (before == nil || *after > *before)
+}
+
+// falls is whether an upper bound takes less than before. No bound is the highest.
+func falls[T cmp.Ordered](before, after *T) bool {
+	return after != nil && (before == nil || *after < *before)
+}
+
+func choiceBreaks(before, after *schema) []string {
+	var breaks []string
+	if len(after.Enum) > 0 && len(before.Enum) == 0 {
+		breaks = append(breaks, "only certain values are taken now")
+	}
+	for _, value := range before.Enum {
+		has := func(other apiextensionsv1.JSON) bool { return string(other.Raw) == string(value.Raw) }
+		if len(after.Enum) > 0 && !slices.ContainsFunc(after.Enum, has) {
+			breaks = append(breaks, fmt.Sprintf("the value %s is no longer taken", value.Raw))
+		}
+	}
+	if after.Pattern != "" && after.Pattern != before.Pattern {
+		breaks = append(breaks, fmt.Sprintf("it has to match another pattern, %s", after.Pattern))
+	}
+	return breaks
+}
+
+func requirementBreaks(before, after *schema) []string {
+	var breaks []string
+	for _, name := range without(after.Required, before.Required) {
+		if after.Properties[name].Default == nil {
+			breaks = append(breaks, fmt.Sprintf("%s is required now, and has no default", name))
+		}
+	}
+	return breaks
+}
+
+// ruleBreaks looks at rules of which it cannot be told what they take: they may go, and otherwise stay as they were.
+func ruleBreaks(before, after *schema) []string {
+	var breaks []string
+	for i := range after.XValidations {
+		same := func(earlier apiextensionsv1.ValidationRule) bool {
+			return earlier.Rule == after.XValidations[i].Rule && equality.Semantic.DeepEqual(earlier.OptionalOldSelf, after.XValidations[i].OptionalOldSelf)
+		}
+		if !slices.ContainsFunc(before.XValidations, same) {
+			breaks = append(breaks, fmt.Sprintf("there is another rule: %s", after.XValidations[i].Rule))
+		}
+	}
+	for _, logic := range []struct {
+		name          string
+		before, after []schema
+	}{{"allOf", before.AllOf, after.AllOf}, {"anyOf", before.AnyOf, after.AnyOf}, {"oneOf", before.OneOf, after.OneOf}} {
+		if len(logic.after) > 0 && !equality.Semantic.DeepEqual(logic.before, logic.after) {
+			breaks = append(breaks, logic.name+" is another one")
+		}
+	}
+	if after.Not != nil && !equality.Semantic.DeepEqual(before.Not, after.Not) {
+		breaks = append(breaks, "not is another one")
+	}
+	return breaks
+}
+
+// mergeBreaks looks at how changes of several writers become one: who applied a part before must own the same part afterwards.
+func mergeBreaks(before, after *schema) []string {
+	var breaks []string
+	if earlier, later := orElse(before.XListType, "atomic"), orElse(after.XListType, "atomic"); earlier != later {
+		breaks = append(breaks, fmt.Sprintf("as a list it was merged as %s and is as %s", earlier, later))
+	}
+	if !slices.Equal(before.XListMapKeys, after.XListMapKeys) {
+		breaks = append(breaks, fmt.Sprintf("its items were told apart by %v and are by %v", before.XListMapKeys, after.XListMapKeys))
+	}
+	if earlier, later := orElse(before.XMapType, "granular"), orElse(after.XMapType, "granular"); earlier != later {
+		breaks = append(breaks, fmt.Sprintf("as a map it was merged as %s and is as %s", earlier, later))
+	}
+	return breaks
+}
+
+func orElse(set *string, unset string) string {
+	if set == nil {
+		return unset
+	}
+	return *set
+}
+
+// defaultBreaks compares what unset means.
+func defaultBreaks(before, after *schema) []string {
+	if raw(before.Default) == raw(after.Default) {
+		return nil
+	}
+	return []string{fmt.Sprintf("its default was %s and is %s", named(raw(before.Default)), named(raw(after.Default)))}
+}
+
+func raw(value *apiextensionsv1.JSON) string {
+	if value == nil {
+		return ""
+	}
+	return string(value.Raw)
+}
+
+func childBreaks(where string, before, after *schema) []Break {
+	var breaks []Break
+	for _, name := range slices.Sorted(maps.Keys(before.Properties)) {
+		earlier := before.Properties[name]
+		later, kept := after.Properties[name]
+		if !kept {
+			breaks = append(breaks, Break{where + "." + name, "the field is gone: what is stored in it is dropped or turned down"})
+			continue
+		}
+		breaks = append(breaks, schemaBreaks(where+"."+name, &earlier, &later)...)
+	}
+	if isFree(before) && !isFree(after) {
+		breaks = append(breaks, Break{where, "it was free, and is described now"})
+	}
+	if earlier := entries(before); earlier != nil {
+		if later := entries(after); later != nil {
+			breaks = append(breaks, schemaBreaks(where+"{}", earlier, later)...)
+		} else {
+			breaks = append(breaks, Break{where, "it no longer takes entries of any name"})
+		}
+	}
+	if before.Items != nil && before.Items.Schema != nil && after.Items != nil && after.Items.Schema != nil {
+		breaks = append(breaks, schemaBreaks(where+"[]", before.Items.Schema, after.Items.Schema)...)
+	}
+	return breaks
+}
+
+// isFree is whether a schema takes fields of any name and form. Where it names some, the others are kept only until admission, which turns
+// them down with what was probably meant.
+func isFree(s *schema) bool {
+	return isTrue(s.XPreserveUnknownFields) && len(s.Properties) == 0
+}
+
+// entries is what a map asks of each entry, whatever its name; nil if it is no map.
+func entries(s *schema) *schema {
+	if s.AdditionalProperties == nil {
+		return nil
+	}
+	return s.AdditionalProperties.Schema
+}
+
+func isTrue(set *bool) bool { return set != nil && *set }
