@@ -17,6 +17,9 @@ type Admission[T runtime.Object] struct {
 	Default func(T)
 	// Judge returns the findings for which the webhook that sets defaults turns an object down, so that the schema is not asked.
 	Judge func(T) field.ErrorList
+	// WithoutRules leaves the schema's CEL rules unasked: whoever uses the object judges what they do, and has another answer
+	// to it than turning the object down.
+	WithoutRules bool
 	// Validate returns every finding of a creation, and warnings.
 	Validate func(T) (warnings []string, errs field.ErrorList)
 }
@@ -35,7 +38,7 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	schema.setDefaults(document.Object.Object)
 	flaws := document.DecodeInto(object)
 	if wrongType := slices.ContainsFunc(flaws, func(finding manifests.Finding) bool { return !finding.Unknown }); wrongType {
-		return append(flaws, elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object)))...)
+		return append(flaws, elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object, !admission.WithoutRules)))...)
 	}
 	if admission.Judge != nil {
 		if errs := admission.Judge(object); len(errs) > 0 {
@@ -51,7 +54,7 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	}
 	// Go writes an unset list as null, and a webhook's answer passes through the schema's defaults once more.
 	schema.setDefaults(manifests.WithoutUnset(fields))
-	errs := schema.validate(fields)
+	errs := schema.validate(fields, !admission.WithoutRules)
 	if admission.Validate == nil {
 		return append(flaws, document.FieldFindings(notMisspelt(errs, flaws))...)
 	}

@@ -66,10 +66,10 @@ func (s *crdSchema) setDefaults(object map[string]any) {
 	defaulting.Default(object, s.structural)
 }
 
-// validate checks object against the schema as on creation.
-func (s *crdSchema) validate(object map[string]any) field.ErrorList {
+// validate checks object against the schema as on creation, with or without its CEL rules.
+func (s *crdSchema) validate(object map[string]any, rules bool) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, object, s.openAPI)
-	if len(errs) > 0 || s.rules == nil {
+	if len(errs) > 0 || s.rules == nil || !rules {
 		return errs
 	}
 	errs, _ = s.rules.Validate(context.Background(), nil, s.structural, object, nil, math.MaxInt64)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -30,7 +31,7 @@ func (t *Tree) Blockers(levels Levels) field.ErrorList {
 }
 
 // CheckConstraint returns what keeps a constraint, written at path, from being followed: a level without a topology, a
-// Topology that does not exist, a level that it does not have.
+// Topology that does not exist or whose levels make no tree, a level that it does not have.
 func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels Levels) field.ErrorList {
 	if c.Topology == "" {
 		if c.RequiredTopologyLevel == "" && c.PreferredTopologyLevel == "" {
@@ -45,6 +46,9 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 	if !exists {
 		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "no Topology has this name: create it, or name another")}
 	}
+	if flaw := flawOf(known); flaw != "" {
+		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "the spec.levels of this Topology are wrong: "+flaw)}
+	}
 	var found field.ErrorList
 	for _, level := range []struct{ field, key string }{
 		{"requiredTopologyLevel", c.RequiredTopologyLevel},
@@ -56,6 +60,23 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 		}
 	}
 	return found
+}
+
+// flawOf says why levels make no tree of domains, or "". Our own CRD keeps such a Topology out, somebody else's may not.
+func flawOf(levels []string) string {
+	if len(levels) == 0 {
+		return "there are none"
+	}
+	for i, level := range levels {
+		if slices.Contains(levels[:i], level) {
+			return fmt.Sprintf("%q stands there twice", level)
+		}
+		below := levels[i+1:]
+		if numa := len(below) == 1 && strings.Contains(strings.ToLower(below[0]), "numa"); level == corev1.LabelHostname && len(below) > 0 && !numa {
+			return level + " must be the narrowest, unless a numa level follows it"
+		}
+	}
+	return ""
 }
 
 // Remarks returns what can be scheduled as it stands, but is probably not what its author meant: minMember on a parent,

@@ -110,6 +110,11 @@ func TestValidateCreate(t *testing.T) {
 			spec: groups(leaf("p", 2, ""), leaf("a", 1, "p")),
 			want: []string{`spec.subGroups[0].minMember: Invalid value: 2: is for groups of pods, and other groups have this one as their parent: use minSubGroup`},
 		},
+		"minMember 0 beside minSubGroup": {
+			spec: scheduling.PodGroupSpec{MinMember: number(0), MinSubGroup: number(1), SubGroups: []scheduling.SubGroup{
+				{Name: "p", MinMember: number(0), MinSubGroup: number(1)}, leaf("a", 1, "p"),
+			}},
+		},
 		"minMember 0 on a parent": {spec: groups(leaf("p", 0, ""), leaf("a", 1, "p"))},
 		"negative minima": {
 			spec: groups(parentNeeding(-2, "p", ""), leaf("a", -1, "p")),
@@ -240,6 +245,36 @@ func TestAdviceWithoutTopologiesJudgesOnlyTheTree(t *testing.T) {
 	}
 	if remarks := tree.Remarks(&spec, nil); len(remarks) > 0 {
 		t.Errorf("remarks: got %v, want none", remarks)
+	}
+}
+
+func TestATopologyThatMakesNoSenseHoldsItsGangsBack(t *testing.T) {
+	spec := groups(constrained(leaf("a", 1, ""), "network", "zone", ""))
+	tree, errs := podgrouptree.New(&spec)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for name, c := range map[string]struct {
+		levels []string
+		want   string
+	}{
+		"no level":                   {nil, "there are none"},
+		"a level twice":              {[]string{"zone", "rack", "zone"}, `"zone" stands there twice`},
+		"the host above others":      {[]string{"zone", "kubernetes.io/hostname", "rack"}, "kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
+		"two levels below the host":  {[]string{"zone", "kubernetes.io/hostname", "x/numa", "y/numa"}, "kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
+		"the host and its NUMA zone": {[]string{"zone", "kubernetes.io/hostname", "x/numa"}, ""},
+		"the host at the end":        {[]string{"zone", "kubernetes.io/hostname"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			if c.want != "" {
+				want = []string{`spec.subGroups[0].topologyConstraint.topology: Invalid value: "network": the spec.levels of this Topology are wrong: ` + c.want}
+			}
+			found := tree.Blockers(func(string) ([]string, bool) { return c.levels, true })
+			if diff := cmp.Diff(want, lines(found)); diff != "" {
+				t.Errorf("blockers (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -113,7 +113,7 @@ func validateMinima(spec *scheduling.PodGroupSpec) field.ErrorList {
 func validateGroupMinima(path *field.Path, minMember, minSubGroup *int32, parent bool) field.ErrorList {
 	var errs field.ErrorList
 	switch {
-	case minMember != nil && minSubGroup != nil:
+	case valueOr(minMember, 0) != 0 && minSubGroup != nil:
 		errs = append(errs, field.Invalid(path.Child("minSubGroup"), *minSubGroup, "minMember and minSubGroup exclude each other"))
 	case !parent && minSubGroup != nil:
 		errs = append(errs, field.Invalid(path.Child("minSubGroup"), *minSubGroup,

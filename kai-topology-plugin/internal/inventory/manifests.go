@@ -23,7 +23,7 @@ var (
 )
 
 // Read takes the kinds that it knows, in the order of the manifests. PodGroups and Topologies are held to their schemas, as
-// by the API server.
+// by the API server, but for rules between fields: a PodGroup that breaks one, or names a Topology that does, is decided, as Invalid.
 func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 	read := New()
 	var findings []manifests.Finding
@@ -79,14 +79,14 @@ func (in *Inventory) addPod(document manifests.Document) []manifests.Finding {
 
 func (in *Inventory) addTopology(document manifests.Document) []manifests.Finding {
 	topology := &kai.Topology{}
-	findings := offline.Admit(document, topology, offline.Admission[*kai.Topology]{})
+	findings := offline.Admit(document, topology, offline.Admission[*kai.Topology]{WithoutRules: true})
 	in.Topologies[topology.Name] = topology
 	return findings
 }
 
 func (in *Inventory) addPodGroup(document manifests.Document) []manifests.Finding {
 	podGroup := &scheduling.PodGroup{}
-	findings := offline.Admit(document, podGroup, offline.Admission[*scheduling.PodGroup]{})
+	findings := offline.Admit(document, podGroup, offline.Admission[*scheduling.PodGroup]{WithoutRules: true})
 	identify(podGroup)
 	in.PodGroups = append(in.PodGroups, podGroup)
 	return findings

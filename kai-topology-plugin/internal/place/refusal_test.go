@@ -31,6 +31,34 @@ func TestEverythingThatIsWrongWithAPodGroupIsSaid(t *testing.T) {
 			parentWithMinMemberOf(`, creationTimestamp: "2026-01-01T00:00:00Z"`),
 			`spec.subGroups[0].topologyConstraint.topology: Invalid value: "none": no Topology has this name: create it, or name another`,
 		},
+		"both minima, which no API server would take": {
+			`
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: wrong}
+spec:
+  minMember: 1
+  minSubGroup: 1
+  subGroups: [{name: decode, minMember: 2}]
+`,
+			`spec.minSubGroup: Invalid value: 1: minMember and minSubGroup exclude each other`,
+		},
+		"a Topology with a level twice": {
+			`
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: network}
+spec: {levels: [{nodeLabel: rack}, {nodeLabel: rack}]}
+---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: wrong}
+spec:
+  minMember: 1
+  topologyConstraint: {topology: network, requiredTopologyLevel: rack}
+`,
+			`spec.topologyConstraint.topology: Invalid value: "network": the spec.levels of this Topology are wrong: "rack" stands there twice`,
+		},
 		"on parent and leaf": {
 			`
 apiVersion: scheduling.run.ai/v2alpha2
