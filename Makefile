@@ -37,8 +37,9 @@ images: ## an image of each program for PLATFORMS, with SBOM, into dist/images, 
 tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK and helm into bin/tools (minutes the first time)
 	@e2e/tools/build.sh
 
-generate: ## deep copies, CRDs, clients and docs/api from the API types
+generate: ## deep copies, CRDs, clients and docs/api from the API types; the tables of values in the charts' READMEs
 	shared/api/generate.sh
+	go run ./e2e/cmd/valuetables charts/*
 
 tidy: ## go.mod and go.sum of every module
 	@for m in $(MODULES) e2e/tools e2e/tools/codegen e2e/tools/lint e2e/tools/promql; do echo "tidy $$m"; (cd $$m && GOWORK=off go mod tidy) || exit 1; done

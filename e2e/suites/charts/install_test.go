@@ -3,8 +3,10 @@ package charts_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +28,8 @@ type installation struct {
 	client     client.Client
 	kubeconfig string
 	chart      string
+	// notes are what helm says after the installation.
+	notes string
 }
 
 // TestInstall walks each chart, by itself and without network, through what a user does with it.
@@ -35,6 +39,7 @@ func TestInstall(t *testing.T) {
 			installed := install(t, chart)
 			installed.deployments(t, want.deployments)
 			installed.definitions(t, want.definitions)
+			installed.followsNotes(t)
 			installed.upgrade(t)
 			mustHelm(t, installed.kubeconfig, "uninstall", chart, "--namespace", namespace)
 			// Uninstalling must not delete the users' objects, which go with their CRDs.
@@ -48,7 +53,7 @@ func install(t *testing.T, chart string) installation {
 	t.Helper()
 	installed := emptyCluster(t)
 	installed.chart = chart
-	mustHelm(t, installed.kubeconfig, "install", chart, chartPath(t, chart), "--namespace", namespace)
+	installed.notes = mustHelm(t, installed.kubeconfig, "install", chart, chartPath(t, chart), "--namespace", namespace)
 	return installed
 }
 
@@ -137,6 +142,28 @@ func (i installation) definitions(t *testing.T, want []string) {
 	slices.Sort(names)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("CRDs (-want +got):\n%s", diff)
+	}
+}
+
+// followsNotes runs each command that the notes name.
+func (i installation) followsNotes(t *testing.T) {
+	t.Helper()
+	run := 0
+	for line := range strings.Lines(i.notes) {
+		line, is := strings.CutPrefix(line, "  kubectl ")
+		if !is {
+			continue
+		}
+		run++
+		command := exec.Command(filepath.Join(repository(t), "bin", "tools", "kubectl"), append(strings.Fields(line), "--kubeconfig", i.kubeconfig)...)
+		// Somebody who has just installed something may have asked the API server for its kinds before.
+		command.Env = append(os.Environ(), "KUBECACHEDIR="+t.TempDir())
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("the notes say kubectl %s: %v: %s", line, err, out)
+		}
+	}
+	if run < 2 || !strings.Contains(i.notes, "deployment") {
+		t.Errorf("the notes tell too little of what comes next:\n%s", i.notes)
 	}
 }
 

@@ -21,7 +21,7 @@ func read(t *testing.T) (root string, all []pages.Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err = pages.Read(root, "README.md", "CONTRIBUTING.md", "docs", "e2e/suites/README.md")
+	all, err = pages.Read(root, "README.md", "CONTRIBUTING.md", "charts", "docs", "e2e/suites/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

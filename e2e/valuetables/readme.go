@@ -1,0 +1,42 @@
+package valuetables
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The table stands between these lines of a README, and everything else there is written by hand.
+const (
+	begin = "<!-- values: made by make generate out of values.yaml and values.schema.json -->"
+	end   = "<!-- end of values -->"
+)
+
+// Table is Markdown.
+func Table(rows []Row) string {
+	var out strings.Builder
+	out.WriteString("| value | type | default | meaning |\n|---|---|---|---|\n")
+	for _, row := range rows {
+		initial := ""
+		if row.Type != "" {
+			initial = "`" + row.Default + "`"
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", row.Name, cell(row.Type), cell(initial), cell(angles.Replace(row.Meaning)))
+	}
+	return out.String()
+}
+
+// cell keeps a bar from ending the cell.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// angles keep <a placeholder> from being taken for HTML, which is not shown.
+var angles = strings.NewReplacer("<", "&lt;", ">", "&gt;")
+
+// Replaced is a README with the table in the place of the one that it has.
+func Replaced(readme, table string) (string, error) {
+	before, rest, begins := strings.Cut(readme, begin+"\n")
+	_, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		return "", fmt.Errorf("no place for the table: write the lines %q and %q", begin, end)
+	}
+	return before + begin + "\n\n" + table + "\n" + end + after, nil
+}
