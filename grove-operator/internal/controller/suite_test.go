@@ -85,12 +85,18 @@ var (
 // start runs the operator, in place of the one that ran before.
 func start(operator *groveconfigv1alpha1.OperatorConfiguration) {
 	GinkgoHelper()
+	startThrough(rcfg, operator)
+}
+
+// startThrough is start with the operator's own way to the API server.
+func startThrough(way *rest.Config, operator *groveconfigv1alpha1.OperatorConfiguration) {
+	GinkgoHelper()
 	if stop := stopOperator; stop != nil {
 		stopOperator = nil // An operator that does not end as it should is not waited for twice.
 		stop()
 	}
 	skip := true
-	mgr, err := ctrl.NewManager(rcfg, ctrl.Options{
+	mgr, err := ctrl.NewManager(way, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.Cache(),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &skip},

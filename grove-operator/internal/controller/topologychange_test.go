@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -11,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/util/retry"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -36,11 +37,8 @@ func topologies(names ...string) {
 // turn has a set name another topology, whatever admission would say.
 func turn(in, set, to string) {
 	GinkgoHelper()
-	Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		changed := get(in, set, &grovev1alpha1.PodCliqueSet{})
-		changed.Spec.Template.ClusterTopologyName = to
-		return c.Update(ctx, changed)
-	})).To(Succeed())
+	edit := fmt.Appendf(nil, `{"spec":{"template":{"clusterTopologyName":%q}}}`, to)
+	Expect(c.Patch(ctx, get(in, set, &grovev1alpha1.PodCliqueSet{}), client.RawPatch(types.MergePatchType, edit))).To(Succeed())
 }
 
 func bindTo(pod *corev1.Pod, node string) error {
@@ -157,11 +155,8 @@ spec:
 		chosen := podsOf(in, client.MatchingLabels{"grove.io/podclique": "s-0-a"})()[0]
 		Expect(bindTo(&chosen, "node")).To(Succeed())
 		before := podsOf(in, ofGang("s-0"))()
-		Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			changed := get("", "turn-e", &grovev1alpha1.ClusterTopology{})
-			changed.Spec.Levels[1].Key = "example.com/other"
-			return c.Update(ctx, changed)
-		})).To(Succeed())
+		Expect(c.Patch(ctx, get("", "turn-e", &grovev1alpha1.ClusterTopology{}), client.RawPatch(types.JSONPatchType,
+			[]byte(`[{"op":"replace","path":"/spec/levels/1/key","value":"example.com/other"}]`)))).To(Succeed())
 		Eventually(refersTo(in, "s-0")).Should(Equal("turn-e example.com/other "))
 		uids := func(pods []corev1.Pod) []string {
 			var all []string

@@ -72,8 +72,11 @@ func (w *world) reach() {
 }
 
 // checkMade looks at a pod that the operator is about to create: it is of one template that the user wrote, and of the one
-// that its PodClique had before as long as the update has not come to its replica.
+// that its PodClique had before as long as the update has not come to its replica. With OnDelete it is of the set's.
 func (w *world) checkMade(pod *corev1.Pod, member layout.Member) {
+	if rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete && w.old(pod) {
+		w.t.Fatalf("pod %s is made of a template that was changed before", pod.Name)
+	}
 	made, podClique := lookOfPod(pod), pod.Labels[grovev1alpha1.LabelPodClique]
 	if !w.history.written[member.Clique.Name][made] {
 		w.t.Fatalf("a pod of %s is %v, which nobody ever wrote", podClique, made)

@@ -167,6 +167,13 @@ func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	return !underWay && (known == nil || templatehash.SetUnchanged(*known, set))
 }
 
+// Prepared tells whether a PodClique that was made from a member of the set has the template that its pods are to have now. One
+// that the update has not reached makes pods of the template that it has.
+func Prepared(set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique) bool {
+	return !Reached(set, member.Replica) ||
+		slices.Contains(templatehash.Known(set, member.Clique), podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+}
+
 // UpdateOf tells the status of a replica's children about the update. Set is nil when it is gone.
 func UpdateOf(set *grovev1alpha1.PodCliqueSet, replica int32, now time.Time) status.Update {
 	if set == nil {

@@ -250,6 +250,9 @@ func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
 		return
 	}
 	plan := pods.Decide(podClique, w.podsWith(podClique.Name), w.now)
+	if !rollout.Prepared(w.set, member, podClique) {
+		plan.Create = nil
+	}
 	maker := pods.Maker{Set: w.set, Member: member, PodClique: podClique}
 	for _, addition := range plan.Create {
 		if len(w.pods) >= w.quota {

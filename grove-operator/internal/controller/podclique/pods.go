@@ -53,14 +53,15 @@ func (r *Reconciler) readPods(ctx context.Context, scope *scope) error {
 
 // scale creates and deletes pods as planned.
 func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) error {
-	if len(plan.Create)+len(plan.Delete) > 0 {
-		log.FromContext(ctx).Info("scaling pods", "create", len(plan.Create), "delete", len(plan.Delete))
+	additions, unread := r.withTemplate(ctx, scope, plan.Create)
+	if len(additions)+len(plan.Delete) > 0 {
+		log.FromContext(ctx).Info("scaling pods", "create", len(additions), "delete", len(plan.Delete))
 	}
 	err := r.retire(ctx, scope, plan.Overdue.Serving)
 	if err != nil {
 		return err // No replacement shares its hostname with a pod that is still among the endpoints.
 	}
-	err = errors.Join(r.delete(ctx, plan.Delete), r.create(ctx, scope, plan.Create))
+	err = errors.Join(unread, r.delete(ctx, plan.Delete), r.create(ctx, scope, additions))
 	scope.happened.deleted = countIf(plan.Delete, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	return err
 }

@@ -59,6 +59,8 @@ type scope struct {
 	happened happenings
 	// gang is the PodClique's PodGang, where the pass needed it.
 	gang *schedulerv1alpha1.PodGang
+	// stale tells that the set has changed since the cache saw it.
+	stale bool
 }
 
 // Reconcile reads the PodClique, its set and its pods, decides, and writes what differs.
@@ -82,6 +84,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
 	r.report(scope)
+	if scope.stale {
+		return reconcile.Result{RequeueAfter: staleRetry}, err
+	}
 	return r.recheck(plan.Overdue.Next), err
 }
 

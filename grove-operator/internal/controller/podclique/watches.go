@@ -25,6 +25,7 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/templatehash"
 	"packtree.dev/grove-operator/internal/topology"
 	"packtree.dev/grove-operator/internal/turns"
@@ -103,7 +104,8 @@ func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica i
 
 // templateChanged lets edits of a template through: pods that were of the set's template are no longer, also those of
 // PodCliques that an update has not reached and that do not change themselves. So it does with a turn to another topology,
-// which PodCliques do not carry, and with another order of the cliques, in which other pods stand for copies and replicas.
+// which PodCliques do not carry, with another order of the cliques, in which other pods stand for copies and replicas, and with
+// another strategy, by which a PodClique is to have the new template now or when its turn comes.
 func templateChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -113,7 +115,7 @@ func templateChanged() predicate.Funcs {
 			before, after := e.ObjectOld.(*grovev1alpha1.PodCliqueSet), e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
 			return before.Generation != after.Generation &&
 				(templatehash.OfSet(before) != templatehash.OfSet(after) || topology.NameFor(before) != topology.NameFor(after) ||
-					!slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
+					rollout.StrategyOf(before) != rollout.StrategyOf(after) || !slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
 		},
 	}
 }

@@ -1,0 +1,93 @@
+package controller_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// lag is a way to the API server on which news and changes of one kind of objects can be held up, while all others pass.
+type lag struct {
+	mu   sync.Mutex
+	held map[string]chan struct{}
+}
+
+// through is a configuration that reaches the API server this way.
+func (l *lag) through(config *rest.Config) *rest.Config {
+	slow := rest.CopyConfig(config)
+	slow.Wrap(func(next http.RoundTripper) http.RoundTripper { return lagging{l, next} })
+	return slow
+}
+
+// watched and changed name what can be held up of a resource.
+func watched(resource string) string { return "WATCH " + resource }
+func changed(resource string) string { return http.MethodPatch + " " + resource }
+
+// hold holds something up until release is called, which may be twice.
+func (l *lag) hold(what string) (release func()) {
+	until := make(chan struct{})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil {
+		l.held = map[string]chan struct{}{}
+	}
+	l.held[what] = until
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.held, what)
+		close(until)
+	})
+}
+
+// wait returns when nothing is held up, or what waits has been given up.
+func (l *lag) wait(what string, givenUp <-chan struct{}) {
+	l.mu.Lock()
+	until := l.held[what]
+	l.mu.Unlock()
+	if until == nil {
+		return
+	}
+	select {
+	case <-until:
+	case <-givenUp:
+	}
+}
+
+type lagging struct {
+	*lag
+
+	next http.RoundTripper
+}
+
+func (l lagging) RoundTrip(request *http.Request) (*http.Response, error) {
+	parts := strings.Split(request.URL.Path, "/")
+	if request.URL.Query().Get("watch") == "true" {
+		response, err := l.next.RoundTrip(request)
+		if err == nil {
+			response.Body = lateNews{response.Body, func() { l.wait(watched(parts[len(parts)-1]), request.Context().Done()) }}
+		}
+		return response, err
+	}
+	if at := slices.Index(parts, "namespaces"); at >= 0 && len(parts) == at+4 { // Statuses pass.
+		l.wait(request.Method+" "+parts[at+2], request.Context().Done())
+	}
+	return l.next.RoundTrip(request)
+}
+
+// lateNews is the body of a watch. What it has read when news are held up is kept as well: a read waits for them for long.
+type lateNews struct {
+	io.ReadCloser
+
+	wait func()
+}
+
+func (n lateNews) Read(into []byte) (int, error) {
+	count, err := n.ReadCloser.Read(into)
+	n.wait()
+	return count, err
+}
