@@ -33,13 +33,18 @@ func (c *controlPlane) installComponents(ctx context.Context) error {
 	if err := c.prepareNamespace(ctx); err != nil {
 		return err
 	}
-	if err := c.helmInstall(ctx); err != nil {
-		return err
-	}
-	if err := c.awaitDefinitions(ctx); err != nil {
+	if err := c.helm(ctx, "install"); err != nil {
 		return err
 	}
 	c.say("charts are installed")
+	return c.runComponents(ctx)
+}
+
+// runComponents starts what the Deployments describe, once every kind is served.
+func (c *controlPlane) runComponents(ctx context.Context) error {
+	if err := c.awaitDefinitions(ctx); err != nil {
+		return err
+	}
 	var steps []func(context.Context) error
 	for _, component := range c.components {
 		steps = append(steps, func(ctx context.Context) error { return c.runComponent(ctx, component) })
@@ -73,7 +78,8 @@ func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 	return nil
 }
 
-func (c *controlPlane) helmInstall(ctx context.Context) error {
+// helm installs or upgrades the charts.
+func (c *controlPlane) helm(ctx context.Context, verb string) error {
 	content, err := yaml.Marshal(overlay(chartValues(c.components, c.layout.Ports, c.authorityPEM, c.componentDirectory), c.values))
 	if err != nil {
 		return err
@@ -81,14 +87,13 @@ func (c *controlPlane) helmInstall(ctx context.Context) error {
 	if err := c.write(programs.ValuesFile, content); err != nil {
 		return err
 	}
-	install := processes.Spec{
-		Name:    programs.Helm,
-		Program: c.tool(programs.Helm),
-		Args:    c.layout.HelmArgs(c.chart("packtree"), namespace),
-		Env:     c.layout.HelmEnv(),
-	}
-	if err := c.finish(ctx, install); err != nil {
-		return fmt.Errorf("installing the charts: %w", err)
+	return c.runHelm(ctx, c.layout.HelmArgs(verb, c.chart("packtree"), namespace))
+}
+
+func (c *controlPlane) runHelm(ctx context.Context, args []string) error {
+	run := processes.Spec{Name: programs.Helm, Program: c.tool(programs.Helm), Args: args, Env: c.layout.HelmEnv()}
+	if err := c.finish(ctx, run); err != nil {
+		return fmt.Errorf("helm %s: %w", args[0], err)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (s *start) newControlPlane() (*controlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &controlPlane{start: s, layout: programs.Layout{Dir: s.dir.Path(), Ports: chosen, Heartbeat: s.heartbeat}}
+	c := &controlPlane{start: s, layout: programs.Layout{Dir: s.dir.Path(), Ports: chosen, Heartbeat: s.heartbeat, APIServer: s.apiServer}}
 	if c.authority, err = credentials.NewAuthority("packtree-devcluster"); err != nil {
 		return nil, err
 	}

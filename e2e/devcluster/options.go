@@ -43,6 +43,8 @@ type Options struct {
 	Programs map[string]string
 	// Values are chart values by component, laid over those that make it run here.
 	Values map[string]map[string]any
+	// APIServer are further arguments of kube-apiserver, for a cluster that audits or has other admission plugins.
+	APIServer []string
 	// BasePort is the API server's port, and the ports of all others follow it. 0 means free ones.
 	BasePort int
 	// Progress is told what happens, a line at a time; may be nil.
@@ -61,6 +63,7 @@ type plan struct {
 	programs   map[string]string
 	values     map[string]map[string]any
 	heartbeat  time.Duration
+	apiServer  []string
 	basePort   int
 	progress   io.Writer
 }
@@ -69,6 +72,7 @@ func (o Options) plan() (plan, error) {
 	p := plan{
 		dir: cmp.Or(o.Dir, DefaultDir), root: o.Root, basePort: o.BasePort, progress: o.Progress,
 		programs: o.Programs, values: o.Values, heartbeat: cmp.Or(o.Heartbeat, programs.DefaultHeartbeat),
+		apiServer: o.APIServer,
 	}
 	if p.progress == nil {
 		p.progress = io.Discard

@@ -62,6 +62,8 @@ type Layout struct {
 	Ports map[string]int
 	// Heartbeat is how long a node is believed to live after the last renewal of its lease.
 	Heartbeat time.Duration
+	// APIServer are further arguments of the API server.
+	APIServer []string
 }
 
 // DefaultHeartbeat is that of kubelets.
@@ -118,9 +120,9 @@ func (l Layout) EtcdArgs() []string {
 	}
 }
 
-// APIServerArgs leaves admission plugins and feature gates at their defaults.
+// APIServerArgs leaves admission plugins and feature gates at their defaults, unless further arguments say otherwise.
 func (l Layout) APIServerArgs() []string {
-	return []string{
+	return append([]string{
 		"--bind-address=" + ports.Host,
 		"--advertise-address=" + ports.Host,
 		fmt.Sprintf("--secure-port=%d", l.Ports[APIServer]),
@@ -151,7 +153,7 @@ func (l Layout) APIServerArgs() []string {
 		"--kubelet-preferred-address-types=InternalIP",
 		"--allow-privileged=true",
 		"--profiling=false",
-	}
+	}, l.APIServer...)
 }
 
 // ControllerManagerArgs runs every controller that is on by default, each under its own service account.
@@ -197,15 +199,22 @@ func (l Layout) KWOKArgs() []string {
 	}
 }
 
-// HelmArgs installs a chart with the values of ValuesFile.
-func (l Layout) HelmArgs(chart, namespace string) []string {
+// HelmArgs installs or upgrades a chart with the values of ValuesFile.
+func (l Layout) HelmArgs(verb, chart, namespace string) []string {
 	return []string{
-		"install", "packtree", chart,
+		verb, release, chart,
 		"--namespace=" + namespace,
 		"--kubeconfig=" + l.file(AdministratorFile),
 		"--values=" + listItem(l.file(ValuesFile)),
 	}
 }
+
+// HelmUninstallArgs uninstalls what HelmArgs installed.
+func (l Layout) HelmUninstallArgs(namespace string) []string {
+	return []string{"uninstall", release, "--namespace=" + namespace, "--kubeconfig=" + l.file(AdministratorFile)}
+}
+
+const release = "packtree"
 
 // HelmEnv keeps helm's cache and configuration out of the user's home.
 func (l Layout) HelmEnv() []string {

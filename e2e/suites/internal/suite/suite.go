@@ -4,6 +4,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"sync"
@@ -29,8 +30,12 @@ const GroveOperator = "grove-operator"
 type Cluster struct {
 	// Options are those of the dev cluster.
 	Options devcluster.Options
-	// Operator is the program that is killed in the middle of stories.
+	// Operator is the program that is killed in the middle of stories, and whose log is shown when one fails.
 	Operator string
+	// Elects leaves leader election on, as users have it.
+	Elects bool
+	// Afterwards, if set, is called when the cluster is down.
+	Afterwards func() error
 
 	// Own is the cluster once it is up.
 	*live.Own
@@ -61,9 +66,11 @@ func (c *Cluster) Test(t *testing.T, story *features.FeatureBuilder) {
 
 func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Context, error) {
 	// An operator that is started again need not wait until the lease of the one that was killed runs out.
-	c.Options.Values = map[string]map[string]any{}
-	for _, operator := range []string{c.Operator, GroveOperator} {
-		c.Options.Values[operator] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
+	if !c.Elects {
+		c.Options.Values = map[string]map[string]any{}
+		for _, operator := range []string{c.Operator, GroveOperator} {
+			c.Options.Values[operator] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
+		}
 	}
 	var err error
 	if c.Own, err = live.BringUp(ctx, c.Options); err != nil {
@@ -74,10 +81,14 @@ func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Conte
 }
 
 func (c *Cluster) down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-	if c.Own == nil {
-		return ctx, nil
+	var down, after error
+	if c.Own != nil {
+		down = c.TakeDown(ctx)
 	}
-	return ctx, c.TakeDown(ctx)
+	if c.Afterwards != nil {
+		after = c.Afterwards()
+	}
+	return ctx, errors.Join(down, after)
 }
 
 // AllOf takes steps one after the other.
