@@ -1,0 +1,115 @@
+// Command release checks and makes the releases that files of a CHANGELOG ask for.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"packtree.dev/e2e/release"
+)
+
+func main() { os.Exit(execute()) }
+
+func execute() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "release: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "release",
+		Short:         "check and make the releases that files of a CHANGELOG ask for",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	var module string
+	var repository release.Repository
+	root.PersistentFlags().StringVar(&module, "module", "", "only this one; all that are asked for unless given")
+	root.PersistentFlags().StringVar(&repository.Root, "root", ".", "the checkout")
+	root.AddCommand(check(&repository, &module), run(&repository, &module))
+	return root
+}
+
+func check(repository *release.Repository, module *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "say whether the releases that this commit asks for can be made",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			plan, err := repository.Plan(command.Context(), *module, "", false)
+			if err != nil {
+				return err
+			}
+			out := command.OutOrStdout()
+			sayNothing(plan, out)
+			for _, one := range plan.Releases {
+				if err := repository.BuildAndTest(command.Context(), one, plan.Along, out); err != nil {
+					return err
+				}
+				fmt.Fprintf(out, "%s can be released\n", one.Tag())
+			}
+			return nil
+		},
+	}
+}
+
+func sayNothing(plan release.Plan, out io.Writer) {
+	if len(plan.Releases) == 0 {
+		fmt.Fprintln(out, "nothing to release: every file of a CHANGELOG has its tag")
+	}
+}
+
+func run(repository *release.Repository, module *string) *cobra.Command {
+	var push bool
+	var branch string
+	destination := release.Destination{}
+	command := &cobra.Command{
+		Use:   "run",
+		Short: "package, and with --push publish and tag, what this commit asks for",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, out := command.Context(), command.OutOrStdout()
+			asked := ""
+			if push {
+				if destination.Registry == "" {
+					return errors.New("images and charts need somewhere to go: set REGISTRY to the host and path in front of packtree/<program>")
+				}
+				if err := repository.CheckReviewed(ctx, destination.Remote, branch); err != nil {
+					return err
+				}
+				asked = destination.Remote
+			}
+			plan, err := repository.Plan(ctx, *module, asked, true)
+			if err != nil {
+				return err
+			}
+			sayNothing(plan, out)
+			for _, one := range plan.Releases {
+				if err := repository.Run(ctx, one, destination, push, out); err != nil {
+					return err
+				}
+			}
+			if !push {
+				fmt.Fprintln(out, "nothing was published: PUSH=1 REGISTRY=… does that")
+			}
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&push, "push", false, "publish: otherwise say what would be done")
+	command.Flags().StringVar(&destination.Registry, "registry", "", "host and path in front of packtree/<program>")
+	command.Flags().StringVar(&destination.Remote, "remote", "origin", "the git remote that gets the tags, and is asked which there are")
+	command.Flags().StringVar(&branch, "branch", "main", "the branch of the remote that releases are made from")
+	return command
+}

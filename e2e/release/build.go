@@ -1,0 +1,89 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// BuildAndTest proves that the module of a release works by itself, which is without go.work: it builds from the very files
+// that others get, and its tests pass here. Without a module it does nothing.
+func (r Repository) BuildAndTest(ctx context.Context, release Release, along []Release, output io.Writer) error {
+	if release.GoMod == nil {
+		return nil
+	}
+	fmt.Fprintf(output, "%s: building it as others get it\n", release.Tag())
+	if err := r.buildAsServed(ctx, release, along, output); err != nil {
+		return fmt.Errorf("building %s as others get it, which is without the files around it: %w", release.Tag(), err)
+	}
+	fmt.Fprintf(output, "%s: vet and tests without go.work\n", release.Tag())
+	for _, arguments := range [][]string{{"vet", "./..."}, {"test", "./..."}} {
+		if err := goCommand(ctx, filepath.Join(r.Root, release.Directory), output, arguments...); err != nil {
+			return fmt.Errorf("GOWORK=off go %s in %s: %w", strings.Join(arguments, " "), release.Directory, err)
+		}
+	}
+	return nil
+}
+
+// buildAsServed builds the module from its zip, with the zips of its siblings at the versions that it requires.
+func (r Repository) buildAsServed(ctx context.Context, release Release, along []Release, output io.Writer) error {
+	directory, err := os.MkdirTemp("", "packtree-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(directory)
+	unpacked := filepath.Join(directory, release.Name)
+	if err := r.unpack(release, "HEAD", unpacked); err != nil {
+		return err
+	}
+	trains, err := Trains(r.Root)
+	if err != nil {
+		return err
+	}
+	for _, sibling := range Siblings(release, trains) {
+		revision := "refs/tags/" + sibling.Tag()
+		if _, here := (Standing{Along: along}).released(sibling.Name, sibling.Version); here {
+			revision = "HEAD"
+		}
+		beside := filepath.Join(directory, sibling.Name)
+		if err := r.unpack(sibling, revision, beside); err != nil {
+			return err
+		}
+		if err := goCommand(ctx, unpacked, output, "mod", "edit", "-replace", sibling.GoMod.Module.Mod.Path+"="+beside); err != nil {
+			return err
+		}
+	}
+	return goCommand(ctx, unpacked, output, "build", "./...")
+}
+
+// unpack writes what the module's zip holds at a revision: what a module proxy makes of the tag.
+func (r Repository) unpack(release Release, revision, into string) error {
+	file, err := os.Create(into + ".zip")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	version := module.Version{Path: release.GoMod.Module.Mod.Path, Version: release.Version}
+	if err := zip.CreateFromVCS(file, version, r.Root, revision, release.Directory); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return zip.Unzip(into, version, file.Name())
+}
+
+func goCommand(ctx context.Context, directory string, output io.Writer, arguments ...string) error {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = directory
+	command.Env = append(os.Environ(), "GOWORK=off", "PWD="+directory)
+	command.Stdout, command.Stderr = output, output
+	return command.Run()
+}

@@ -1,0 +1,131 @@
+package release
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Chart is what a Chart.yaml says of versions.
+type Chart struct {
+	Version      string       `json:"version"`
+	AppVersion   string       `json:"appVersion"`
+	Dependencies []Dependency `json:"dependencies"`
+}
+
+// Dependency is a chart inside of another one.
+type Dependency struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// ReadChart reads the Chart.yaml of a chart's directory.
+func ReadChart(root, directory string) (Chart, error) {
+	var chart Chart
+	file := path.Join(directory, "Chart.yaml")
+	content, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		return chart, err
+	}
+	if err := yaml.Unmarshal(content, &chart); err != nil {
+		return chart, fmt.Errorf("%s: %w", file, err)
+	}
+	return chart, nil
+}
+
+// CheckChart judges the versions in the chart of a release, and those of the charts that it holds.
+func CheckChart(release Release, chart Chart, standing Standing) ([]Refusal, error) {
+	var refusals []Refusal
+	file := path.Join(release.Chart, "Chart.yaml")
+	if chart.Version != release.Number() {
+		refusals = append(refusals, refuse(file, "version is %q, and the release is %q: set it", chart.Version, release.Number()))
+	}
+	if chart.AppVersion != release.Number() {
+		refusals = append(refusals, refuse(file, "appVersion is %q, and so would be the tag of the image, but the release is %q: set it",
+			chart.AppVersion, release.Number()))
+	}
+	for _, dependency := range chart.Dependencies {
+		there, here := standing.released(dependency.Name, "v"+dependency.Version)
+		if !there {
+			refusals = append(refusals, refuse(file, "dependency %s is %s, which is not released: name the last tag, %s, or release it along",
+				dependency.Name, dependency.Version, orNone(lastVersion(dependency.Name, standing.Tags))))
+		}
+		if !there || here {
+			continue
+		}
+		changed, err := standing.Changed(dependency.Name+"/v"+dependency.Version, path.Join("charts", dependency.Name))
+		if err != nil {
+			return nil, err
+		}
+		if len(changed) > 0 {
+			refusals = append(refusals, refuse(file, "dependency %s is %s, but the chart has changed since, in %s: release it first, or along",
+				dependency.Name, dependency.Version, someOf(changed)))
+		}
+	}
+	return refusals, nil
+}
+
+// CheckHolders has every chart that holds the released one name its version, or Helm would not take it from its directory.
+func CheckHolders(release Release, holders map[string]Chart) []Refusal {
+	var refusals []Refusal
+	for directory, holder := range holders {
+		for _, dependency := range holder.Dependencies {
+			if dependency.Name == release.Name && dependency.Version != release.Number() {
+				refusals = append(refusals, refuse(path.Join(directory, "Chart.yaml"), "dependency %s is %s, and the release is %s: set it",
+					dependency.Name, dependency.Version, release.Number()))
+			}
+		}
+	}
+	return refusals
+}
+
+// CheckCRDs compares the CRDs inside a chart with those that the API types have.
+func CheckCRDs(root string, release Release) ([]Refusal, error) {
+	const generated = "shared/api/crds"
+	found, err := filepath.Glob(filepath.Join(root, release.Chart, "files", "crds*", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var refusals []Refusal
+	for _, file := range found {
+		below, err := filepath.Rel(root, file)
+		if err != nil {
+			return nil, err
+		}
+		inChart, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		source := path.Join(generated, filepath.Base(file))
+		want, err := os.ReadFile(filepath.Join(root, source))
+		if err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+		if err != nil {
+			refusals = append(refusals, refuse(filepath.ToSlash(below), "there is no %s: run 'make generate'", source))
+		} else if !bytes.Equal(inChart, want) {
+			refusals = append(refusals, refuse(filepath.ToSlash(below), "it is not what %s holds: run 'make generate'", source))
+		}
+	}
+	return refusals, nil
+}
+
+// charts reads all charts of the repository, by directory.
+func charts(root string) (map[string]Chart, error) {
+	found, err := fs.Glob(os.DirFS(root), "charts/*/Chart.yaml")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]Chart{}
+	for _, file := range found {
+		if all[path.Dir(file)], err = ReadChart(root, path.Dir(file)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

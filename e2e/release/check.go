@@ -1,0 +1,96 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Plan is what a commit releases.
+type Plan struct {
+	// Releases are those that were asked for, the needed before those who need them.
+	Releases []Release
+	// Along are all that count as made of this commit.
+	Along []Release
+}
+
+// Plan reads the repository and returns what its commit releases, or all refusals of that, joined. It builds nothing. train
+// narrows it to one train; the tags are those of the remote, or of the checkout without one. With alone, what the other trains
+// have pending does not count as released.
+func (r Repository) Plan(ctx context.Context, train, remote string, alone bool) (Plan, error) {
+	trains, err := Trains(r.Root)
+	if err != nil {
+		return Plan{}, err
+	}
+	if train != "" && !slices.ContainsFunc(trains, func(t Train) bool { return t.Name == train }) {
+		return Plan{}, fmt.Errorf("nothing named %q is released: there are %s", train, names(trains))
+	}
+	if err := r.CheckState(ctx); err != nil {
+		return Plan{}, err
+	}
+	tags, err := r.Tags(ctx, remote)
+	if err != nil {
+		return Plan{}, err
+	}
+	pending, refusals := Pending(trains, tags)
+	plan := Plan{Releases: Only(pending, train), Along: pending}
+	if alone {
+		plan.Along = plan.Releases
+	}
+	standing := Standing{Trains: trains, Along: plan.Along, Tags: tags, Changed: func(tag, directory string) ([]string, error) {
+		return r.Changed(ctx, tag, directory)
+	}}
+	for _, release := range plan.Releases {
+		more, err := r.Judge(release, standing)
+		if err != nil {
+			return Plan{}, err
+		}
+		refusals = append(refusals, more...)
+	}
+	return plan, joined(refusals)
+}
+
+// Judge gathers what the rules want to know of one release, and asks each.
+func (r Repository) Judge(release Release, standing Standing) ([]Refusal, error) {
+	content, err := os.ReadFile(filepath.Join(r.Root, release.File()))
+	if err != nil {
+		return nil, err
+	}
+	refusals := CheckChangelog(release, content)
+	more, err := CheckRequires(release, standing)
+	if err != nil || release.Chart == "" {
+		return append(refusals, more...), err
+	}
+	refusals = append(refusals, more...)
+	all, err := charts(r.Root)
+	if err != nil {
+		return nil, err
+	}
+	if more, err = CheckChart(release, all[release.Chart], standing); err != nil {
+		return nil, err
+	}
+	refusals = append(refusals, more...)
+	refusals = append(refusals, CheckHolders(release, all)...)
+	more, err = CheckCRDs(r.Root, release)
+	return append(refusals, more...), err
+}
+
+func joined(refusals []Refusal) error {
+	all := make([]error, len(refusals))
+	for i, refusal := range refusals {
+		all[i] = refusal
+	}
+	return errors.Join(all...)
+}
+
+func names(trains []Train) string {
+	var all []string
+	for _, train := range trains {
+		all = append(all, train.Name)
+	}
+	return strings.Join(all, ", ")
+}

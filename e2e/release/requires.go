@@ -1,0 +1,109 @@
+package release
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Standing is what the repository tells of versions: which are tagged, and what has changed since.
+type Standing struct {
+	// Trains are all trains, whether they are released now or not.
+	Trains []Train
+	// Along are the releases that are made of this commit.
+	Along []Release
+	// Tags are those of the repository.
+	Tags []string
+	// Changed lists the files below a directory that are not as a tag has them. What no build sees is left out: the CHANGELOG
+	// itself and tests.
+	Changed func(tag, directory string) ([]string, error)
+}
+
+// released says whether a version of a train is there for others once this commit is released, and whether that version is
+// made of this commit.
+func (s Standing) released(train, version string) (there, here bool) {
+	here = slices.ContainsFunc(s.Along, func(r Release) bool { return r.Name == train && r.Version == version })
+	return here || slices.Contains(s.Tags, train+"/"+version), here
+}
+
+// Siblings are the modules of this repository that a release requires, at the versions that it requires.
+func Siblings(release Release, trains []Train) []Release {
+	var siblings []Release
+	if release.GoMod == nil {
+		return nil
+	}
+	for _, require := range release.GoMod.Require {
+		for _, train := range trains {
+			if train.GoMod != nil && train.GoMod.Module.Mod.Path == require.Mod.Path {
+				siblings = append(siblings, Release{Train: train, Version: require.Mod.Version})
+			}
+		}
+	}
+	return siblings
+}
+
+// CheckRequires judges what others get who build the module from its tag. They do not see its replace lines, so each sibling
+// has to be required at a version that exists and that is what the sibling's directory holds: or else what is built and tested
+// here is not what they build.
+func CheckRequires(release Release, standing Standing) ([]Refusal, error) {
+	if release.GoMod == nil {
+		return nil, nil
+	}
+	goMod := path.Join(release.Directory, "go.mod")
+	refusals := checkStrangers(release, standing.Trains)
+	for _, sibling := range Siblings(release, standing.Trains) {
+		there, here := standing.released(sibling.Name, sibling.Version)
+		switch {
+		case !there:
+			refusals = append(refusals, refuse(goMod, "it requires %s %s, which is not released: require the last tag, %s, or release %s along with it",
+				sibling.Name, sibling.Version, orNone(lastVersion(sibling.Name, standing.Tags)), sibling.File()))
+		case !here:
+			changed, err := standing.Changed(sibling.Tag(), sibling.Directory)
+			if err != nil {
+				return nil, err
+			}
+			if len(changed) > 0 {
+				refusals = append(refusals, refuse(goMod, "it requires %s %s, but %s has changed since, in %s: release %s first, or with it, and require that version",
+					sibling.Name, sibling.Version, sibling.Directory, someOf(changed), sibling.Name))
+			}
+		}
+	}
+	return refusals, nil
+}
+
+// checkStrangers refuses lines of go.mod that mean something here and nothing, or something else, to others.
+func checkStrangers(release Release, trains []Train) []Refusal {
+	var refusals []Refusal
+	goMod := path.Join(release.Directory, "go.mod")
+	own, _, _ := strings.Cut(release.GoMod.Module.Mod.Path, "/")
+	isTrain := func(module string) bool {
+		return slices.ContainsFunc(trains, func(t Train) bool { return t.GoMod != nil && t.GoMod.Module.Mod.Path == module })
+	}
+	for _, require := range release.GoMod.Require {
+		if strings.HasPrefix(require.Mod.Path, own+"/") && !isTrain(require.Mod.Path) {
+			refusals = append(refusals, refuse(goMod, "it requires %s, which is never released, since it has no CHANGELOG: do without it", require.Mod.Path))
+		}
+	}
+	for _, replace := range release.GoMod.Replace {
+		if !isTrain(replace.Old.Path) {
+			refusals = append(refusals, refuse(goMod, "it replaces %s, and whoever requires this module does not see that: require what is meant", replace.Old.Path))
+		}
+	}
+	return refusals
+}
+
+func orNone(version string) string {
+	if version == "" {
+		return "of which there is none"
+	}
+	return version
+}
+
+// someOf names the first few files.
+func someOf(files []string) string {
+	const few = 3
+	if len(files) > few {
+		return strings.Join(files[:few], ", ") + ", …"
+	}
+	return strings.Join(files, ", ")
+}

@@ -1,0 +1,113 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// packaged is where packaged charts lie, below the root.
+const packaged = "dist/charts"
+
+// Destination is where a release goes.
+type Destination struct {
+	// Registry is the host and path in front of packtree/<program> and packtree/charts/<chart>.
+	Registry string
+	// Remote is the git remote that gets the tags.
+	Remote string
+}
+
+// Step is one command of a release, run at the root of the repository.
+type Step struct {
+	// Says what it does.
+	Says string
+	// Set are variables of its environment, as NAME=value.
+	Set []string
+	// Command is the program and its arguments.
+	Command []string
+	// Outward is true of what others see, and of tags: what a dry run leaves out.
+	Outward bool
+}
+
+// Steps are what is done for one release, in this order. The tag comes last: a version that has its tag is there as a whole, and
+// one without is made again from the start, with the same bytes in its images as long as the commit is the same.
+func Steps(release Release, destination Destination) []Step {
+	var steps []Step
+	if release.Chart != "" {
+		steps = append(steps, Step{
+			Says:    "package the chart",
+			Command: []string{"bin/tools/helm", "package", release.Chart, "--destination", packaged},
+		})
+	}
+	if len(release.Images) > 0 {
+		steps = append(steps, Step{
+			Says:    "build and push the images",
+			Command: []string{".ci/images", "images"},
+			Set: []string{"IMAGES=" + strings.Join(release.Images, " "), "VERSION=" + release.Version, "TAG=" + release.Number(),
+				"REGISTRY=" + destination.Registry, "PUSH=1"},
+			Outward: true,
+		})
+	}
+	if release.Chart != "" {
+		steps = append(steps, Step{
+			Says: "push the chart",
+			Command: []string{"bin/tools/helm", "push", path.Join(packaged, release.Name+"-"+release.Number()+".tgz"),
+				"oci://" + destination.Registry + "/packtree/charts"},
+			Outward: true,
+		})
+	}
+	// --force is for a tag that was made here and never arrived at the remote, which is what has been asked for tags.
+	return append(steps, Step{
+		Says:    "tag the commit, with the text of the CHANGELOG",
+		Command: []string{"git", "tag", "--annotate", "--force", "--cleanup=whitespace", "--file", release.File(), release.Tag(), "HEAD"},
+		Outward: true,
+	}, Step{
+		Says:    "push the tag",
+		Command: []string{"git", "push", destination.Remote, "refs/tags/" + release.Tag()},
+		Outward: true,
+	})
+}
+
+// Run runs the steps of one release, and stops at the first that fails. Without push, those that others would see are only told.
+func (r Repository) Run(ctx context.Context, release Release, destination Destination, push bool, output io.Writer) error {
+	for _, step := range Steps(release, destination) {
+		line := strings.Join(append(quoted(step.Set), quoted(step.Command)...), " ")
+		if step.Outward && !push {
+			fmt.Fprintf(output, "%s: would %s: %s\n", release.Tag(), step.Says, line)
+			continue
+		}
+		fmt.Fprintf(output, "%s: %s: %s\n", release.Tag(), step.Says, line)
+		command := exec.CommandContext(ctx, resolved(r.Root, step.Command[0]), step.Command[1:]...)
+		command.Dir = r.Root
+		command.Env = append(os.Environ(), step.Set...)
+		command.Stdout, command.Stderr = output, output
+		if err := command.Run(); err != nil {
+			return fmt.Errorf("%s: %s: %w", release.Tag(), step.Says, err)
+		}
+	}
+	return nil
+}
+
+// resolved is a program of the repository by its whole path, and any other by its name.
+func resolved(root, program string) string {
+	if strings.Contains(program, "/") {
+		return filepath.Join(root, program)
+	}
+	return program
+}
+
+func quoted(words []string) []string {
+	shown := make([]string, len(words))
+	for i, word := range words {
+		shown[i] = word
+		if strings.Contains(word, " ") {
+			shown[i] = "'" + word + "'"
+		}
+	}
+	return shown
+}

@@ -1,0 +1,90 @@
+package releases
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/semver"
+
+	"packtree.dev/e2e/release"
+)
+
+// neverReleased is the module of the tests.
+const neverReleased = "e2e"
+
+func TestEveryModuleAndTheChartOfAllAreReleased(t *testing.T) {
+	var released []string
+	for _, train := range trains(t) {
+		released = append(released, train.Name)
+		if train.Name != "shared" && train.Chart == "" {
+			t.Errorf("%s has no chart", train.Name)
+		}
+		if component := train.GoMod != nil && train.Chart != ""; component != slices.Contains(train.Images, train.Name) {
+			t.Errorf("%s has images %v", train.Name, train.Images)
+		}
+	}
+	want := append(modules(t), "packtree")
+	slices.Sort(want)
+	if diff := cmp.Diff(want, released); diff != "" {
+		t.Errorf("trains (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever the commit, the latest files of the CHANGELOGs could be released with it, as if nothing had changed since those before.
+func TestTheLatestVersionsGoTogether(t *testing.T) {
+	standing := release.Standing{Trains: trains(t), Changed: func(string, string) ([]string, error) { return nil, nil }}
+	for _, train := range standing.Trains {
+		versions := slices.SortedFunc(slices.Values(train.Versions), semver.Compare)
+		if len(versions) == 0 {
+			t.Fatalf("%s has an empty CHANGELOG", train.Name)
+		}
+		for _, earlier := range versions[:len(versions)-1] {
+			standing.Tags = append(standing.Tags, release.Release{Train: train, Version: earlier}.Tag())
+		}
+		standing.Along = append(standing.Along, release.Release{Train: train, Version: versions[len(versions)-1]})
+	}
+	for _, latest := range standing.Along {
+		refusals, err := release.Repository{Root: repository}.Judge(latest, standing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, refusal := range refusals {
+			t.Error(refusal)
+		}
+	}
+}
+
+func trains(t *testing.T) []release.Train {
+	t.Helper()
+	found, err := release.Trains(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// modules are those of the Makefile, as the jobs of CI get them, but for the one that is never released.
+func modules(t *testing.T) []string {
+	t.Helper()
+	printing := exec.Command("make", "-s", "--no-print-directory", "-C", repository, "matrix")
+	printing.Env = append(printing.Environ(), "GITHUB_OUTPUT=")
+	output, err := printing.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(output)) {
+		if list, found := strings.CutPrefix(line, "modules="); found {
+			var all []string
+			if err := json.Unmarshal([]byte(list), &all); err != nil {
+				t.Fatal(err)
+			}
+			return slices.DeleteFunc(all, func(module string) bool { return module == neverReleased })
+		}
+	}
+	t.Fatalf("make matrix prints no modules:\n%s", output)
+	return nil
+}

@@ -1,0 +1,117 @@
+// Package workflows holds the workflows of GitHub to what this repository wants of them: nothing happens there that make cannot do
+// at home, nobody unknown takes part, and no job may do more than it needs. It is a module by itself because of the parser.
+package workflows
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rhysd/actionlint"
+)
+
+// actions are those that may take part, with their version.
+var actions = map[string]string{
+	"actions/checkout":           "v4",
+	"actions/setup-go":           "v5",
+	"actions/cache":              "v4",
+	"docker/setup-buildx-action": "v3",
+	"docker/login-action":        "v3",
+}
+
+// events are those that may start a workflow. pull_request_target is not among them: it would run the code of strangers with the
+// rights of this repository.
+var events = []string{"pull_request", "push", "workflow_dispatch"}
+
+// longest is how many minutes a job may take.
+const longest = 120
+
+// command is a call of make: verbs, and variables whose values are words or expressions of the workflow.
+var command = regexp.MustCompile(`^make( [a-z0-9-]+)+( [A-Z]+=(\$\{\{ matrix\.[a-z]+ \}\}|[A-Za-z0-9-]+))*$`)
+
+// Refusals says what is wrong with a workflow, given the verbs that make lists.
+func Refusals(workflow *actionlint.Workflow, verbs []string) []string {
+	var refusals []string
+	for _, event := range workflow.On {
+		if !slices.Contains(events, event.EventName()) {
+			refusals = append(refusals, fmt.Sprintf("it starts on %s: only %s may start one", event.EventName(), strings.Join(events, ", ")))
+		}
+	}
+	if workflow.Permissions == nil || writes(workflow.Permissions) {
+		refusals = append(refusals, "it may write, or does not say what it may do: set permissions to contents: read, and more for the one job that needs it")
+	}
+	for _, id := range slices.Sorted(maps.Keys(workflow.Jobs)) {
+		for _, refusal := range refusalsOfJob(workflow.Jobs[id], verbs) {
+			refusals = append(refusals, "job "+id+": "+refusal)
+		}
+	}
+	return refusals
+}
+
+func refusalsOfJob(job *actionlint.Job, verbs []string) []string {
+	var refusals []string
+	if job.TimeoutMinutes == nil || job.TimeoutMinutes.Value <= 0 || job.TimeoutMinutes.Value > longest {
+		refusals = append(refusals, fmt.Sprintf("it may hang for hours: set timeout-minutes to at most %d", longest))
+	}
+	if job.Permissions != nil && (job.Permissions.All != nil || job.Environment == nil && writes(job.Permissions)) {
+		refusals = append(refusals, "it may write without asking: name single permissions, and an environment that guards them")
+	}
+	if job.WorkflowCall != nil || job.Container != nil || job.Services != nil {
+		refusals = append(refusals, "it calls another workflow, or has containers: make cannot do that at home")
+	}
+	for _, step := range job.Steps {
+		switch does := step.Exec.(type) {
+		case *actionlint.ExecRun:
+			refusals = append(refusals, refusalsOfRun(does, verbs)...)
+		case *actionlint.ExecAction:
+			refusals = append(refusals, refusalsOfAction(does, job)...)
+		}
+	}
+	return refusals
+}
+
+func refusalsOfRun(run *actionlint.ExecRun, verbs []string) []string {
+	line := strings.TrimSpace(run.Run.Value)
+	if !command.MatchString(line) || run.Shell != nil || run.WorkingDirectory != nil {
+		return []string{fmt.Sprintf("it runs %q: a step runs make with verbs and variables, and nothing else", line)}
+	}
+	var refusals []string
+	for _, word := range strings.Fields(line)[1:] {
+		if strings.ContainsAny(word, "=${}.") {
+			break
+		}
+		if !slices.Contains(verbs, word) {
+			refusals = append(refusals, fmt.Sprintf("it runs make %s: 'make help' lists no such verb", word))
+		}
+	}
+	return refusals
+}
+
+func refusalsOfAction(action *actionlint.ExecAction, job *actionlint.Job) []string {
+	name, version, _ := strings.Cut(action.Uses.Value, "@")
+	if want, known := actions[name]; !known || version != want {
+		return []string{fmt.Sprintf("it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its version", action.Uses.Value)}
+	}
+	if name != "actions/checkout" || job.Permissions != nil && writes(job.Permissions) {
+		return nil
+	}
+	if keeps := action.Inputs["persist-credentials"]; keeps == nil || keeps.Value.Value != "false" {
+		return []string{"its checkout leaves a token behind that the job has no use for: set persist-credentials to false"}
+	}
+	return nil
+}
+
+// writes is true of permissions that are more than reading, or that say nothing of single ones.
+func writes(permissions *actionlint.Permissions) bool {
+	if permissions.All != nil {
+		return permissions.All.Value != "read-all" && permissions.All.Value != "none"
+	}
+	for _, scope := range permissions.Scopes {
+		if scope.Value.Value == "write" {
+			return true
+		}
+	}
+	return false
+}
