@@ -35,6 +35,10 @@ func TestWhatWorksByItsSurroundingsAloneIsNotReleased(t *testing.T) {
 			"podgrouper/.gitattributes": "words/more.go export-ignore\n"}, "building podgrouper/v0.2.0 as others get it"},
 		"a test that fails": {edit{
 			"podgrouper/words/words_test.go": strings.Replace(small["podgrouper/words/words_test.go"], `First == ""`, `First != ""`, 1)}, "GOWORK=off go test ./... in podgrouper"},
+		"a requirement of tests that only go.work knows": {edit{
+			"podgrouper/go.mod":              "module packtree.dev/podgrouper\n\ngo 1.26.0\n",
+			"podgrouper/words/words.go":      "// Package words has words.\npackage words\n\n// First is the first word.\nconst First = \"hello\"\n",
+			"podgrouper/words/words_test.go": "package words\n\nimport \"packtree.dev/shared/greet\"\n\nconst _ = greet.Hello\n"}, "GOWORK=off go vet ./... in podgrouper"},
 		"a call that vet refuses": {edit{
 			"podgrouper/words/wrong.go": "package words\n\nimport \"fmt\"\n\nfunc wrong() string { return fmt.Sprintf(\"%d\", \"a\") }\n"}, "GOWORK=off go vet ./... in podgrouper"},
 	} {

@@ -114,6 +114,14 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 	}
 }
 
+func TestTheLastVersionIsTheGreatest(t *testing.T) {
+	_, err := repository(t, []string{"shared/v0.9.0", "shared/v0.10.0", "shared/v0.1.0"}, edit{"shared/CHANGELOG/v0.9.1.md": changelog("shared", "v0.9.1")}).
+		Plan(t.Context(), "shared", "", false)
+	if err == nil || !strings.Contains(err.Error(), "v0.10.0 is tagged already") {
+		t.Errorf("error %v, want one that knows 0.10 from 0.9", err)
+	}
+}
+
 func TestAllRefusalsAreToldAtOnce(t *testing.T) {
 	_, err := repository(t, allTags, nextGrouper(edit{
 		"podgrouper/go.mod": requiring("v0.0.0"), "charts/podgrouper/Chart.yaml": "version: 0.1.0\n", "podgrouper/CHANGELOG/v0.2.0.md": "soon\n",
