@@ -76,6 +76,17 @@ func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (st
 	return string(output), nil
 }
 
+// StartKubeScheduler gives a cluster without components the scheduler that every other cluster has: kube-scheduler, which ours is without a
+// configuration. It ends with the context, and whoever started it waits for that.
+func (o *Own) StartKubeScheduler(ctx context.Context) (*exec.Cmd, error) {
+	program := filepath.Join(o.Machine.Root(), "bin", "kai-topology-plugin")
+	scheduler := exec.CommandContext(ctx, program, "--kubeconfig="+o.Machine.Kubeconfig, "--leader-elect=false", "--secure-port=0")
+	if err := scheduler.Start(); err != nil {
+		return nil, fmt.Errorf("starting kube-scheduler: %w", err)
+	}
+	return scheduler, nil
+}
+
 // TakeDown ends every program of the cluster and removes its directory.
 func (o *Own) TakeDown(ctx context.Context) error {
 	if _, err := devcluster.Down(ctx, o.Machine.Dir); err != nil {

@@ -159,7 +159,7 @@ topologyAwareScheduling:
 	return started
 }
 
-func startScheduler(t *testing.T, root, kubeconfig string) *program {
+func startScheduler(t *testing.T, root, kubeconfig string, further ...string) *program {
 	t.Helper()
 	serving := address(t)
 	config := write(t, filepath.Join(t.TempDir(), "config.yaml"), `apiVersion: kubescheduler.config.k8s.io/v1
@@ -173,8 +173,8 @@ profiles:
       queueSort: {disabled: [{name: "*"}], enabled: [{name: KAITopology}]}
 `)
 	started := &program{name: "kai-topology-plugin", metrics: "https://" + serving + "/metrics"}
-	started.start(t, root, kubeconfig, "--config="+config, "--bind-address=127.0.0.1", "--secure-port="+port(serving),
-		"--authorization-always-allow-paths=/metrics", "--cert-dir="+t.TempDir())
+	own := []string{"--config=" + config, "--bind-address=127.0.0.1", "--secure-port=" + port(serving), "--cert-dir=" + t.TempDir()}
+	started.start(t, root, kubeconfig, append(own, further...)...)
 	return started
 }
 

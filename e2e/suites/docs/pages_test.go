@@ -2,8 +2,6 @@ package docs_test
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,8 +85,7 @@ func isTried(block pages.Block) bool {
 	return what != nothing || err != nil
 }
 
-// becomePlain ends Packtree's programs, and gives the cluster the scheduler that every other cluster has: kube-scheduler, which ours is
-// without a configuration.
+// becomePlain ends Packtree's programs, and gives the cluster the scheduler that every other cluster has.
 func becomePlain(t *testing.T, own *live.Own) {
 	t.Helper()
 	for _, component := range devcluster.Components {
@@ -96,9 +93,8 @@ func becomePlain(t *testing.T, own *live.Own) {
 			t.Fatal(err)
 		}
 	}
-	program := filepath.Join(own.Machine.Root(), "bin", "kai-topology-plugin")
-	scheduler := exec.CommandContext(t.Context(), program, "--kubeconfig="+own.Machine.Kubeconfig, "--leader-elect=false", "--secure-port=0")
-	if err := scheduler.Start(); err != nil {
+	scheduler, err := own.StartKubeScheduler(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = scheduler.Wait() })

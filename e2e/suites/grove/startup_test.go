@@ -42,7 +42,10 @@ func TestStartupInOrder(t *testing.T) {
 
 func (s *startup) begin(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	s.kubelet.running, s.stop = context.WithCancel(ctx)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	// What the operator puts into the pods must not be what keeps them out of a namespace like this.
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: s.namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
 	if err := cluster.Create(ctx, namespace); err != nil {
 		t.Fatal(err)
 	}
