@@ -4,6 +4,8 @@
 package docs_test
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +23,15 @@ func read(t *testing.T) (root string, all []pages.Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err = pages.Read(root, "README.md", "CONTRIBUTING.md", "charts", "docs", "e2e/suites/README.md")
+	below := []string{"README.md", "CONTRIBUTING.md", "docs", "e2e/suites/README.md"}
+	readmes, err := filepath.Glob(filepath.Join(root, "charts", "*", "README.md"))
+	if err != nil || len(readmes) == 0 {
+		t.Fatalf("READMEs of charts: %v, %v", readmes, err)
+	}
+	for _, readme := range readmes {
+		below = append(below, strings.TrimPrefix(readme, root+string(filepath.Separator)))
+	}
+	all, err = pages.Read(root, below...)
 	if err != nil {
 		t.Fatal(err)
 	}
