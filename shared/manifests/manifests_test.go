@@ -82,6 +82,26 @@ func TestParse(t *testing.T) {
 			content: "- a\n",
 			wrong:   []string{"f[1]: a manifest is a mapping with apiVersion and kind, not a list"},
 		},
+		"what YAML allows around a separator": {
+			content: "%YAML 1.1\n--- # one\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n...\n%YAML 1.1\n--- {apiVersion: v1, kind: Pod, metadata: {name: b}}\n---\t{apiVersion: v1, kind: Pod,\n" +
+				"metadata: {name: c}}\n",
+			want: []string{"f[1] Pod a", "f[2] Pod b", "f[3] Pod c"},
+		},
+		"what looks like a directive and is text": {
+			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\ndata: the\n%YAML 1.1\n",
+			want:    []string{"f[1] Pod a"},
+		},
+		"lists of nothing": {
+			content: "{apiVersion: v1, kind: List}\n---\n{apiVersion: v1, kind: List, items: null}\n---\n{apiVersion: v1, kind: PodList, items: null}\n",
+		},
+		"a kind that is called like a list and is none": {
+			content: "{apiVersion: x/v1, kind: AllowList, metadata: {name: a}}\n",
+			want:    []string{"f[1] AllowList a"},
+		},
+		"items of a list of one kind": {
+			content: `{"apiVersion":"v1","kind":"PodList","items":[{"metadata":{"name":"a"}},{"apiVersion":"v1","kind":"Node","metadata":{"name":"b"}}]}`,
+			want:    []string{"f[1] Pod a", "f[1] Node b"},
+		},
 		"an item that is no object": {
 			content: "apiVersion: v1\nkind: List\nitems: [3]\n",
 			wrong:   []string{"f[1]: List: items[0]: must be an object"},

@@ -101,7 +101,7 @@ func Parse(file string, content []byte) ([]Document, []Finding) {
 		read, wrong := objectsOf(source, object)
 		documents, findings = append(documents, read...), append(findings, wrong...)
 	}
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(withPlainSeparators(content))))
 	for {
 		chunk, err := reader.Read()
 		if errors.Is(err, io.EOF) {
@@ -193,7 +193,7 @@ func objectsOf(source string, content map[string]any) ([]Document, []Finding) {
 	if finding, ok := incomplete(source, object); ok {
 		return nil, []Finding{finding}
 	}
-	if !object.IsList() {
+	if !isList(object) {
 		return []Document{{Source: source, Object: object}}, nil
 	}
 	var documents []Document
@@ -206,10 +206,26 @@ func objectsOf(source string, content map[string]any) ([]Document, []Finding) {
 			findings = append(findings, Finding{Source: source, Kind: object.GetKind(), Path: path, Reason: "must be an object"})
 			continue
 		}
+		lendKind(fields, object)
 		read, wrong := objectsOf(source, fields)
 		documents, findings = append(documents, read...), append(findings, wrong...)
 	}
 	return documents, findings
+}
+
+// isList also knows lists of nothing: Go writes the items of an empty one as null.
+func isList(object *unstructured.Unstructured) bool {
+	items, written := object.Object["items"]
+	generic := object.GetAPIVersion() == "v1" && object.GetKind() == "List"
+	return object.IsList() || items == nil && (generic || written && strings.HasSuffix(object.GetKind(), "List"))
+}
+
+// lendKind gives an item of a list of one kind, such as a PodList, the kind that API servers leave out of it.
+func lendKind(item map[string]any, list *unstructured.Unstructured) {
+	kind := strings.TrimSuffix(list.GetKind(), "List")
+	if item["apiVersion"] == nil && item["kind"] == nil && kind != "" {
+		item["apiVersion"], item["kind"] = list.GetAPIVersion(), kind
+	}
 }
 
 func incomplete(source string, object *unstructured.Unstructured) (Finding, bool) {
@@ -219,7 +235,7 @@ func incomplete(source string, object *unstructured.Unstructured) (Finding, bool
 		finding.Path, finding.Reason = "apiVersion", "Required value: every manifest has one, such as v1"
 	case object.GetKind() == "":
 		finding.Path, finding.Reason = "kind", "Required value: every manifest has one, such as Pod"
-	case !object.IsList() && object.GetName() == "" && object.GetGenerateName() == "":
+	case !isList(object) && object.GetName() == "" && object.GetGenerateName() == "":
 		finding.Path, finding.Reason = "metadata.name", "Required value"
 	default:
 		return Finding{}, false

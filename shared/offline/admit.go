@@ -96,9 +96,12 @@ func contains(errs field.ErrorList, finding *field.Error) bool {
 	return false
 }
 
+// inDots writes a path so that two can be compared: some write a map's key as a field, some in brackets.
+var inDots = strings.NewReplacer("[", ".", "]", "")
+
 // elsewhere drops what the schema says again about a field that the decoder has already turned down.
 func elsewhere(decoder, schema []manifests.Finding) []manifests.Finding {
 	return slices.DeleteFunc(schema, func(finding manifests.Finding) bool {
-		return slices.ContainsFunc(decoder, func(other manifests.Finding) bool { return other.Path == finding.Path })
+		return slices.ContainsFunc(decoder, func(other manifests.Finding) bool { return inDots.Replace(other.Path) == inDots.Replace(finding.Path) })
 	})
 }

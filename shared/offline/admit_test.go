@@ -55,6 +55,13 @@ func TestAdmitChecksTheSchema(t *testing.T) {
 				"spec.levels[0].domain: Unsupported value: \"aisle\"",
 			},
 		},
+		"a value that no schema takes either is told of once": {
+			spec: "  levels: [{domain: zone, key: example.com/zone}]\nstatus: {observedGeneration: 1.5, inUse: 99999999999}",
+			want: []string{
+				"status.inUse: must be a whole number from -2147483648 to 2147483647, not 99999999999",
+				"status.observedGeneration: must be a whole number",
+			},
+		},
 		"a rule in CEL": {
 			spec: "  levels: [{domain: zone, key: example.com/zone}, {domain: zone, key: example.com/rack}]",
 			want: []string{"spec.levels: Invalid value"},

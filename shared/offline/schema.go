@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -68,10 +69,20 @@ func (s *crdSchema) setDefaults(object map[string]any) {
 
 // validate checks object against the schema as on creation, with or without its CEL rules.
 func (s *crdSchema) validate(object map[string]any, rules bool) field.ErrorList {
-	errs := validation.ValidateCustomResource(nil, object, s.openAPI)
+	errs := located(validation.ValidateCustomResource(nil, object, s.openAPI))
 	if len(errs) > 0 || s.rules == nil || !rules {
 		return errs
 	}
 	errs, _ = s.rules.Validate(context.Background(), nil, s.structural, object, nil, math.MaxInt64)
+	return errs
+}
+
+// located gives an error its field where the schema's code has it in the message alone, as for a number out of its format's range.
+func located(errs field.ErrorList) field.ErrorList {
+	for _, err := range errs {
+		if at := strings.LastIndex(err.Detail, " in "); err.Field == (*field.Path)(nil).String() && at >= 0 {
+			err.Field, err.Detail = err.Detail[at+len(" in "):], err.Detail[:at]
+		}
+	}
 	return errs
 }

@@ -33,7 +33,7 @@ var (
 // Constraints are checked against the ClusterTopologies among the documents.
 func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
 	var objects []runtime.Object
-	var findings []manifests.Finding
+	findings := manifests.Repeated(documents, deploymentKind, topologyKind)
 	for _, document := range documents {
 		if document.Object.GroupVersionKind().GroupKind() != deploymentKind {
 			objects = append(objects, document.Object)

@@ -72,6 +72,11 @@ func TestWhatIsTurnedDown(t *testing.T) {
 			good + "spec: {topologyConstraint: {packDomain: rak}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Unsupported value: "rak": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`,
 		},
+		"a deployment that was there before, in another version": {
+			good + "spec: {services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}\n---\napiVersion: nvidia.com/v1beta1\n" +
+				"kind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}",
+			`in[2]: DynamoGraphDeployment ns/d: metadata.name: the input has this object already`,
+		},
 		"no services at all": {
 			good + "spec: {}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.services: Required value`,

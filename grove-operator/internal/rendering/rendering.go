@@ -26,23 +26,29 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
+var (
+	setKind             = grovev1alpha1.GroupVersion.WithKind("PodCliqueSet").GroupKind()
+	clusterTopologyKind = grovev1alpha1.GroupVersion.WithKind("ClusterTopology").GroupKind()
+)
+
 // Decide turns PodCliqueSets and ClusterTopologies into what is created for them, and passes everything else through. The
 // objects of each stand in its place.
 func Decide(
 	documents []manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
 ) ([]runtime.Object, []manifests.Finding) {
 	topologies, findings := readTopologies(documents, configuration)
+	findings = append(findings, manifests.Repeated(documents, setKind, clusterTopologyKind)...)
 	var objects []runtime.Object
 	if made := topology.Default(configuration.TopologyAwareScheduling); made != nil && len(made.Spec.Levels) > 0 {
 		objects = append(objects, topology.ForScheduler(made))
 	}
 	for _, document := range documents {
-		switch kindOf(document) {
-		case "ClusterTopology":
+		switch document.Object.GroupVersionKind().GroupKind() {
+		case clusterTopologyKind:
 			if clusterTopology, ok := topologies[document.Object.GetName()]; ok && !isDefaultOf(configuration, clusterTopology.Name) {
 				objects = append(objects, topology.ForScheduler(clusterTopology))
 			}
-		case "PodCliqueSet":
+		case setKind:
 			set, wrong := admit(document, configuration, topologies)
 			findings = append(findings, wrong...)
 			if set != nil {
@@ -77,15 +83,6 @@ func withoutStatus(objects []runtime.Object) ([]runtime.Object, error) {
 	return bare, nil
 }
 
-// kindOf returns the kind of a document of our group, in whatever version; empty for foreign ones.
-func kindOf(document manifests.Document) string {
-	kind := document.Object.GroupVersionKind()
-	if kind.Group != grovev1alpha1.GroupName {
-		return ""
-	}
-	return kind.Kind
-}
-
 func isDefaultOf(configuration *groveconfigv1alpha1.OperatorConfiguration, name string) bool {
 	return name == grovev1alpha1.DefaultClusterTopologyName && len(configuration.TopologyAwareScheduling.Levels) > 0
 }
@@ -98,7 +95,7 @@ func readTopologies(
 	topologies := map[string]*grovev1alpha1.ClusterTopology{}
 	var findings []manifests.Finding
 	for _, document := range documents {
-		if kindOf(document) != "ClusterTopology" {
+		if document.Object.GroupVersionKind().GroupKind() != clusterTopologyKind {
 			continue
 		}
 		clusterTopology := &grovev1alpha1.ClusterTopology{}
@@ -106,9 +103,6 @@ func readTopologies(
 			Judge: admission.ValidateClusterTopology,
 		})
 		findings = append(findings, wrong...)
-		if _, twice := topologies[document.Object.GetName()]; twice {
-			findings = append(findings, document.Finding("metadata.name", "the input has this ClusterTopology twice"))
-		}
 		topologies[document.Object.GetName()] = clusterTopology
 	}
 	if made := topology.Default(configuration.TopologyAwareScheduling); made != nil && len(made.Spec.Levels) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,5 +112,32 @@ func TestDecideGivesTheSameBytesEveryTime(t *testing.T) {
 		if again, _ := run(t, input, configuration.WithoutFile()); again != first {
 			t.Fatalf("two runs differ:\n%s", cmp.Diff(first, again))
 		}
+	}
+}
+
+func TestNothingIsMadeTwice(t *testing.T) {
+	content, err := os.ReadFile("testdata/every-option/input.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, findings := manifests.Parse("input.yaml", bytes.Join([][]byte{content, content}, []byte("\n---\n")))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	_, findings = rendering.Decide(documents, configuration.WithoutFile())
+	want := map[string]int{"PodCliqueSet": 0, "ClusterTopology": 0}
+	got := maps.Clone(want)
+	for _, document := range documents[:len(documents)/2] {
+		if _, consumed := want[document.Object.GetKind()]; consumed {
+			want[document.Object.GetKind()]++
+		}
+	}
+	for _, finding := range findings {
+		if finding.Reason == "the input has this object already" && !finding.Warning {
+			got[finding.Kind]++
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || want["PodCliqueSet"] == 0 {
+		t.Errorf("objects that are told to be there already (-want +got):\n%s", diff)
 	}
 }

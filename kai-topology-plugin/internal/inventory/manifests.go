@@ -4,8 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
@@ -27,7 +25,6 @@ var (
 func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 	read := New()
 	var findings []manifests.Finding
-	seen := map[schema.GroupKind]map[types.NamespacedName]bool{}
 	for _, document := range documents {
 		kind := document.Object.GroupVersionKind().GroupKind()
 		var wrong []manifests.Finding
@@ -47,16 +44,8 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 			continue
 		}
 		findings = append(findings, wrong...)
-		if seen[kind] == nil {
-			seen[kind] = map[types.NamespacedName]bool{}
-		}
-		name := types.NamespacedName{Namespace: namespaceOf(document.Object), Name: document.Object.GetName()}
-		if seen[kind][name] {
-			findings = append(findings, document.Finding("metadata.name", "the input has this object already"))
-		}
-		seen[kind][name] = true
 	}
-	return read, findings
+	return read, append(findings, manifests.Repeated(documents, nodeKind, podKind, topologyKind, podGroupKind)...)
 }
 
 func (in *Inventory) addNode(document manifests.Document) []manifests.Finding {
@@ -116,11 +105,4 @@ func identify(object metav1.Object) {
 	if object.GetUID() == "" {
 		object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
 	}
-}
-
-func namespaceOf(object *unstructured.Unstructured) string {
-	if namespace := object.GetNamespace(); namespace != "" {
-		return namespace
-	}
-	return metav1.NamespaceDefault
 }

@@ -44,6 +44,8 @@ func read(documents []manifests.Document) *input {
 		pods:      map[int]*corev1.Pod{},
 		gangs:     map[int]*grovescheduler.PodGang{},
 		podGroups: map[int]*scheduling.PodGroup{},
+		findings: manifests.Repeated(documents,
+			podKind.GroupKind(), owners.PodGangKind.GroupKind(), podGroupKind.GroupKind(), topologyKind.GroupKind()),
 	}
 	for i, document := range documents {
 		in.objects[keyOf(document.Object.GroupVersionKind().GroupKind(), document.Object)] = i

@@ -125,3 +125,15 @@ func compare(t *testing.T, path, got string) {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }
+
+func TestAPodThatIsThereAlreadyIsTurnedDown(t *testing.T) {
+	documents := read(t, "testdata/podgang/input.yaml")
+	pod := slices.IndexFunc(documents, func(document manifests.Document) bool { return document.Object.GetKind() == "Pod" })
+	if pod < 0 {
+		t.Fatal("the input has no pod any more")
+	}
+	_, findings := offline.Render(append(documents, documents[pod]))
+	if lines := written(findings); !strings.Contains(lines, "metadata.name: the input has this object already") {
+		t.Errorf("findings:\n%s", lines)
+	}
+}

@@ -1,0 +1,35 @@
+package manifests
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Repeated returns a finding for each object of one of these kinds that the documents have had already, in whatever version:
+// of two that contradict each other none can be chosen, and what is made of both would exist twice.
+func Repeated(documents []Document, kinds ...schema.GroupKind) []Finding {
+	type key struct {
+		kind            schema.GroupKind
+		namespace, name string
+	}
+	seen := map[key]bool{}
+	var findings []Finding
+	for _, document := range documents {
+		kind, name := document.Object.GroupVersionKind().GroupKind(), document.Object.GetName()
+		if name == "" || !slices.Contains(kinds, kind) {
+			continue // One with a generated name differs from all others.
+		}
+		namespace := document.Object.GetNamespace()
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault
+		}
+		object := key{kind, namespace, name}
+		if seen[object] {
+			findings = append(findings, document.Finding("metadata.name", "the input has this object already"))
+		}
+		seen[object] = true
+	}
+	return findings
+}

@@ -1,0 +1,44 @@
+package manifests_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"packtree.dev/shared/manifests"
+)
+
+func TestRepeatedTellsOfTheSecondObjectOfAName(t *testing.T) {
+	documents, wrong := manifests.Parse("f", []byte(`
+{apiVersion: v1, kind: Pod, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: other}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}}
+---
+{apiVersion: v2, kind: Pod, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Pod, metadata: {generateName: a-}}
+---
+{apiVersion: v1, kind: Pod, metadata: {generateName: a-}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+`))
+	if len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	var got []string
+	for _, finding := range manifests.Repeated(documents, schema.GroupKind{Kind: "Pod"}) {
+		got = append(got, finding.String())
+	}
+	want := []string{
+		"f[3]: Pod default/a: metadata.name: the input has this object already",
+		"f[4]: Pod a: metadata.name: the input has this object already",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
