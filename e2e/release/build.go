@@ -39,8 +39,13 @@ func (r Repository) buildAsServed(ctx context.Context, release Release, along []
 		return err
 	}
 	defer os.RemoveAll(directory)
+	// Of a clone, since the library that makes the zips takes no worktree for a repository.
+	clone := Repository{Root: filepath.Join(directory, "clone")}
+	if _, err := r.git(ctx, "clone", "--quiet", "--no-checkout", "--shared", ".", clone.Root); err != nil {
+		return err
+	}
 	unpacked := filepath.Join(directory, release.Name)
-	if err := r.unpack(release, "HEAD", unpacked); err != nil {
+	if err := clone.unpack(release, "HEAD", unpacked); err != nil {
 		return err
 	}
 	trains, err := Trains(r.Root)
@@ -53,7 +58,7 @@ func (r Repository) buildAsServed(ctx context.Context, release Release, along []
 			revision = "HEAD"
 		}
 		beside := filepath.Join(directory, sibling.Name)
-		if err := r.unpack(sibling, revision, beside); err != nil {
+		if err := clone.unpack(sibling, revision, beside); err != nil {
 			return err
 		}
 		if err := goCommand(ctx, unpacked, output, "mod", "edit", "-replace", sibling.GoMod.Module.Mod.Path+"="+beside); err != nil {

@@ -21,6 +21,11 @@ func TestAModuleThatWorksByItselfIsBuiltAndTested(t *testing.T) {
 	if printed, err := buildGrouper(t, repository(t, allTags, nextGrouper(nil))); err != nil {
 		t.Errorf("with the library of a tag: %v\n%s", err, printed)
 	}
+	worktree := release.Repository{Root: filepath.Join(t.TempDir(), "worktree")}
+	git(t, repository(t, nil).Root, "worktree", "add", "-q", "--detach", worktree.Root)
+	if printed, err := buildGrouper(t, worktree); err != nil {
+		t.Errorf("in a worktree: %v\n%s", err, printed)
+	}
 }
 
 func TestWhatWorksByItsSurroundingsAloneIsNotReleased(t *testing.T) {
