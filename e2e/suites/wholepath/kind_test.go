@@ -22,8 +22,8 @@ import (
 
 const kindCluster = "packtree-e2e"
 
-// onKind makes a cluster with Docker and kind. It needs the network, for KWOK's chart, and the components' images of the
-// charts' version in the local Docker.
+// onKind makes a cluster with Docker and kind. It needs the network, for KWOK's chart, and the images that make images left in
+// dist/images.
 func onKind() target {
 	create := envfuncs.CreateCluster(kind.NewProvider(), kindCluster)
 	return target{
@@ -46,8 +46,9 @@ func furnish(ctx context.Context, config *envconf.Config) error {
 	}
 	root := filepath.Join(directory, "..", "..")
 	for _, component := range devcluster.Components {
-		if _, err := envfuncs.LoadImageToCluster(kindCluster, "packtree/"+component+":0.1.0")(ctx, config); err != nil {
-			return fmt.Errorf("loading the image of %s: %w", component, err)
+		image := filepath.Join(root, "dist", "images", component+".tar")
+		if _, err := envfuncs.LoadImageArchiveToCluster(kindCluster, image)(ctx, config); err != nil {
+			return fmt.Errorf("loading the image of %s, which make images leaves in %s: %w", component, image, err)
 		}
 	}
 	kwok := []string{"--repo", "https://kwok.sigs.k8s.io/charts/", "--namespace", "kube-system", "--wait"}
