@@ -1,7 +1,6 @@
 package release
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -82,37 +81,6 @@ func CheckHolders(release Release, holders map[string]Chart) []Refusal {
 		}
 	}
 	return refusals
-}
-
-// CheckCRDs compares the CRDs inside a chart with those that the API types have.
-func CheckCRDs(root string, release Release) ([]Refusal, error) {
-	const generated = "shared/api/crds"
-	found, err := filepath.Glob(filepath.Join(root, release.Chart, "files", "crds*", "*.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var refusals []Refusal
-	for _, file := range found {
-		below, err := filepath.Rel(root, file)
-		if err != nil {
-			return nil, err
-		}
-		inChart, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		source := path.Join(generated, filepath.Base(file))
-		want, err := os.ReadFile(filepath.Join(root, source))
-		if err != nil && !os.IsNotExist(err) {
-			return nil, err
-		}
-		if err != nil {
-			refusals = append(refusals, refuse(filepath.ToSlash(below), "there is no %s: run 'make generate'", source))
-		} else if !bytes.Equal(inChart, want) {
-			refusals = append(refusals, refuse(filepath.ToSlash(below), "it is not what %s holds: run 'make generate'", source))
-		}
-	}
-	return refusals, nil
 }
 
 // charts reads all charts of the repository, by directory.

@@ -50,11 +50,16 @@ func (r Repository) Plan(ctx context.Context, train, remote string, alone bool) 
 			return Plan{}, err
 		}
 		refusals = append(refusals, more...)
+		if more, err = CheckFrozen(r.Root, release); err != nil {
+			return Plan{}, err
+		}
+		refusals = append(refusals, more...)
 	}
 	return plan, joined(refusals)
 }
 
-// Judge gathers what the rules want to know of one release, and asks each.
+// Judge gathers what the rules want to know of one release, and asks each. What is frozen with it is not among them: until the
+// release it may be older than what the commit holds.
 func (r Repository) Judge(release Release, standing Standing) ([]Refusal, error) {
 	content, err := os.ReadFile(filepath.Join(r.Root, release.File()))
 	if err != nil {

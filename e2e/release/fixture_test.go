@@ -13,12 +13,14 @@ import (
 
 // small is a repository like this one: a library, a component that requires it, and a chart that holds the component's.
 var small = map[string]string{
+	frozenAt("v0.1.0"): gang,
+
 	"LICENSE":                   "free\n",
 	".gitignore":                "/dist/\n",
 	"go.work":                   "go 1.26.0\n\nuse (\n\t./podgrouper\n\t./shared\n)\n",
 	"shared/go.mod":             "module packtree.dev/shared\n\ngo 1.26.0\n",
 	"shared/greet/greet.go":     "// Package greet greets.\npackage greet\n\n// Hello is a greeting.\nconst Hello = \"hello\"\n",
-	"shared/api/crds/gang.yaml": "kind: CustomResourceDefinition\n",
+	"shared/api/crds/gang.yaml": gang,
 
 	"podgrouper/go.mod":                      "module packtree.dev/podgrouper\n\ngo 1.26.0\n\nrequire packtree.dev/shared v0.1.0\n\nreplace packtree.dev/shared => ../shared\n",
 	"podgrouper/words/words.go":              "// Package words has words.\npackage words\n\nimport \"packtree.dev/shared/greet\"\n\n// First is the first word.\nconst First = greet.Hello\n",
@@ -31,7 +33,13 @@ var small = map[string]string{
 	"shared/CHANGELOG/v0.1.0.md":             changelog("shared", "v0.1.0"),
 	"podgrouper/CHANGELOG/v0.1.0.md":         changelog("podgrouper", "v0.1.0"),
 	"charts/packtree/CHANGELOG/v0.1.0.md":    changelog("packtree", "v0.1.0"),
-	"charts/podgrouper/files/crds/gang.yaml": "kind: CustomResourceDefinition\n",
+	"charts/podgrouper/files/crds/gang.yaml": gang,
+}
+
+const gang = "kind: CustomResourceDefinition\n"
+
+func frozenAt(version string) string {
+	return "e2e/compatibility/testdata/" + version + "/crds/gang.yaml"
 }
 
 func changelog(name, version string) string {

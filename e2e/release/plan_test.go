@@ -43,11 +43,11 @@ func TestACommitReleasesWhatItsChangelogsAskForAndNoTagHas(t *testing.T) {
 		"a component alone": {allTags, []edit{nextGrouper(nil)}, []string{"podgrouper/v0.2.0"}},
 		"a library along with who requires it": {allTags, []edit{nextGrouper(edit{
 			"shared/greet/greet.go":      "// Package greet greets.\npackage greet\n\n// Hello is short.\nconst Hello = \"hi\"\n",
-			"shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"), "podgrouper/go.mod": requiring("v0.1.1"),
+			"shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"), frozenAt("v0.1.1"): gang, "podgrouper/go.mod": requiring("v0.1.1"),
 		})}, []string{"shared/v0.1.1", "podgrouper/v0.2.0"}},
-		"a candidate of a version": {allTags, []edit{{"shared/CHANGELOG/v0.2.0-rc.1.md": changelog("shared", "v0.2.0-rc.1")}}, []string{"shared/v0.2.0-rc.1"}},
+		"a candidate of a version": {allTags, []edit{{"shared/CHANGELOG/v0.2.0-rc.1.md": changelog("shared", "v0.2.0-rc.1"), frozenAt("v0.2.0-rc.1"): gang}}, []string{"shared/v0.2.0-rc.1"}},
 		"a component whose library has changed in tests and texts": {allTags, []edit{nextGrouper(edit{
-			"shared/greet/greet_test.go": "package greet\n", "shared/CHANGELOG/v0.1.0.md": changelog("shared", "v0.1.0") + "- Another.\n",
+			"shared/greet/greet_test.go": "package greet\n", "shared/CHANGELOG/v0.1.0.md": changelog("shared", "v0.1.0"), frozenAt("v0.1.0"): gang + "- Another.\n",
 		})}, []string{"podgrouper/v0.2.0"}},
 		"tags of others do not count": {[]string{"elsewhere/v9.0.0", "v9.0.0", "podgrouper/v9"}, nil, allTags},
 	} {
@@ -73,16 +73,16 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 			"podgrouper/go.mod: it requires shared v0.0.0, which is not released: require the last tag, v0.1.0, or release shared/CHANGELOG/v0.0.0.md"},
 		"a sibling that has changed since its tag": {nextGrouper(edit{"shared/greet/greet.go": newGreeting}),
 			"it requires shared v0.1.0, but shared has changed since, in shared/greet/greet.go: release shared first"},
-		"a sibling released along, and its predecessor required": {nextGrouper(edit{"shared/greet/greet.go": newGreeting, "shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1")}),
+		"a sibling released along, and its predecessor required": {nextGrouper(edit{"shared/greet/greet.go": newGreeting, "shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"), frozenAt("v0.1.1"): gang}),
 			"it requires shared v0.1.0, but shared has changed since"},
 		"a module that is never released": {nextGrouper(edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nrequire packtree.dev/e2e v0.0.0\n"}),
 			"it requires packtree.dev/e2e, which is never released"},
 		"a replaced stranger": {nextGrouper(edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nreplace example.com/a => example.com/b v1.0.0\n"}),
 			"it replaces example.com/a, and whoever requires this module does not see that"},
-		"a version below the last":         {edit{"shared/CHANGELOG/v0.0.9.md": changelog("shared", "v0.0.9")}, "shared/CHANGELOG/v0.0.9.md: v0.1.0 is tagged already: versions only grow"},
-		"a candidate of a version that is": {edit{"shared/CHANGELOG/v0.1.0-rc.1.md": changelog("shared", "v0.1.0-rc.1")}, "v0.1.0 is tagged already"},
-		"a second major version":           {edit{"shared/CHANGELOG/v2.0.0.md": changelog("shared", "v2.0.0")}, "module packtree.dev/shared cannot have version v2.0.0"},
-		"two versions of one commit": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), "shared/CHANGELOG/v0.10.0.md": changelog("shared", "v0.10.0")},
+		"a version below the last":         {edit{"shared/CHANGELOG/v0.0.9.md": changelog("shared", "v0.0.9"), frozenAt("v0.0.9"): gang}, "shared/CHANGELOG/v0.0.9.md: v0.1.0 is tagged already: versions only grow"},
+		"a candidate of a version that is": {edit{"shared/CHANGELOG/v0.1.0-rc.1.md": changelog("shared", "v0.1.0-rc.1"), frozenAt("v0.1.0-rc.1"): gang}, "v0.1.0 is tagged already"},
+		"a second major version":           {edit{"shared/CHANGELOG/v2.0.0.md": changelog("shared", "v2.0.0"), frozenAt("v2.0.0"): gang}, "module packtree.dev/shared cannot have version v2.0.0"},
+		"two versions of one commit": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): gang, "shared/CHANGELOG/v0.10.0.md": changelog("shared", "v0.10.0"), frozenAt("v0.10.0"): gang},
 			"shared/CHANGELOG/v0.10.0.md: v0.2.0 is not tagged yet"},
 		"a file of no version":     {edit{"shared/CHANGELOG/next.md": "soon\n"}, "shared/CHANGELOG/next.md: files of a CHANGELOG are named vX.Y.Z.md"},
 		"a file of half a version": {edit{"shared/CHANGELOG/v0.2.md": "soon\n"}, "shared/CHANGELOG/v0.2.md: files of a CHANGELOG are named vX.Y.Z.md"},
@@ -97,6 +97,12 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 			"charts/podgrouper/files/crds/gang.yaml: it is not what shared/api/crds/gang.yaml holds: run 'make generate'"},
 		"a CRD that no type has": {nextGrouper(edit{"charts/podgrouper/files/crds-kai/old.yaml": "kind: Other\n"}),
 			"charts/podgrouper/files/crds-kai/old.yaml: there is no shared/api/crds/old.yaml"},
+		"kinds of which nothing is kept": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0")},
+			"e2e/compatibility/testdata/v0.2.0/crds: nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=v0.2.0'"},
+		"kinds that are not those that are kept": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): "kind: Other\n"},
+			"e2e/compatibility/testdata/v0.2.0/crds: gang.yaml not as in shared/api/crds: remove the folder of v0.2.0"},
+		"a kind that is kept and is no more": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): gang,
+			strings.Replace(frozenAt("v0.2.0"), "gang", "old", 1): gang}, "old.yaml not as in shared/api/crds"},
 		"a chart that holds what is not released": {edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog("packtree", "v0.2.0"),
 			"charts/packtree/Chart.yaml": "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, version: 0.3.0}]\n"},
 			"charts/packtree/Chart.yaml: dependency podgrouper is 0.3.0, which is not released: name the last tag, v0.1.0"},
@@ -115,7 +121,7 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 }
 
 func TestTheLastVersionIsTheGreatest(t *testing.T) {
-	_, err := repository(t, []string{"shared/v0.9.0", "shared/v0.10.0", "shared/v0.1.0"}, edit{"shared/CHANGELOG/v0.9.1.md": changelog("shared", "v0.9.1")}).
+	_, err := repository(t, []string{"shared/v0.9.0", "shared/v0.10.0", "shared/v0.1.0"}, edit{"shared/CHANGELOG/v0.9.1.md": changelog("shared", "v0.9.1"), frozenAt("v0.9.1"): gang}).
 		Plan(t.Context(), "shared", "", false)
 	if err == nil || !strings.Contains(err.Error(), "v0.10.0 is tagged already") {
 		t.Errorf("error %v, want one that knows 0.10 from 0.9", err)

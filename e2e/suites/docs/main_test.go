@@ -24,12 +24,14 @@ func read(t *testing.T) (root string, all []pages.Page) {
 		t.Fatal(err)
 	}
 	below := []string{"README.md", "CONTRIBUTING.md", "docs", "e2e/suites/README.md"}
-	readmes, err := filepath.Glob(filepath.Join(root, "charts", "*", "README.md"))
-	if err != nil || len(readmes) == 0 {
-		t.Fatalf("READMEs of charts: %v, %v", readmes, err)
-	}
-	for _, readme := range readmes {
-		below = append(below, strings.TrimPrefix(readme, root+string(filepath.Separator)))
+	for _, pattern := range []string{"charts/*/README.md", "*/CHANGELOG", "charts/*/CHANGELOG"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("pages at %s: %v, %v", pattern, found, err)
+		}
+		for _, one := range found {
+			below = append(below, strings.TrimPrefix(one, root+string(filepath.Separator)))
+		}
 	}
 	all, err = pages.Read(root, below...)
 	if err != nil {

@@ -1,0 +1,87 @@
+package release
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+// generated are the CRDs of the API types.
+const generated = "shared/api/crds"
+
+// CheckCRDs compares the CRDs inside a chart with those that the API types have.
+func CheckCRDs(root string, release Release) ([]Refusal, error) {
+	found, err := filepath.Glob(filepath.Join(root, release.Chart, "files", "crds*", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var refusals []Refusal
+	for _, file := range found {
+		below, err := filepath.Rel(root, file)
+		if err != nil {
+			return nil, err
+		}
+		inChart, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		source := path.Join(generated, filepath.Base(file))
+		want, err := os.ReadFile(filepath.Join(root, source))
+		if err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+		if err != nil {
+			refusals = append(refusals, refuse(filepath.ToSlash(below), "there is no %s: run 'make generate'", source))
+		} else if !bytes.Equal(inChart, want) {
+			refusals = append(refusals, refuse(filepath.ToSlash(below), "it is not what %s holds: run 'make generate'", source))
+		}
+	}
+	return refusals, nil
+}
+
+// frozen has a folder for each version of the kinds, with what it leaves in clusters. Later versions are tested against it.
+const frozen = "e2e/compatibility/testdata"
+
+// CheckFrozen compares the CRDs that a release brings with those that are kept of it for the tests of later ones.
+func CheckFrozen(root string, release Release) ([]Refusal, error) {
+	if release.Directory != "shared" {
+		return nil, nil
+	}
+	kept := path.Join(frozen, release.Version, "crds")
+	changed, err := differences(filepath.Join(root, generated), filepath.Join(root, kept))
+	if err != nil || len(changed) == 0 {
+		return nil, err
+	}
+	if !exists(root, kept) {
+		return []Refusal{refuse(kept, "nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'", release.Version)}, nil
+	}
+	return []Refusal{refuse(kept, "%s not as in %s: remove the folder of %s and run 'make freeze RELEASE=%s'",
+		someOf(changed), generated, release.Version, release.Version)}, nil
+}
+
+// differences names the YAML files that are not the same in two folders.
+func differences(one, other string) ([]string, error) {
+	var different []string
+	for _, pair := range [][2]string{{one, other}, {other, one}} {
+		found, err := filepath.Glob(filepath.Join(pair[0], "*.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			here, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			there, err := os.ReadFile(filepath.Join(pair[1], filepath.Base(file)))
+			if err != nil && !os.IsNotExist(err) {
+				return nil, err
+			}
+			if (err != nil || !bytes.Equal(here, there)) && !slices.Contains(different, filepath.Base(file)) {
+				different = append(different, filepath.Base(file))
+			}
+		}
+	}
+	return different, nil
+}
