@@ -1,6 +1,7 @@
 package charts_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"packtree.dev/e2e/examples"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 // kept are the CRDs that helm leaves when it uninstalls.
@@ -45,9 +49,12 @@ func TestCRDsAreKeptUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-// TestUninstallRemovesTheKindsWhenTold says so by an upgrade, as somebody does who decides it in the end.
+// TestUninstallRemovesTheKindsWhenTold says so by an upgrade, as somebody does who decides it in the end. The topology that grove-operator
+// has made keeps its kind until the finalizer is taken off, as docs/charts.md says.
 func TestUninstallRemovesTheKindsWhenTold(t *testing.T) {
 	installed := install(t, "packtree")
+	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology))
+	installed.asGroveOperator(t, "patch", "clustertopologies/"+groveTopology, "--type=merge", "-p", `{"metadata":{"finalizers":["`+groveFinalizer+`"]}}`)
 	var told []string
 	for _, chart := range charts["packtree"].deployments {
 		told = append(told, chart+".crds.keep=false")
@@ -55,19 +62,52 @@ func TestUninstallRemovesTheKindsWhenTold(t *testing.T) {
 	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace, "--set", strings.Join(told, ","))
 	installed.definitions(t, charts["packtree"].definitions)
 	mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
-	var left apiextensionsv1.CustomResourceDefinitionList
+	installed.untilLeft(t, "clustertopologies.grove.io")
+	if out, err := kubectl(t, installed.kubeconfig, "patch", "clustertopologies/"+groveTopology, "--type", "merge", "-p", `{"metadata":{"finalizers":null}}`); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	installed.untilLeft(t)
+}
+
+const (
+	groveTopology  = "grove-topology"
+	groveFinalizer = grovev1alpha1.FinalizerClusterTopology
+)
+
+// asGroveOperator does what the program itself does, whom its webhooks let pass.
+func (i installation) asGroveOperator(t *testing.T, arguments ...string) {
+	t.Helper()
+	all := append(arguments, "--as=system:serviceaccount:"+namespace+":grove-operator")
+	if out, err := kubectl(t, i.kubeconfig, all...); err != nil {
+		t.Fatalf("kubectl %s: %v: %s", strings.Join(all, " "), err, out)
+	}
+}
+
+// untilLeft waits until there are no other CRDs.
+func (i installation) untilLeft(t *testing.T, names ...string) {
+	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		if err := installed.client.List(t.Context(), &left); err != nil {
+		var found apiextensionsv1.CustomResourceDefinitionList
+		if err := i.client.List(t.Context(), &found); err != nil {
 			t.Fatal(err)
 		}
-		if len(left.Items) == 0 {
+		var left []string
+		for _, definition := range found.Items {
+			left = append(left, definition.Name)
+		}
+		if slices.Equal(names, left) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d CRDs are left, %s among them", len(left.Items), left.Items[0].Name)
+			t.Fatalf("left are %v, want %v", left, names)
 		}
 	}
 }
 
-// patience is how long anything may take, on a machine that does other things too.
-const patience = 2 * time.Minute
+func TestTheKindsOfAChartCanBeLeftToOthers(t *testing.T) {
+	for _, chart := range []string{"dynamo-operator", "grove-operator", "kai-topology-plugin"} {
+		if names := namesOf(rendered(t, chart, "crds.install=false"), "CustomResourceDefinition"); len(names) > 0 {
+			t.Errorf("%s installs %v all the same", chart, names)
+		}
+	}
+}

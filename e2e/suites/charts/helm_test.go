@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"packtree.dev/e2e/examples"
 )
@@ -39,6 +40,9 @@ var charts = map[string]struct{ deployments, definitions []string }{
 		deployments: []string{"podgrouper"},
 	},
 }
+
+// patience is how long anything may take, on a machine that does other things too.
+const patience = 2 * time.Minute
 
 // repository is the root of the working tree.
 func repository(t *testing.T) string {
@@ -86,4 +90,13 @@ func mustHelm(t *testing.T, kubeconfig string, arguments ...string) string {
 		t.Fatalf("helm %s: %v\n%s%s", strings.Join(arguments, " "), err, out, problems)
 	}
 	return out
+}
+
+// kubectl runs the built one with a cache of its own: another test's API server may have had other kinds at the same address.
+func kubectl(t *testing.T, kubeconfig string, arguments ...string) (string, error) {
+	t.Helper()
+	command := exec.Command(filepath.Join(repository(t), "bin", "tools", "kubectl"), append(arguments, "--kubeconfig="+kubeconfig)...)
+	command.Env = append(os.Environ(), "KUBECACHEDIR="+t.TempDir())
+	out, err := command.CombinedOutput()
+	return string(out), err
 }

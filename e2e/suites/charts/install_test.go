@@ -3,7 +3,6 @@ package charts_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,10 +154,7 @@ func (i installation) followsNotes(t *testing.T) {
 			continue
 		}
 		run++
-		command := exec.Command(filepath.Join(repository(t), "bin", "tools", "kubectl"), append(strings.Fields(line), "--kubeconfig", i.kubeconfig)...)
-		// Somebody who has just installed something may have asked the API server for its kinds before.
-		command.Env = append(os.Environ(), "KUBECACHEDIR="+t.TempDir())
-		if out, err := command.CombinedOutput(); err != nil {
+		if out, err := kubectl(t, i.kubeconfig, strings.Fields(line)...); err != nil {
 			t.Errorf("the notes say kubectl %s: %v: %s", line, err, out)
 		}
 	}

@@ -1,0 +1,80 @@
+package charts_test
+
+import (
+	"slices"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestAnUpgradeLeavesTheAuthority plays what the programs, or cert-manager's injector, write where the API server finds webhooks. If an upgrade
+// took it away, nothing could be written until they have noticed.
+func TestAnUpgradeLeavesTheAuthority(t *testing.T) {
+	installed := install(t, "packtree")
+	authority, _, err := cert.GenerateSelfSignedCertKey("authority", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count := installed.eachClientConfig(t, func(config *admissionregistrationv1.WebhookClientConfig) { config.CABundle = authority }); count < 8 {
+		t.Fatalf("only %d webhooks", count)
+	}
+	// With changes of the configurations themselves, of what the programs read, and of the kinds.
+	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace,
+		"--set", "grove-operator.config.authorizer.enabled=true,dynamo-operator.logLevel=debug,dynamo-operator.webhook.annotations.a=b,podgrouper.replicas=2")
+	without := 0
+	installed.eachClientConfig(t, func(config *admissionregistrationv1.WebhookClientConfig) {
+		if !slices.Equal(config.CABundle, authority) {
+			without++
+		}
+	})
+	if without != 1 {
+		t.Errorf("%d webhooks have lost their authority; only the one that the upgrade has added is without", without)
+	}
+}
+
+// eachClientConfig visits what tells the API server whom to call, writes what is changed there, and counts.
+func (i installation) eachClientConfig(t *testing.T, visit func(*admissionregistrationv1.WebhookClientConfig)) int {
+	t.Helper()
+	count := 0
+	write := func(object client.Object, visited int) {
+		count += visited
+		if err := i.client.Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mutating admissionregistrationv1.MutatingWebhookConfigurationList
+	var validating admissionregistrationv1.ValidatingWebhookConfigurationList
+	var definitions apiextensionsv1.CustomResourceDefinitionList
+	for _, list := range []client.ObjectList{&mutating, &validating, &definitions} {
+		if err := i.client.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at := range mutating.Items {
+		configuration := &mutating.Items[at]
+		for index := range configuration.Webhooks {
+			visit(&configuration.Webhooks[index].ClientConfig)
+		}
+		write(configuration, len(configuration.Webhooks))
+	}
+	for at := range validating.Items {
+		configuration := &validating.Items[at]
+		for index := range configuration.Webhooks {
+			visit(&configuration.Webhooks[index].ClientConfig)
+		}
+		write(configuration, len(configuration.Webhooks))
+	}
+	for at := range definitions.Items {
+		definition := &definitions.Items[at]
+		if conversion := definition.Spec.Conversion; conversion != nil && conversion.Webhook != nil {
+			config := admissionregistrationv1.WebhookClientConfig{CABundle: conversion.Webhook.ClientConfig.CABundle}
+			visit(&config)
+			conversion.Webhook.ClientConfig.CABundle = config.CABundle
+			write(definition, 1)
+		}
+	}
+	return count
+}
