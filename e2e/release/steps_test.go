@@ -2,6 +2,7 @@ package release_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,9 +60,6 @@ func TestAReleasePublishesAndTagsLast(t *testing.T) {
 	if message := git(t, remote, "tag", "--list", "--format=%(contents)", "podgrouper/v0.1.0"); message != strings.TrimSpace(changelog("podgrouper", "v0.1.0")) {
 		t.Errorf("the tag says %q, want the text of the CHANGELOG", message)
 	}
-	if plan, err := checkout.Plan(t.Context(), "", "origin", true); err != nil || len(plan.Releases) > 0 {
-		t.Errorf("releases %v, %v after everything has been released", tagsOf(plan.Releases), err)
-	}
 }
 
 func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
@@ -98,38 +96,67 @@ func TestADryRunPackagesAndPublishesNothing(t *testing.T) {
 }
 
 func TestOnlyWhatHasBeenMergedIsReleased(t *testing.T) {
-	checkout, _ := published(t)
-	if err := checkout.CheckReviewed(t.Context(), "origin", "main"); err != nil {
-		t.Errorf("the tip of main: %v", err)
+	checkout, remote := published(t)
+	published := func(branch string) error {
+		return checkout.Publish(t.Context(), "shared", branch, elsewhere, io.Discard)
 	}
-	if err := checkout.CheckReviewed(t.Context(), "origin", "trunk"); err == nil || !strings.Contains(err.Error(), "origin has no branch trunk") {
+	if err := published("trunk"); err == nil || !strings.Contains(err.Error(), "origin has no branch trunk") {
 		t.Errorf("a branch that is not there: error %v", err)
 	}
 	commit(t, checkout.Root)
-	if err := checkout.CheckReviewed(t.Context(), "origin", "main"); err == nil || !strings.Contains(err.Error(), "HEAD is not on main of origin") {
+	if err := published("main"); err == nil || !strings.Contains(err.Error(), "HEAD is not on main of origin") {
 		t.Errorf("a commit of one's own: error %v", err)
+	}
+	if tags := git(t, remote, "tag", "--list"); tags != "" {
+		t.Errorf("tags %q of what has not been merged", tags)
 	}
 	git(t, checkout.Root, "push", "-q", "origin", "main")
 	git(t, checkout.Root, "checkout", "-q", "HEAD^")
-	if err := checkout.CheckReviewed(t.Context(), "origin", "main"); err != nil {
+	if err := published("main"); err != nil {
 		t.Errorf("a commit below the tip of main: %v", err)
+	}
+	if tags := git(t, remote, "tag", "--list"); tags != "shared/v0.1.0" {
+		t.Errorf("tags %q, want that of the one that was asked for", tags)
+	}
+}
+
+func TestWhatIsPublishedGoesSomewhere(t *testing.T) {
+	checkout, remote := published(t)
+	err := checkout.Publish(t.Context(), "", "main", release.Destination{Remote: "origin"}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "set REGISTRY") {
+		t.Errorf("without a registry: error %v", err)
+	}
+	if tags := git(t, remote, "tag", "--list"); tags != "" {
+		t.Errorf("tags %q of what went nowhere", tags)
+	}
+}
+
+func TestNothingIsReleasedTwice(t *testing.T) {
+	checkout, _ := published(t)
+	if err := runAll(t, checkout, true); err != nil {
+		t.Fatal(err)
+	}
+	before := called(t, checkout)
+	var output bytes.Buffer
+	if err := checkout.Publish(t.Context(), "", "main", elsewhere, &output); err != nil || !strings.Contains(output.String(), "nothing to release") {
+		t.Errorf("the second time: %v, %q", err, output.String())
+	}
+	if err := checkout.Check(t.Context(), "", &output); err != nil {
+		t.Errorf("a check afterwards: %v", err)
+	}
+	if after := called(t, checkout); after != before {
+		t.Errorf("calls %q, want none", strings.TrimPrefix(after, before))
 	}
 }
 
 func runAll(t *testing.T, checkout release.Repository, push bool) error {
 	t.Helper()
-	plan, err := checkout.Plan(t.Context(), "", "origin", true)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var output bytes.Buffer
 	defer func() { t.Log(output.String()) }()
-	for _, one := range plan.Releases {
-		if err := checkout.Run(t.Context(), one, elsewhere, push, &output); err != nil {
-			return err
-		}
+	if push {
+		return checkout.Publish(t.Context(), "", "main", elsewhere, &output)
 	}
-	return nil
+	return checkout.DryRun(t.Context(), "", elsewhere, &output)
 }
 
 func called(t *testing.T, checkout release.Repository) string {

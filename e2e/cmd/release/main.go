@@ -3,9 +3,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -48,26 +46,8 @@ func check(repository *release.Repository, module *string) *cobra.Command {
 		Short: "say whether the releases that this commit asks for can be made",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			plan, err := repository.Plan(command.Context(), *module, "", false)
-			if err != nil {
-				return err
-			}
-			out := command.OutOrStdout()
-			sayNothing(plan, out)
-			for _, one := range plan.Releases {
-				if err := repository.BuildAndTest(command.Context(), one, plan.Along, out); err != nil {
-					return err
-				}
-				fmt.Fprintf(out, "%s can be released\n", one.Tag())
-			}
-			return nil
+			return repository.Check(command.Context(), *module, command.OutOrStdout())
 		},
-	}
-}
-
-func sayNothing(plan release.Plan, out io.Writer) {
-	if len(plan.Releases) == 0 {
-		fmt.Fprintln(out, "nothing to release: every file of a CHANGELOG has its tag")
 	}
 }
 
@@ -80,31 +60,11 @@ func run(repository *release.Repository, module *string) *cobra.Command {
 		Short: "package, and with --push publish and tag, what this commit asks for",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, out := command.Context(), command.OutOrStdout()
-			asked := ""
+			ctx, output := command.Context(), command.OutOrStdout()
 			if push {
-				if destination.Registry == "" {
-					return errors.New("images and charts need somewhere to go: set REGISTRY to the host and path in front of packtree/<program>")
-				}
-				if err := repository.CheckReviewed(ctx, destination.Remote, branch); err != nil {
-					return err
-				}
-				asked = destination.Remote
+				return repository.Publish(ctx, *module, branch, destination, output)
 			}
-			plan, err := repository.Plan(ctx, *module, asked, true)
-			if err != nil {
-				return err
-			}
-			sayNothing(plan, out)
-			for _, one := range plan.Releases {
-				if err := repository.Run(ctx, one, destination, push, out); err != nil {
-					return err
-				}
-			}
-			if !push {
-				fmt.Fprintln(out, "nothing was published: PUSH=1 REGISTRY=… does that")
-			}
-			return nil
+			return repository.DryRun(ctx, *module, destination, output)
 		},
 	}
 	command.Flags().BoolVar(&push, "push", false, "publish: otherwise say what would be done")

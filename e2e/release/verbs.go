@@ -1,0 +1,72 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Check says on output whether what the commit of a checkout asks for, or one train of it, can be released. It builds and tests
+// each module. The error has everything that is wrong with the files, or else the first build or test that fails.
+func (r Repository) Check(ctx context.Context, train string, output io.Writer) error {
+	plan, err := r.Plan(ctx, train, "", false)
+	if err != nil {
+		return err
+	}
+	if len(plan.Releases) == 0 {
+		sayNothing(output)
+	}
+	for _, release := range plan.Releases {
+		if err := r.BuildAndTest(ctx, release, plan.Along, output); err != nil {
+			return err
+		}
+		fmt.Fprintf(output, "%s can be released\n", release.Tag())
+	}
+	return nil
+}
+
+// DryRun packages what the commit asks for, or one train of it, and says on output what would be published.
+func (r Repository) DryRun(ctx context.Context, train string, destination Destination, output io.Writer) error {
+	plan, err := r.Plan(ctx, train, "", true)
+	if err != nil {
+		return err
+	}
+	if err := r.runAll(ctx, plan, destination, false, output); err != nil {
+		return err
+	}
+	fmt.Fprintln(output, "nothing was published: PUSH=1 REGISTRY=… does that")
+	return nil
+}
+
+// Publish releases what the commit asks for, or one train of it, unless the remote has its tag. The commit has to be on that
+// branch of the remote. Nothing is built to be tested: Check comes before.
+func (r Repository) Publish(ctx context.Context, train, branch string, destination Destination, output io.Writer) error {
+	if destination.Registry == "" {
+		return errors.New("images and charts need somewhere to go: set REGISTRY to the host and path in front of packtree/<program>")
+	}
+	if err := r.CheckReviewed(ctx, destination.Remote, branch); err != nil {
+		return err
+	}
+	plan, err := r.Plan(ctx, train, destination.Remote, true)
+	if err != nil {
+		return err
+	}
+	return r.runAll(ctx, plan, destination, true, output)
+}
+
+func (r Repository) runAll(ctx context.Context, plan Plan, destination Destination, push bool, output io.Writer) error {
+	if len(plan.Releases) == 0 {
+		sayNothing(output)
+	}
+	for _, release := range plan.Releases {
+		if err := r.Run(ctx, release, destination, push, output); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sayNothing(output io.Writer) {
+	fmt.Fprintln(output, "nothing to release: every file of a CHANGELOG has its tag")
+}
