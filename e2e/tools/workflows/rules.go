@@ -58,6 +58,9 @@ func refusalsOfJob(job *actionlint.Job, verbs []string) []string {
 	if job.Permissions != nil && (job.Permissions.All != nil || job.Environment == nil && writes(job.Permissions)) {
 		refusals = append(refusals, "it may write without asking: name single permissions, and an environment that guards them")
 	}
+	if mayWrite(job) && len(job.Needs) == 0 {
+		refusals = append(refusals, "it may write before anything has been checked: let it need a job that checks")
+	}
 	if job.WorkflowCall != nil || job.Container != nil || job.Services != nil {
 		refusals = append(refusals, "it calls another workflow, or has containers: make cannot do that at home")
 	}
@@ -78,10 +81,7 @@ func refusalsOfRun(run *actionlint.ExecRun, verbs []string) []string {
 		return []string{fmt.Sprintf("it runs %q: a step runs make with verbs and variables, and nothing else", line)}
 	}
 	var refusals []string
-	for _, word := range strings.Fields(line)[1:] {
-		if strings.ContainsAny(word, "=${}.") {
-			break
-		}
+	for _, word := range verbsOf(line) {
 		if !slices.Contains(verbs, word) {
 			refusals = append(refusals, fmt.Sprintf("it runs make %s: 'make help' lists no such verb", word))
 		}
@@ -94,13 +94,40 @@ func refusalsOfAction(action *actionlint.ExecAction, job *actionlint.Job) []stri
 	if want, known := actions[name]; !known || version != want {
 		return []string{fmt.Sprintf("it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its version", action.Uses.Value)}
 	}
-	if name != "actions/checkout" || job.Permissions != nil && writes(job.Permissions) {
+	if name == "actions/cache" && mayWrite(job) {
+		return []string{"what it publishes would be made of a cache that others write: do without actions/cache"}
+	}
+	if name != "actions/checkout" || mayWrite(job) {
 		return nil
 	}
 	if keeps := action.Inputs["persist-credentials"]; keeps == nil || keeps.Value.Value != "false" {
 		return []string{"its checkout leaves a token behind that the job has no use for: set persist-credentials to false"}
 	}
 	return nil
+}
+
+func mayWrite(job *actionlint.Job) bool { return job.Permissions != nil && writes(job.Permissions) }
+
+// Run are the verbs of make that the steps of a workflow run.
+func Run(workflow *actionlint.Workflow) []string {
+	var verbs []string
+	for _, job := range workflow.Jobs {
+		for _, step := range job.Steps {
+			if run, ok := step.Exec.(*actionlint.ExecRun); ok {
+				verbs = append(verbs, verbsOf(run.Run.Value)...)
+			}
+		}
+	}
+	return verbs
+}
+
+// verbsOf are the words of a call of make before its variables.
+func verbsOf(line string) []string {
+	words := strings.Fields(line)[1:]
+	if first := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "=") }); first >= 0 {
+		words = words[:first]
+	}
+	return words
 }
 
 // writes is true of permissions that are more than reading, or that say nothing of single ones.

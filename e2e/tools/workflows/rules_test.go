@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,50 @@ jobs:
       - run: make lint test MODULES=${{ matrix.module }} PUSH=1
 `
 
+// publishing is a job that may write, and the one that it needs.
+func publishing(needs, action string) string {
+	return `  ` + needs + `:
+    runs-on: ubuntu-latest
+    timeout-minutes: 5
+    steps:
+      - run: make test
+  publish:
+    needs: ` + needs + `
+    runs-on: ubuntu-latest
+    timeout-minutes: 5
+    environment: release
+    permissions: {contents: write}
+    steps:
+      - uses: actions/checkout@v4
+      - uses: ` + action + "\n"
+}
+
+// What make test is made of at home is what CI does in jobs.
+func TestCIDoesAllThatMakeTestDoes(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := regexp.MustCompile(`(?m)^test: ([a-z0-9 -]+) ##`).FindSubmatch(makefile)
+	if parts == nil {
+		t.Fatal("the Makefile does not say what test is made of")
+	}
+	content, err := os.ReadFile(filepath.Join(repository, ".github", "workflows", "ci.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	workflow, errors := actionlint.Parse(content)
+	if len(errors) > 0 {
+		t.Fatal(errors)
+	}
+	run := Run(workflow)
+	for _, part := range append(strings.Fields(string(parts[1])), "release-check", "e2e-kind") {
+		if !slices.Contains(run, part) {
+			t.Errorf("no job runs make %s", part)
+		}
+	}
+}
+
 func TestRules(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
 		"a workflow as it should be":           {"", "", ""},
@@ -68,7 +113,9 @@ func TestRules(t *testing.T) {
 		"permission for everything":            {"permissions:\n  contents: read\n", "permissions: write-all\n", "it may write"},
 		"a job that writes and nothing guards": {"    timeout-minutes: 5\n", "    timeout-minutes: 5\n    permissions: {contents: write}\n", "an environment that guards them"},
 		"a job that may do everything":         {"    timeout-minutes: 5\n", "    timeout-minutes: 5\n    environment: release\n    permissions: write-all\n", "name single permissions"},
-		"a job that may write, guarded":        {"    timeout-minutes: 5\n", "    timeout-minutes: 5\n    environment: release\n    permissions: {contents: write}\n", ""},
+		"a job that may write, guarded":        {"jobs:\n", "jobs:\n" + publishing("check", "actions/setup-go@v5"), ""},
+		"a job that writes unchecked":          {"jobs:\n", "jobs:\n" + strings.Replace(publishing("check", "actions/setup-go@v5"), "    needs: check\n", "", 1), "let it need a job that checks"},
+		"a job that writes what a cache has":   {"jobs:\n", "jobs:\n" + publishing("check", "actions/cache@v4\n        with: {path: bin, key: a}"), "do without actions/cache"},
 		"a job without an end":                 {"    timeout-minutes: 5\n", "", "set timeout-minutes"},
 		"a job with a late end":                {"timeout-minutes: 5", "timeout-minutes: 600", "set timeout-minutes"},
 		"the code of strangers":                {"push: {branches: [main]}", "pull_request_target:", "it starts on pull_request_target"},
