@@ -14,7 +14,7 @@ export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools test test-modules verify e2e e2e-kind demo binaries images release-check release matrix clean
+.PHONY: help generate tidy lint build build-standalone tools test test-modules verify e2e e2e-kind demo binaries images freeze release-check release matrix clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ e2e-kind: build tools ## the suite wholepath on a cluster of kind, with images o
 
 verify: ## generated files and go.mod files are what the sources say
 	.ci/verify
+
+freeze: build tools ## the CRDs of RELEASE=vX.Y.Z, and objects as its programs store them, into e2e/compatibility/testdata: once, with the release
+	go run ./e2e/cmd/freeze $(RELEASE)
 
 clean: ## remove what was built
 	rm -rf bin dist

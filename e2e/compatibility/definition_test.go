@@ -3,6 +3,7 @@ package compatibility_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,10 +17,13 @@ type (
 	schema     = apiextensionsv1.JSONSchemaProps
 )
 
+// installed are all definitions; reading them takes a while.
+var installed = sync.OnceValues(definitions.All)
+
 // today is one of the definitions that the charts install.
 func today(t *testing.T, name string) *definition {
 	t.Helper()
-	all, err := definitions.All()
+	all, err := installed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +31,7 @@ func today(t *testing.T, name string) *definition {
 	if at < 0 {
 		t.Fatalf("there is no definition %s", name)
 	}
-	return all[at]
+	return all[at].DeepCopy()
 }
 
 // change changes the schema at a path of the first version: fields by name, "[]" for items, "{}" for entries.

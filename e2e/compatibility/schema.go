@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-type schema = apiextensionsv1.JSONSchemaProps
+type props = apiextensionsv1.JSONSchemaProps
 
 // schemaBreaks compares the schema at a path, and all below it.
-func schemaBreaks(where string, before, after *schema) []Break {
+func schemaBreaks(where string, before, after *props) []Break {
 	var breaks []Break
-	for _, rule := range []func(before, after *schema) []string{
+	for _, rule := range []func(before, after *props) []string{
 		typeBreaks, boundBreaks, choiceBreaks, requirementBreaks, ruleBreaks, mergeBreaks, defaultBreaks,
 	} {
 		for _, what := range rule(before, after) {
@@ -25,7 +25,7 @@ func schemaBreaks(where string, before, after *schema) []Break {
 	return append(breaks, childBreaks(where, before, after)...)
 }
 
-func typeBreaks(before, after *schema) []string {
+func typeBreaks(before, after *props) []string {
 	var breaks []string
 	if wider := before.Type == "integer" && after.Type == "number"; before.Type != after.Type && !wider {
 		breaks = append(breaks, fmt.Sprintf("its type was %s and is %s", named(before.Type), named(after.Type)))
@@ -47,7 +47,7 @@ func typeBreaks(before, after *schema) []string {
 
 func named(word string) string { return cmp.Or(word, "unset") }
 
-func boundBreaks(before, after *schema) []string {
+func boundBreaks(before, after *props) []string {
 	var breaks []string
 	told := func(broken bool, what string) {
 		if broken {
@@ -79,7 +79,7 @@ func falls[T cmp.Ordered](before, after *T) bool {
 	return after != nil && (before == nil || *after < *before)
 }
 
-func choiceBreaks(before, after *schema) []string {
+func choiceBreaks(before, after *props) []string {
 	var breaks []string
 	if len(after.Enum) > 0 && len(before.Enum) == 0 {
 		breaks = append(breaks, "only certain values are taken now")
@@ -96,7 +96,7 @@ func choiceBreaks(before, after *schema) []string {
 	return breaks
 }
 
-func requirementBreaks(before, after *schema) []string {
+func requirementBreaks(before, after *props) []string {
 	var breaks []string
 	for _, name := range without(after.Required, before.Required) {
 		if after.Properties[name].Default == nil {
@@ -107,7 +107,7 @@ func requirementBreaks(before, after *schema) []string {
 }
 
 // ruleBreaks looks at rules of which it cannot be told what they take: they may go, and otherwise stay as they were.
-func ruleBreaks(before, after *schema) []string {
+func ruleBreaks(before, after *props) []string {
 	var breaks []string
 	for i := range after.XValidations {
 		same := func(earlier apiextensionsv1.ValidationRule) bool {
@@ -119,7 +119,7 @@ func ruleBreaks(before, after *schema) []string {
 	}
 	for _, logic := range []struct {
 		name          string
-		before, after []schema
+		before, after []props
 	}{{"allOf", before.AllOf, after.AllOf}, {"anyOf", before.AnyOf, after.AnyOf}, {"oneOf", before.OneOf, after.OneOf}} {
 		if len(logic.after) > 0 && !equality.Semantic.DeepEqual(logic.before, logic.after) {
 			breaks = append(breaks, logic.name+" is another one")
@@ -132,7 +132,7 @@ func ruleBreaks(before, after *schema) []string {
 }
 
 // mergeBreaks looks at how changes of several writers become one: who applied a part before must own the same part afterwards.
-func mergeBreaks(before, after *schema) []string {
+func mergeBreaks(before, after *props) []string {
 	var breaks []string
 	if earlier, later := orElse(before.XListType, "atomic"), orElse(after.XListType, "atomic"); earlier != later {
 		breaks = append(breaks, fmt.Sprintf("as a list it was merged as %s and is as %s", earlier, later))
@@ -154,7 +154,7 @@ func orElse(set *string, unset string) string {
 }
 
 // defaultBreaks compares what unset means.
-func defaultBreaks(before, after *schema) []string {
+func defaultBreaks(before, after *props) []string {
 	if raw(before.Default) == raw(after.Default) {
 		return nil
 	}
@@ -168,7 +168,7 @@ func raw(value *apiextensionsv1.JSON) string {
 	return string(value.Raw)
 }
 
-func childBreaks(where string, before, after *schema) []Break {
+func childBreaks(where string, before, after *props) []Break {
 	var breaks []Break
 	for _, name := range slices.Sorted(maps.Keys(before.Properties)) {
 		earlier := before.Properties[name]
@@ -197,12 +197,12 @@ func childBreaks(where string, before, after *schema) []Break {
 
 // isFree is whether a schema takes fields of any name and form. Where it names some, the others are kept only until admission, which turns
 // them down with what was probably meant.
-func isFree(s *schema) bool {
+func isFree(s *props) bool {
 	return isTrue(s.XPreserveUnknownFields) && len(s.Properties) == 0
 }
 
 // entries is what a map asks of each entry, whatever its name; nil if it is no map.
-func entries(s *schema) *schema {
+func entries(s *props) *props {
 	if s.AdditionalProperties == nil {
 		return nil
 	}

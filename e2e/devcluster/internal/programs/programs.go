@@ -82,6 +82,11 @@ func (l Layout) Server() string {
 	return "https://" + l.address(APIServer)
 }
 
+// Storage is the URL of etcd.
+func (l Layout) Storage() string {
+	return "https://" + l.address(Etcd)
+}
+
 // Health is the URL that tells whether the program works.
 func (l Layout) Health(name string) string {
 	switch name {

@@ -1,0 +1,45 @@
+// Freeze stores what a release leaves in a cluster, for the tests of those that follow it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/shared/render"
+)
+
+func main() {
+	os.Exit(render.Execute(newCommand()))
+}
+
+func newCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "freeze vX.Y.Z",
+		Short: "Store what a release of the kinds leaves in a cluster: its CRDs, and objects as its programs keep them",
+		Long: `Brings up a dev cluster of its own, runs e2e/compatibility/testdata/today/workloads.yaml there until everything stands that can,
+and stores the CRDs, the nodes and all objects, statuses included, in e2e/compatibility/testdata/vX.Y.Z. From then on the tests hold
+every later version against them.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			root, err := devcluster.Repository()
+			if err != nil {
+				return err
+			}
+			testdata := filepath.Join(root, "e2e", "compatibility", "testdata")
+			if err := freeze(ctx, testdata, args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(command.OutOrStdout(), "stored in %s: commit it with the changelog of the release\n", filepath.Join("e2e", "compatibility", "testdata", args[0]))
+			return nil
+		},
+	}
+}

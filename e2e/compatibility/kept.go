@@ -1,0 +1,91 @@
+package compatibility
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/e2e/live"
+	"packtree.dev/shared/definitions"
+)
+
+// Namespace is where the workloads of every release live.
+const Namespace = "kept"
+
+// Waiting is the workload for which there is no room.
+const Waiting = "too-large"
+
+// BuiltIn are the kinds of Kubernetes' own that workloads consist of. Tokens are left out: their key goes with the cluster.
+var BuiltIn = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
+	{Group: "batch", Version: "v1", Kind: "Job"},
+	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+}
+
+// Kept reads what an upgrade has to keep: all objects of our kinds, in the version in which they are stored, and what is built in of the
+// namespace.
+func Kept(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstructured, error) {
+	ours, err := Stored()
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, kind := range append(ours, BuiltIn...) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := cluster.List(ctx, list); err != nil {
+			return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			if object.GetNamespace() == Namespace || object.GetNamespace() == "" {
+				objects = append(objects, object)
+			}
+		}
+	}
+	return objects, nil
+}
+
+// Stored are our kinds, each in the version in which it is stored.
+func Stored() ([]schema.GroupVersionKind, error) {
+	all, err := definitions.All()
+	if err != nil {
+		return nil, err
+	}
+	var kinds []schema.GroupVersionKind
+	for _, definition := range all {
+		for _, version := range definition.Spec.Versions {
+			if version.Storage {
+				kinds = append(kinds, schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind})
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// Stands looks whether every workload runs, but for the one that cannot, which says why.
+func Stands(cluster *live.Cluster, workloads []*unstructured.Unstructured) live.Look {
+	return func(ctx context.Context) (bool, string, error) {
+		for _, object := range workloads {
+			workload, is, err := cluster.Workload(ctx, object)
+			if err != nil {
+				return false, "", err
+			}
+			if !is {
+				continue
+			}
+			look := cluster.Runs(workload, object.GetNamespace())
+			if object.GetName() == Waiting {
+				look = func(ctx context.Context) (bool, string, error) { return cluster.Explained(ctx, object) }
+			}
+			if done, state, err := look(ctx); err != nil || !done {
+				return false, live.Name(object) + ": " + state, err
+			}
+		}
+		return true, "", nil
+	}
+}

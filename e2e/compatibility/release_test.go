@@ -1,0 +1,140 @@
+package compatibility_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"packtree.dev/e2e/compatibility"
+	"packtree.dev/shared/api/crds"
+)
+
+// judged are breaks that somebody has looked at and found to hurt nobody, by the release and what is told, with why.
+var judged = map[string]string{}
+
+// What a release took, today's definitions take too, field by field.
+func TestNoDefinitionTakesLessThanThoseOfAnyRelease(t *testing.T) {
+	releases, err := compatibility.Releases("testdata")
+	if err != nil || len(releases) == 0 {
+		t.Fatalf("the releases are %v: %v", releases, err)
+	}
+	now, err := installed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, release := range releases {
+		if len(release.Definitions) == 0 {
+			t.Errorf("%s has no definitions", release.Version)
+		}
+		for _, before := range release.Definitions {
+			at := slices.IndexFunc(now, func(d *definition) bool { return d.Name == before.Name })
+			if at < 0 {
+				t.Errorf("%s had %s, which is gone", release.Version, before.Name)
+				continue
+			}
+			for _, broken := range compatibility.Breaks(before, now[at]) {
+				told := release.Version + " " + broken.String()
+				found[told] = true
+				if judged[told] == "" {
+					t.Errorf("%s: give the change a new version of the kind, or, if it hurts nobody, say so in judged", told)
+				}
+			}
+		}
+	}
+	for told := range judged {
+		if !found[told] {
+			t.Errorf("judged has %q, which is no break any more: remove it", told)
+		}
+	}
+}
+
+// A release of which a kind is missing would prove nothing of it.
+func TestEveryReleaseHasObjectsOfEveryKindThatItDefines(t *testing.T) {
+	releases, err := compatibility.Releases("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, release := range releases {
+		with := map[string]bool{}
+		for _, object := range release.Objects {
+			if status, _, _ := unstructured.NestedMap(object.Object, "status"); len(status) > 0 {
+				with[object.GetKind()] = true
+			}
+		}
+		for _, defined := range release.Definitions {
+			kind := defined.Spec.Names.Kind
+			// KAI's Topology has no status that anybody writes.
+			if !with[kind] && kind != "Topology" {
+				t.Errorf("%s has no %s with a status", release.Version, kind)
+			}
+		}
+		if !with["Pod"] {
+			t.Errorf("%s has no pods", release.Version)
+		}
+	}
+}
+
+func TestReleasesAreReadAsTheyWereWritten(t *testing.T) {
+	folder := t.TempDir()
+	all, err := installed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := func(kind, name, uid string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "grove.io/v1alpha1", "kind": kind,
+			"metadata": map[string]any{"name": name, "namespace": "n", "uid": uid, "resourceVersion": "7", "generation": int64(2)},
+			"spec":     map[string]any{"text": "a\n---\nb\n"},
+		}}
+	}
+	for _, version := range []string{"v0.10.0", "v0.9.0"} {
+		written := compatibility.Release{
+			Version: version, Folder: filepath.Join(folder, version),
+			Objects: []*unstructured.Unstructured{object("B", "b", "1"), object("A", "b", "2"), object("A", "a", "3")},
+		}
+		if err := written.Write(crds.Files, []byte("nodes")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	releases, err := compatibility.Releases(folder)
+	if err != nil || len(releases) != 2 || releases[0].Version != "v0.9.0" || releases[1].Version != "v0.10.0" {
+		t.Fatalf("releases %v: %v", releases, err)
+	}
+	read := releases[0]
+	if diff := cmp.Diff(all, read.Definitions); diff != "" {
+		t.Errorf("definitions (-written +read):\n%s", diff)
+	}
+	var uids []string
+	for _, object := range read.Objects {
+		uids = append(uids, string(object.GetUID()))
+		if object.GetResourceVersion() != "" || object.GetGeneration() != 2 {
+			t.Errorf("%s has resource version %q and generation %d", object.GetName(), object.GetResourceVersion(), object.GetGeneration())
+		}
+		if text, _, _ := unstructured.NestedString(object.Object, "spec", "text"); text != "a\n---\nb\n" {
+			t.Errorf("the text became %q", text)
+		}
+	}
+	if diff := cmp.Diff([]string{"3", "2", "1"}, uids); diff != "" {
+		t.Errorf("objects by UID (-want +got):\n%s", diff)
+	}
+}
+
+func TestStorageKey(t *testing.T) {
+	for want, parts := range map[string][4]string{
+		"/registry/grove.io/podcliquesets/ns/a":      {"grove.io", "podcliquesets", "ns", "a"},
+		"/registry/kai.scheduler/topologies/a":       {"kai.scheduler", "topologies", "", "a"},
+		"/registry/scheduling.run.ai/podgroups/ns/a": {"scheduling.run.ai", "podgroups", "ns", "a"},
+		"/registry/pods/ns/a":                        {"", "pods", "ns", "a"},
+		"/registry/services/specs/ns/a":              {"", "services", "ns", "a"},
+		"/registry/jobs/ns/a":                        {"batch", "jobs", "ns", "a"},
+		"/registry/rolebindings/ns/a":                {"rbac.authorization.k8s.io", "rolebindings", "ns", "a"},
+	} {
+		if got := compatibility.StorageKey(parts[0], parts[1], parts[2], parts[3]); got != want {
+			t.Errorf("the key is %s, want %s", got, want)
+		}
+	}
+}

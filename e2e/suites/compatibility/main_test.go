@@ -1,0 +1,146 @@
+// Package compatibility_test has today's programs take over what an earlier release left: its definitions, and objects as it stored them.
+package compatibility_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"packtree.dev/e2e/compatibility"
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/live"
+)
+
+// patience is how long anything may take, on a machine that does other things too.
+const patience = 4 * time.Minute
+
+// installation is a cluster with programs of today, and charts that a test may exchange.
+type installation struct {
+	*live.Own
+	clone clone
+}
+
+// until waits, and prints what went wrong where when it does so in vain.
+func (i *installation) until(ctx context.Context, t *testing.T, what string, look live.Look) {
+	t.Helper()
+	live.Scenario{Patience: patience, Report: i.report}.Until(ctx, t, what, look)
+}
+
+func (i *installation) must(ctx context.Context, t *testing.T, err error) {
+	t.Helper()
+	live.Scenario{Patience: patience, Report: i.report}.Must(ctx, t, err)
+}
+
+func (i *installation) report(ctx context.Context) string {
+	text := ""
+	for _, namespace := range []string{compatibility.Namespace, newcomers} {
+		text += i.Reasons(ctx, namespace)
+		said, _ := i.Kubectl(ctx, namespace, "get", "dgd,pcs,pclq,pcsg,podgangs,podgroups.scheduling.run.ai,pods", "-o", "wide")
+		text += said
+	}
+	for _, component := range devcluster.Components {
+		text += "--- " + component + "\n" + i.LogLines(component, "rror", 15) + "\n"
+	}
+	return text
+}
+
+// repository is the clone that the test runs in.
+func repository(t *testing.T) string {
+	t.Helper()
+	root, err := devcluster.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func testdata(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(repository(t), "e2e", "compatibility", "testdata")
+}
+
+// bringUp starts a cluster whose charts have the given definitions, by the names of their files.
+func bringUp(t *testing.T, nodes string, definitions map[string][]byte) *installation {
+	t.Helper()
+	i := &installation{clone: newClone(t)}
+	i.clone.define(t, definitions)
+	var err error
+	if i.Own, err = live.BringUp(t.Context(), devcluster.Options{Root: string(i.clone), NodesFile: nodes}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := i.TakeDown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+// clone looks like a clone of the repository, with charts of its own.
+type clone string
+
+func newClone(t *testing.T) clone {
+	t.Helper()
+	root, own := repository(t), t.TempDir()
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.Name() == "charts" {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(root, entry.Name()), filepath.Join(own, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return clone(own)
+}
+
+// define copies today's charts, with these definitions instead of those of today. With none they stay as they are.
+func (c clone) define(t *testing.T, definitions map[string][]byte) {
+	t.Helper()
+	charts := filepath.Join(string(c), "charts")
+	if err := os.RemoveAll(charts); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(charts, os.DirFS(filepath.Join(repository(t), "charts"))); err != nil {
+		t.Fatal(err)
+	}
+	if definitions == nil {
+		return
+	}
+	files, err := filepath.Glob(filepath.Join(charts, "*", "files", "crds*", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the charts have the definitions %v: %v", files, err)
+	}
+	for _, file := range files {
+		content, there := definitions[filepath.Base(file)]
+		if !there {
+			err = os.Remove(file)
+		} else {
+			err = os.WriteFile(file, content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// content reads the files of a folder, by their names.
+func content(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		if files[entry.Name()], err = os.ReadFile(filepath.Join(folder, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}

@@ -1,0 +1,126 @@
+package compatibility_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/e2e/compatibility"
+	"packtree.dev/e2e/examples"
+)
+
+// newcomers is the namespace of workloads that come after the upgrade.
+const newcomers = "newcomers"
+
+// Whoever upgrades from a release keeps every pod and every object, and all of it goes on being looked after: with the programs of today
+// first under the definitions of that release, and then under those of today.
+func TestUpgradeFromEveryRelease(t *testing.T) {
+	releases, err := compatibility.Releases(testdata(t))
+	if err != nil || len(releases) == 0 {
+		t.Fatalf("the releases are %v: %v", releases, err)
+	}
+	for _, release := range releases {
+		t.Run(release.Version, func(t *testing.T) {
+			i := bringUp(t, release.NodesFile(), content(t, release.DefinitionsFolder()))
+			ctx := t.Context()
+			i.must(ctx, t, i.Machine.Uninstall(ctx))
+			i.restores(ctx, t, release.Objects)
+			before := memoryOf(release.Objects)
+
+			i.must(ctx, t, i.Machine.Install(ctx, nil))
+			i.works(ctx, t)
+			i.keeps(ctx, t, "under the older definitions", before)
+
+			i.clone.define(t, nil)
+			i.must(ctx, t, i.Machine.Upgrade(ctx, nil))
+			i.keeps(ctx, t, "after the upgrade", before)
+			i.accepted(ctx, t, release.Objects)
+			i.looksAfter(ctx, t, before)
+			i.letsGo(ctx, t)
+		})
+	}
+}
+
+// works has the programs do something new, from what a user writes to pods on nodes. When they have, they have seen everything older.
+func (i *installation) works(ctx context.Context, t *testing.T) {
+	t.Helper()
+	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: newcomers}}))
+	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(newcomers))
+	workloads, err := examples.Objects(filepath.Join(testdata(t), "today", "workloads.yaml"), newcomers)
+	i.must(ctx, t, err)
+	i.must(ctx, t, i.Apply(ctx, workloads...))
+	i.until(ctx, t, "new workloads stand", compatibility.Stands(i.Cluster, workloads))
+}
+
+func (i *installation) keeps(ctx context.Context, t *testing.T, when string, before memory) {
+	t.Helper()
+	objects, err := compatibility.Kept(ctx, i)
+	i.must(ctx, t, err)
+	if difference := before.difference(memoryOf(objects)); difference != "" {
+		t.Fatalf("%s not all is as it was:\n%s\n%s", when, difference, i.report(ctx))
+	}
+}
+
+// looksAfter changes one thing of each kind of workload, and waits until the programs have followed; nothing else changes.
+func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memory) {
+	t.Helper()
+	pods := &corev1.PodList{}
+	i.must(ctx, t, i.List(ctx, pods, client.InNamespace(compatibility.Namespace)))
+	at := slices.IndexFunc(pods.Items, func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, "chat-0-frontend-") })
+	if at < 0 {
+		t.Fatalf("chat has no frontend\n%s", i.report(ctx))
+	}
+	lost := &pods.Items[at]
+	i.must(ctx, t, i.Delete(ctx, lost))
+	for _, command := range [][]string{
+		{"patch", "dgd", "plain", "--type=json", "-p", `[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`},
+		{"scale", "pcsg", "engine-0-copy", "--replicas=3"},
+	} {
+		_, err := i.Kubectl(ctx, compatibility.Namespace, command...)
+		i.must(ctx, t, err)
+	}
+	// One frontend more, and a leader with two workers; what has no room waits on.
+	wanted := runningBut(pods.Items, nil) + 1 + 3
+	i.until(ctx, t, "what was lost is replaced, and what was asked for has come", func(ctx context.Context) (bool, string, error) {
+		var now corev1.PodList
+		err := i.List(ctx, &now, client.InNamespace(compatibility.Namespace))
+		running := runningBut(now.Items, lost)
+		return running == wanted, fmt.Sprintf("%d pods run, of %d", running, wanted), err
+	})
+	i.keeps(ctx, t, "after further work", before.without("Pod "+lost.Name))
+}
+
+// runningBut counts the pods that run, without one that may bear the name of its successor.
+func runningBut(pods []corev1.Pod, gone *corev1.Pod) int {
+	count := 0
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning && (gone == nil || pod.UID != gone.UID) {
+			count++
+		}
+	}
+	return count
+}
+
+// letsGo deletes what users made, and waits until all goes with it: finalizers of an older release too.
+func (i *installation) letsGo(ctx context.Context, t *testing.T) {
+	t.Helper()
+	_, err := i.Kubectl(ctx, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods", "--all", "--wait=false")
+	i.must(ctx, t, err)
+	i.until(ctx, t, "everything is gone", func(ctx context.Context) (bool, string, error) {
+		objects, err := compatibility.Kept(ctx, i)
+		left := ""
+		for _, object := range objects {
+			if object.GetNamespace() == compatibility.Namespace && object.GetName() != "default" {
+				left += " " + object.GetKind() + "/" + object.GetName()
+			}
+		}
+		return left == "" && err == nil, "left:" + left, err
+	})
+}
