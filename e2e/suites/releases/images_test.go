@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"packtree.dev/e2e/release"
 )
 
 const repository = "../../.."
@@ -135,13 +137,17 @@ func TestWhatImagesLackIsSaidBeforeAnythingIsBuilt(t *testing.T) {
 }
 
 func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
+	chart, err := release.ReadChart(repository, "charts/grove-operator")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		set  []string
 		want []string
 	}{
 		"into a file": {nil, []string{
 			"--file grove-operator/grove-startup.Dockerfile", "--platform linux/amd64,linux/arm64", "--sbom=true", "--provenance=mode=max",
-			"--output type=oci,name=packtree/grove-startup:0.1.0,dest=dist/images/grove-startup.tar,rewrite-timestamp=true dist",
+			"--output type=oci,name=packtree/grove-startup:" + chart.AppVersion + ",dest=dist/images/grove-startup.tar,rewrite-timestamp=true dist",
 		}},
 		"into a registry": {[]string{"PUSH=1", "REGISTRY=registry.example/team", "TAG=9", "BASE=static@sha256:1"}, []string{
 			"--build-arg BASE=static@sha256:1",
