@@ -57,8 +57,8 @@ func CheckFrozen(root string, release Release) ([]Refusal, error) {
 	if !exists(root, kept) {
 		return []Refusal{refuse(kept, "nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'", release.Version)}, nil
 	}
-	return []Refusal{refuse(kept, "%s not as in %s: remove the folder of %s and run 'make freeze RELEASE=%s'",
-		someOf(changed), generated, release.Version, release.Version)}, nil
+	return []Refusal{refuse(kept, "%s not as in %s: run 'make freeze RELEASE=%s' again",
+		someOf(changed), generated, release.Version)}, nil
 }
 
 // differences names the YAML files that are not the same in two folders.

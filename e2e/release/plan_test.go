@@ -100,7 +100,7 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 		"kinds of which nothing is kept": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0")},
 			"e2e/compatibility/testdata/v0.2.0/crds: nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=v0.2.0'"},
 		"kinds that are not those that are kept": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): "kind: Other\n"},
-			"e2e/compatibility/testdata/v0.2.0/crds: gang.yaml not as in shared/api/crds: remove the folder of v0.2.0"},
+			"e2e/compatibility/testdata/v0.2.0/crds: gang.yaml not as in shared/api/crds: run 'make freeze RELEASE=v0.2.0' again"},
 		"a kind that is kept and is no more": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): gang,
 			strings.Replace(frozenAt("v0.2.0"), "gang", "old", 1): gang}, "old.yaml not as in shared/api/crds"},
 		"a chart that holds what is not released": {edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog("packtree", "v0.2.0"),

@@ -38,7 +38,7 @@ func published(t *testing.T) (checkout release.Repository, remote string) {
 
 func TestAReleasePublishesAndTagsLast(t *testing.T) {
 	checkout, remote := published(t)
-	if err := runAll(t, checkout, true); err != nil {
+	if err := publishAll(t, checkout); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
@@ -65,7 +65,7 @@ func TestAReleasePublishesAndTagsLast(t *testing.T) {
 func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
 	checkout, remote := published(t)
 	write(t, checkout.Root, map[string]string{"broken": "yes\n"})
-	if err := runAll(t, checkout, true); err == nil || !strings.Contains(err.Error(), "podgrouper/v0.1.0: build and push the images") {
+	if err := publishAll(t, checkout); err == nil || !strings.Contains(err.Error(), "podgrouper/v0.1.0: build and push the images") {
 		t.Errorf("error %v, want one that says what was being done", err)
 	}
 	if tags := git(t, remote, "tag", "--list"); tags != "shared/v0.1.0" {
@@ -74,7 +74,7 @@ func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
 	// As if the tag had been made and the push of it had failed.
 	git(t, checkout.Root, "tag", "podgrouper/v0.1.0")
 	write(t, checkout.Root, map[string]string{"broken": ""})
-	if err := runAll(t, checkout, true); err != nil {
+	if err := publishAll(t, checkout); err != nil {
 		t.Fatal(err)
 	}
 	if tags := git(t, remote, "tag", "--list"); tags != "packtree/v0.1.0\npodgrouper/v0.1.0\nshared/v0.1.0" {
@@ -84,8 +84,17 @@ func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
 
 func TestADryRunPackagesAndPublishesNothing(t *testing.T) {
 	checkout, remote := published(t)
-	if err := runAll(t, checkout, false); err != nil {
+	var output bytes.Buffer
+	if err := checkout.DryRun(t.Context(), "", release.Destination{Remote: "origin"}, &output); err != nil {
 		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"podgrouper/v0.1.0: would push the chart: bin/tools/helm push dist/charts/podgrouper-0.1.0.tgz oci://$REGISTRY/packtree/charts\n",
+		"shared/v0.1.0: would push the tag: git push origin refs/tags/shared/v0.1.0\n", "nothing was published",
+	} {
+		if !strings.Contains(output.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, output.String())
+		}
 	}
 	if calls := called(t, checkout); strings.Contains(calls, "push") || !strings.Contains(calls, "helm package charts/podgrouper") {
 		t.Errorf("calls %q, want packages and nothing else", calls)
@@ -133,7 +142,7 @@ func TestWhatIsPublishedGoesSomewhere(t *testing.T) {
 
 func TestNothingIsReleasedTwice(t *testing.T) {
 	checkout, _ := published(t)
-	if err := runAll(t, checkout, true); err != nil {
+	if err := publishAll(t, checkout); err != nil {
 		t.Fatal(err)
 	}
 	before := called(t, checkout)
@@ -149,14 +158,11 @@ func TestNothingIsReleasedTwice(t *testing.T) {
 	}
 }
 
-func runAll(t *testing.T, checkout release.Repository, push bool) error {
+func publishAll(t *testing.T, checkout release.Repository) error {
 	t.Helper()
 	var output bytes.Buffer
 	defer func() { t.Log(output.String()) }()
-	if push {
-		return checkout.Publish(t.Context(), "", "main", elsewhere, &output)
-	}
-	return checkout.DryRun(t.Context(), "", elsewhere, &output)
+	return checkout.Publish(t.Context(), "", "main", elsewhere, &output)
 }
 
 func called(t *testing.T, checkout release.Repository) string {

@@ -32,6 +32,9 @@ func (r Repository) DryRun(ctx context.Context, train string, destination Destin
 	if err != nil {
 		return err
 	}
+	if destination.Registry == "" {
+		destination.Registry = "$REGISTRY"
+	}
 	if err := r.runAll(ctx, plan, destination, false, output); err != nil {
 		return err
 	}
