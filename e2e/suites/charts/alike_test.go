@@ -19,6 +19,7 @@ func TestCopiesOfTemplatesAreAlike(t *testing.T) {
 		"certificate.yaml":         withWebhooks,
 		"webhook-secret.yaml":      withWebhooks,
 		"service.yaml":             withWebhooks,
+		"deployment.yaml":          {"dynamo-operator", "podgrouper"},
 	} {
 		t.Run(file, func(t *testing.T) {
 			plain := func(chart string) string {

@@ -142,6 +142,12 @@ func TestASelectorOfTheUsersOwnStays(t *testing.T) {
 	if len(got) != 1 || got[0].MaxSkew != 2 || !maps.Equal(got[0].LabelSelector.MatchLabels, map[string]string{"a": "b"}) {
 		t.Errorf("got %+v", got)
 	}
+	objects = rendered(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack", constraint+"whenUnsatisfiable=ScheduleAnyway",
+		constraint+"labelSelector=null")
+	got = typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.TopologySpreadConstraints
+	if len(got) != 1 || got[0].LabelSelector != nil {
+		t.Errorf("none: got %+v", got)
+	}
 }
 
 // Two that both work would write over one another.
