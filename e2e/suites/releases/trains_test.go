@@ -2,7 +2,9 @@ package releases
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -67,24 +69,49 @@ func trains(t *testing.T) []release.Train {
 	return found
 }
 
-// modules are those of the Makefile, as the jobs of CI get them, but for the one that is never released.
-func modules(t *testing.T) []string {
-	t.Helper()
-	printing := exec.Command("make", "-s", "--no-print-directory", "-C", repository, "matrix")
-	printing.Env = append(printing.Environ(), "GITHUB_OUTPUT=")
-	output, err := printing.Output()
+func TestEverySuiteIsAJobOfCI(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join(repository, "e2e", "suites", "*", "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(output)) {
-		if list, found := strings.CutPrefix(line, "modules="); found {
-			var all []string
-			if err := json.Unmarshal([]byte(list), &all); err != nil {
-				t.Fatal(err)
-			}
-			return slices.DeleteFunc(all, func(module string) bool { return module == neverReleased })
+	var want []string
+	for _, file := range folders {
+		if suite := filepath.Base(filepath.Dir(file)); !slices.Contains(want, suite) {
+			want = append(want, suite)
 		}
 	}
-	t.Fatalf("make matrix prints no modules:\n%s", output)
-	return nil
+	if diff := cmp.Diff(want, matrix(t)["suites"]); diff != "" {
+		t.Errorf("suites (-want +got):\n%s", diff)
+	}
+}
+
+// modules are those of the Makefile, but for the one that is never released.
+func modules(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(matrix(t)["modules"], func(module string) bool { return module == neverReleased })
+}
+
+// matrix is what the jobs of CI are made from, as they get it.
+func matrix(t *testing.T) map[string][]string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "output")
+	writing := exec.Command("make", "-s", "-C", repository, "matrix")
+	writing.Env = append(writing.Environ(), "GITHUB_OUTPUT="+file)
+	if printed, err := writing.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	output, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string][]string{}
+	for line := range strings.Lines(string(output)) {
+		name, list, _ := strings.Cut(line, "=")
+		var all []string
+		if err := json.Unmarshal([]byte(list), &all); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		lists[name] = all
+	}
+	return lists
 }
