@@ -44,6 +44,7 @@ func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Findi
 		if failed(found) {
 			continue
 		}
+		findings = append(findings, stopped(document, deployment)...)
 		for _, object := range grove.Translate(deployment, grove.Live{}) {
 			made, err := manifest.Of(object)
 			if err != nil {
@@ -54,6 +55,29 @@ func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Findi
 		}
 	}
 	return objects, findings
+}
+
+// stopped warns of services with 0 replicas: a template cannot say 0, so what is printed has pods that the controller takes
+// away as soon as what they belong to can be scaled.
+func stopped(document manifests.Document, deployment *v1beta1.DynamoGraphDeployment) []manifests.Finding {
+	parts := "components"
+	if document.Object.GroupVersionKind().Version == v1alpha1.GroupVersion.Version {
+		parts = "services"
+	}
+	var warnings []string
+	for i := range deployment.Spec.Components {
+		component := &deployment.Spec.Components[i]
+		if component.Replicas == nil || *component.Replicas > 0 {
+			continue
+		}
+		minimum := int32(1)
+		if component.MinAvailable != nil {
+			minimum = *component.MinAvailable
+		}
+		warnings = append(warnings, fmt.Sprintf("spec.%s[%d].replicas: 0 cannot be shown: it is made with %d and scaled to 0 at once (service %q)",
+			parts, i, minimum, component.Name))
+	}
+	return document.Warnings(warnings)
 }
 
 func failed(findings []manifests.Finding) bool {

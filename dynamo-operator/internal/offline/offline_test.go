@@ -154,3 +154,21 @@ func compare(t *testing.T, golden, got string) {
 		t.Errorf("%s (-want +got), go test -update writes it anew:\n%s", golden, diff)
 	}
 }
+
+func TestAServiceThatIsStoppedIsToldOf(t *testing.T) {
+	for input, want := range map[string]string{
+		"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
+			"spec: {services: {B: {replicas: 0, minAvailable: 2, extraPodSpec: {mainContainer: {image: i}}}, A: {extraPodSpec: {mainContainer: {image: i}}}}}": `in[1]: DynamoGraphDeployment ns/d: warning: spec.services[1].replicas: 0 cannot be shown: it is made with 2 and scaled to 0 at once (service "B")`,
+		"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
+			"spec: {components: [{name: A, replicas: 0, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}": `in[1]: DynamoGraphDeployment ns/d: warning: spec.components[0].replicas: 0 cannot be shown: it is made with 1 and scaled to 0 at once (service "A")`,
+	} {
+		documents, findings := manifests.Parse("in", []byte(input))
+		if len(findings) > 0 {
+			t.Fatal(findings)
+		}
+		objects, findings := offline.Render(documents)
+		if len(objects) == 0 || len(findings) != 1 || findings[0].String() != want {
+			t.Errorf("%d objects, findings %v, want %s", len(objects), findings, want)
+		}
+	}
+}
