@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -22,13 +23,23 @@ import (
 
 const grovePath = "/validate-podcliqueset"
 
-// groveAdmission stands in for Grove's: it warns of pods that do not restart, and does not like one priority class.
+// groveAdmission stands in for Grove's: it warns of pods that do not restart, and does not like one priority class. It also stands in for
+// Kubernetes' OwnerReferencesPermissionEnforcement, by which the operator, who may not delete a set, cannot change whose it is.
 type groveAdmission struct{}
 
 func (groveAdmission) Handle(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
 	set := &grovev1alpha1.PodCliqueSet{}
 	if err := json.Unmarshal(request.Object.Raw, set); err != nil {
 		return ctrladmission.Errored(400, err)
+	}
+	if len(request.OldObject.Raw) > 0 {
+		old := &grovev1alpha1.PodCliqueSet{}
+		if err := json.Unmarshal(request.OldObject.Raw, old); err != nil {
+			return ctrladmission.Errored(400, err)
+		}
+		if !equality.Semantic.DeepEqual(old.OwnerReferences, set.OwnerReferences) {
+			return ctrladmission.Denied("cannot set an ownerRef on a resource you can't delete")
+		}
 	}
 	if set.Spec.Template.PriorityClassName == "high" {
 		return refusal.Of(request, []metav1.StatusCause{{

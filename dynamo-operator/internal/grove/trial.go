@@ -96,7 +96,9 @@ func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDepl
 	objects := standing.Objects(nil)
 	at := slices.IndexFunc(objects, func(object client.Object) bool { _, ok := object.(*grovev1alpha1.PodCliqueSet); return ok })
 	set := objects[at].(*grovev1alpha1.PodCliqueSet)
-	set.OwnerReferences = nil // A deployment that is being created is nobody's owner yet.
+	if standing.PodCliqueSet == nil {
+		set.OwnerReferences = nil // A deployment that is being created is nobody's owner yet.
+	}
 	wanted, err := manifest.Of(set)
 	if err != nil {
 		return nil, err
