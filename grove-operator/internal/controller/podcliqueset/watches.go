@@ -6,6 +6,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,9 +47,6 @@ var written = []schema.GroupKind{
 
 // SetupWithManager watches sets, their children, and the topologies that they use.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
-	// The status of an autoscaler says nothing about the set.
-	specOnly := builder.WithPredicates(predicate.Or(
-		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
 	ofOwner := coalesce.Events(ownership.Events("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
@@ -58,7 +56,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, 
 		Watches(&rbacv1.Role{}, ofOwner).
 		Watches(&rbacv1.RoleBinding{}, ofOwner).
 		Watches(&corev1.Service{}, ofOwner).
-		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, ofOwner, specOnly).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, ofOwner, builder.WithPredicates(predicate.Or(
+			autoscalerChanged(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofOwner).
 		Watches(&grovev1alpha1.PodClique{}, ofOwner).
 		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(handler.EnqueueRequestsFromMapFunc(r.updatingSetOf))).
@@ -70,6 +69,15 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, 
 			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
 		}).
 		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
+}
+
+// autoscalerChanged lets through what somebody wrote into an autoscaler; its status says nothing about the set. Autoscalers have no
+// generation that would tell the two apart.
+func autoscalerChanged() predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*autoscalingv2.HorizontalPodAutoscaler), e.ObjectNew.(*autoscalingv2.HorizontalPodAutoscaler)
+		return !equality.Semantic.DeepEqual(before.Spec, after.Spec)
+	}}
 }
 
 // finalizerLost lets the moment through in which somebody takes the finalizer off a set, so that it gets it back.
