@@ -150,10 +150,20 @@ func gangStatuses(gangs []*schedulerv1alpha1.PodGang) []grovev1alpha1.PodGangSta
 		statuses = append(statuses, grovev1alpha1.PodGangStatus{
 			Name:       gang.Name,
 			Phase:      phaseOf(gang),
-			Conditions: slices.Clone(gang.Status.Conditions),
+			Conditions: withoutGeneration(gang.Status.Conditions),
 		})
 	}
 	return statuses
+}
+
+// withoutGeneration are the conditions of a gang as a set repeats them. Their generation is the gang's: in the set it would tell
+// nobody anything, and have the status written anew for each change of what the gang is made of.
+func withoutGeneration(conditions []metav1.Condition) []metav1.Condition {
+	repeated := slices.Clone(conditions)
+	for i := range repeated {
+		repeated[i].ObservedGeneration = 0
+	}
+	return repeated
 }
 
 func byName(gangs []*schedulerv1alpha1.PodGang) []*schedulerv1alpha1.PodGang {

@@ -316,6 +316,29 @@ func TestOfSet(t *testing.T) {
 	}
 }
 
+// TestWhatAGangIsMadeOfIsNoNewsOfItsSet: of a thousand sets whose gangs change, none has its status written for that.
+func TestWhatAGangIsMadeOfIsNoNewsOfItsSet(t *testing.T) {
+	set, observed, _ := world(t)
+	gang := observed.Gangs[0]
+	said := func(generation int64, message string) grovev1alpha1.PodCliqueSetStatus {
+		gang.Generation = generation
+		gang.Status.Conditions = []metav1.Condition{{
+			Type: "Ready", Status: "True", Reason: "MinimaReady", Message: message, ObservedGeneration: generation,
+		}}
+		return status.OfSet(set, observed, nil)
+	}
+	set.Status = said(1, "every group has its minimum")
+	if diff := cmp.Diff(set.Status, said(2, "every group has its minimum")); diff != "" {
+		t.Errorf("another generation of a gang has the set's status written (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(set.Status, said(2, "another message")); diff == "" {
+		t.Error("another message of a gang is not repeated by the set")
+	}
+	if gang.Status.Conditions[0].ObservedGeneration != 2 {
+		t.Error("the gang's own condition has lost its generation")
+	}
+}
+
 func TestLastErrors(t *testing.T) {
 	then, now := time.Unix(1000, 0), time.Unix(2000, 0)
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("quota"))

@@ -17,6 +17,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/batches"
+	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/rollout"
@@ -100,6 +101,10 @@ func (r *Reconciler) writeStatusAndReplace(
 	ctx context.Context, scope *scope, decision rollout.Decision, outcome error,
 ) (reconcile.Result, error) {
 	scope.update = decision
+	if isBorn(scope, outcome) {
+		r.reportChildren(scope)
+		return reconcile.Result{RequeueAfter: coalesce.Window}, nil
+	}
 	err := r.writeStatus(ctx, scope, outcome)
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: staleRetry}, outcome
@@ -110,6 +115,13 @@ func (r *Reconciler) writeStatusAndReplace(
 	r.reportUpdate(scope)
 	r.announce(ctx, scope)
 	return r.requeue(scope), errors.Join(outcome, r.replace(ctx, decision))
+}
+
+// isBorn tells whether a pass has made the children of a new set and has nothing else to tell. Its status would say that they are
+// missing: the next pass, in a moment, has the first one to write.
+func isBorn(scope *scope, outcome error) bool {
+	return outcome == nil && scope.set.Status.ObservedGeneration == 0 && scope.happened.created.Load() > 0 &&
+		scope.update.Progress == nil && scope.termination.Record == nil
 }
 
 // reportUpdate tells that an update has begun or ended.

@@ -83,7 +83,7 @@ type PodGangStatus struct {
 	// Phase sums up how the gang is doing.
 	// +required
 	Phase PodGangPhase `json:"phase"`
-	// Conditions are those of the PodGang.
+	// Conditions are those of the PodGang, without its generation.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
