@@ -1,0 +1,58 @@
+package rights
+
+// Verdict is what calls say of the rights that their account has.
+type Verdict struct {
+	// Needed are the rights without which a call would have been refused, each with such a call.
+	Needed map[Holding]Call
+	// Needless are the others: nobody would have noticed if one of them had been missing.
+	Needless []Holding
+	// Uncovered are needs of calls that were let through although nothing that is held grants them: by what every account has, or by mistake.
+	Uncovered map[Right]Call
+}
+
+// Judge takes away one right after the other and looks which of the calls that were let through would have been refused. A need that two
+// rights grant proves neither.
+func Judge(held []Holding, calls []Call) Verdict {
+	verdict := Verdict{Needed: map[Holding]Call{}, Uncovered: map[Right]Call{}}
+	seen := map[Right]bool{}
+	for _, call := range calls {
+		if call.RightsMissed() {
+			continue
+		}
+		for _, need := range call.Needs() {
+			if seen[need] {
+				continue
+			}
+			seen[need] = true
+			var granting []Holding
+			for _, holding := range held {
+				if holding.grants(need) {
+					granting = append(granting, holding)
+				}
+			}
+			switch len(granting) {
+			case 0:
+				verdict.Uncovered[need] = call
+			case 1:
+				verdict.Needed[granting[0]] = call
+			}
+		}
+	}
+	for _, holding := range held {
+		if _, needed := verdict.Needed[holding]; !needed {
+			verdict.Needless = append(verdict.Needless, holding)
+		}
+	}
+	return verdict
+}
+
+// By are the calls of one service account, given as namespace/name.
+func By(account string, calls []Call) []Call {
+	var its []Call
+	for _, call := range calls {
+		if call.Account == account {
+			its = append(its, call)
+		}
+	}
+	return its
+}
