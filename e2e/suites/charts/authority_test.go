@@ -39,9 +39,10 @@ func TestAnUpgradeLeavesTheAuthority(t *testing.T) {
 func (i installation) eachClientConfig(t *testing.T, visit func(*admissionregistrationv1.WebhookClientConfig)) int {
 	t.Helper()
 	count := 0
-	write := func(object client.Object, visited int) {
+	// The API server writes the status of definitions meanwhile, which a patch does not mind.
+	write := func(before, after client.Object, visited int) {
 		count += visited
-		if err := i.client.Update(t.Context(), object); err != nil {
+		if err := i.client.Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,25 +56,28 @@ func (i installation) eachClientConfig(t *testing.T, visit func(*admissionregist
 	}
 	for at := range mutating.Items {
 		configuration := &mutating.Items[at]
+		before := configuration.DeepCopy()
 		for index := range configuration.Webhooks {
 			visit(&configuration.Webhooks[index].ClientConfig)
 		}
-		write(configuration, len(configuration.Webhooks))
+		write(before, configuration, len(configuration.Webhooks))
 	}
 	for at := range validating.Items {
 		configuration := &validating.Items[at]
+		before := configuration.DeepCopy()
 		for index := range configuration.Webhooks {
 			visit(&configuration.Webhooks[index].ClientConfig)
 		}
-		write(configuration, len(configuration.Webhooks))
+		write(before, configuration, len(configuration.Webhooks))
 	}
 	for at := range definitions.Items {
 		definition := &definitions.Items[at]
+		before := definition.DeepCopy()
 		if conversion := definition.Spec.Conversion; conversion != nil && conversion.Webhook != nil {
 			config := admissionregistrationv1.WebhookClientConfig{CABundle: conversion.Webhook.ClientConfig.CABundle}
 			visit(&config)
 			conversion.Webhook.ClientConfig.CABundle = config.CABundle
-			write(definition, 1)
+			write(before, definition, 1)
 		}
 	}
 	return count
