@@ -12,7 +12,7 @@ import (
 	"packtree.dev/e2e/pages"
 )
 
-// Pages that install and remove Packtree are read last, each with the cluster as the one before it leaves it.
+// Pages that install and remove Packtree are read last.
 var (
 	// installing is read while the programs of the dev cluster run: it uses what it installs.
 	installing = []string{"docs/quick-start.md"}
@@ -85,13 +85,25 @@ func isTried(block pages.Block) bool {
 	return what != nothing || err != nil
 }
 
-// becomePlain ends Packtree's programs, and gives the cluster the scheduler that every other cluster has.
+// remove takes from the cluster what an installing page takes, whether one was read or not.
+const remove = `
+helm uninstall packtree --namespace packtree-system --ignore-not-found
+kubectl delete namespace packtree-system --ignore-not-found
+if kubectl get crd clustertopologies.grove.io >/dev/null 2>&1; then
+	kubectl get clustertopologies -o name | xargs -r kubectl patch --type merge -p '{"metadata":{"finalizers":null}}'
+fi
+kubectl get crds -l app.kubernetes.io/part-of=packtree -o name | xargs -r kubectl delete`
+
+// becomePlain ends Packtree's programs, removes what was installed for them, and gives the cluster the scheduler that every other cluster has.
 func becomePlain(t *testing.T, own *live.Own) {
 	t.Helper()
 	for _, component := range devcluster.Components {
 		if err := own.Machine.Stop(t.Context(), component); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if output, err := newReader(t, own.Machine.Root(), own.Machine.Kubeconfig, nil).bash(t.Context(), remove, ""); err != nil {
+		t.Fatalf("removing Packtree: %v\n%s", err, output)
 	}
 	scheduler, err := own.StartKubeScheduler(t.Context())
 	if err != nil {
