@@ -72,7 +72,7 @@ build-standalone: ## each module by itself, as a release builds it
 	@for m in $(MODULES); do echo "build $$m with GOWORK=off"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
 
 test-modules: build tools ## the tests of every module, or of MODULES, but the e2e suites
-	go test $$(go list $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/)
+	go test -timeout 30m $$(go list $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/)
 ifneq ($(filter e2e,$(MODULES)),)
 	GOWORK=off go -C e2e/tools test ./...
 	GOWORK=off go -C e2e/tools/promql test -count=1 ./...

@@ -39,7 +39,7 @@ func TestWhatWorksByItsSurroundingsAloneIsNotReleased(t *testing.T) {
 			"podgrouper/words/more.go": "package words\n\nconst more = 1\n", "podgrouper/words/use.go": "package words\n\n// Second uses the file.\nconst Second = more\n",
 			"podgrouper/.gitattributes": "words/more.go export-ignore\n"}, "building podgrouper/v0.2.0 as others get it"},
 		"a test that fails": {edit{
-			"podgrouper/words/words_test.go": strings.Replace(small["podgrouper/words/words_test.go"], `First == ""`, `First != ""`, 1)}, "GOWORK=off go test ./... in podgrouper"},
+			"podgrouper/words/words_test.go": strings.Replace(small["podgrouper/words/words_test.go"], `First == ""`, `First != ""`, 1)}, "GOWORK=off go test -timeout 30m ./... in podgrouper"},
 		"a requirement of tests that only go.work knows": {edit{
 			"podgrouper/go.mod":              "module packtree.dev/podgrouper\n\ngo 1.26.0\n",
 			"podgrouper/words/words.go":      "// Package words has words.\npackage words\n\n// First is the first word.\nconst First = \"hello\"\n",

@@ -95,11 +95,11 @@ func startThrough(way *rest.Config, operator *groveconfigv1alpha1.OperatorConfig
 		stopOperator = nil // An operator that does not end as it should is not waited for twice.
 		stop()
 	}
-	skip := true
+	skip, grace := true, 4*time.Minute // What is under way ends late on a machine that does other things too.
 	mgr, err := ctrl.NewManager(way, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.Cache(),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: &skip},
+		Controller: config.Controller{SkipNameValidation: &skip}, GracefulShutdownTimeout: &grace,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controller.Add(ctx, mgr, operator)).To(Succeed())
