@@ -88,7 +88,9 @@ var _ = Describe("A PodCliqueSet", func() {
 	It("puts its autoscalers right when somebody edits them, which have no generation", func() {
 		in, _ := running()
 		Consistently(state(in, "inf"), "2s").Should(Equal("1/1/1 AllReplicasAvailable"), "at rest, so that nothing else has the set looked at")
-		most := func() int32 { return get(in, "inf-0-router", &autoscalingv2.HorizontalPodAutoscaler{}).Spec.MaxReplicas }
+		most := func() int32 {
+			return get(in, "inf-0-router", &autoscalingv2.HorizontalPodAutoscaler{}).Spec.MaxReplicas
+		}
 		wanted := most()
 		edited := get(in, "inf-0-router", &autoscalingv2.HorizontalPodAutoscaler{})
 		edited.Spec.MaxReplicas = wanted + 7
