@@ -1,0 +1,96 @@
+package compatibility_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/e2e/compatibility"
+)
+
+// wanting is a set whose pods need one rack, which grove-operator says in its PodGang.
+const wanting = `
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: wanting}
+spec:
+  replicas: 1
+  template:
+    topologyConstraint: {packDomain: rack}
+    cliques:
+      - name: worker
+        spec: {replicas: 2, podSpec: {containers: [{name: main, image: "engine:1"}]}}
+`
+
+// Who upgrades the programs and leaves the CRDs as they were finds in the operator's log which field they lack. Nothing is placed as if
+// nothing had been asked for: the pods wait behind their gates.
+func TestDefinitionsThatLackAField(t *testing.T) {
+	const file = "scheduler.grove.io_podgangs.yaml"
+	releases, err := compatibility.Releases(testdata(t))
+	if err != nil || len(releases) == 0 {
+		t.Fatalf("the releases are %v: %v", releases, err)
+	}
+	last := releases[len(releases)-1]
+	definitions := content(t, last.DefinitionsFolder())
+	definitions[file] = lacking(t, definitions[file], "spec", "topologyConstraint")
+
+	i := bringUp(t, last.NodesFile(), definitions)
+	ctx := t.Context()
+	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: newcomers}}))
+	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(newcomers))
+	_, err = i.Kubectl(ctx, newcomers, "apply", "-f", store(t, wanting))
+	i.must(ctx, t, err)
+	i.until(ctx, t, "grove-operator names the field", func(context.Context) (bool, string, error) {
+		said := i.LogLines("grove-operator", ".spec.topologyConstraint: field not declared in schema", 1)
+		return said != "", said, nil
+	})
+	nodes, err := i.Kubectl(ctx, newcomers, "get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}")
+	if err != nil || nodes != "" {
+		t.Errorf("pods stand on %q: %v", nodes, err)
+	}
+	i.clone.define(t, nil)
+	i.must(ctx, t, i.Machine.Upgrade(ctx, nil))
+	i.until(ctx, t, "the pods run once the CRDs are today's", func(ctx context.Context) (bool, string, error) {
+		phases, err := i.Kubectl(ctx, newcomers, "get", "pods", "-o", "jsonpath={.items[*].status.phase}")
+		return phases == "Running Running", phases, err
+	})
+}
+
+// lacking is a definition without the field at a path, in all its versions.
+func lacking(t *testing.T, definition []byte, path ...string) []byte {
+	t.Helper()
+	var read map[string]any
+	if err := yaml.Unmarshal(definition, &read); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range read["spec"].(map[string]any)["versions"].([]any) {
+		at := version.(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+		for _, name := range path[:len(path)-1] {
+			at = at["properties"].(map[string]any)[name].(map[string]any)
+		}
+		fields := at["properties"].(map[string]any)
+		if _, there := fields[path[len(path)-1]]; !there {
+			t.Fatalf("the definition has no %v", path)
+		}
+		delete(fields, path[len(path)-1])
+	}
+	written, err := yaml.Marshal(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written
+}
+
+func store(t *testing.T, manifest string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
