@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -106,15 +107,30 @@ func startSchedulerWith(output io.Writer, flags ...string) *exec.Cmd {
 	GinkgoHelper()
 	command := exec.Command(os.Args[0], append([]string{"--config", config, "--kubeconfig", kubeconfig}, flags...)...)
 	command.Env = append(os.Environ(), asScheduler+"=1")
-	command.Stdout, command.Stderr = output, output
+	started := &firstWords{Writer: output, heard: make(chan struct{})}
+	command.Stdout, command.Stderr = started, started
 	Expect(command.Start()).To(Succeed())
 	DeferCleanup(func() {
 		if command.ProcessState == nil {
+			Eventually(started.heard, "1m").Should(BeClosed(), "before it says anything it does not listen for signals yet")
 			Expect(command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 			Expect(command.Wait()).To(Succeed(), "the scheduler ends in order when told to")
 		}
 	})
 	return command
+}
+
+// firstWords passes on what a program writes, and tells when it has begun to.
+type firstWords struct {
+	io.Writer
+
+	once  sync.Once
+	heard chan struct{}
+}
+
+func (w *firstWords) Write(words []byte) (int, error) {
+	w.once.Do(func() { close(w.heard) })
+	return w.Writer.Write(words)
 }
 
 // kill ends the program as a crash would.
