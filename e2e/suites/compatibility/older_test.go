@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,8 +57,8 @@ func TestDefinitionsThatLackAField(t *testing.T) {
 	i.clone.define(t, nil)
 	i.must(ctx, t, i.Machine.Upgrade(ctx, nil))
 	i.until(ctx, t, "the pods run once the CRDs are today's", func(ctx context.Context) (bool, string, error) {
-		phases, err := i.Kubectl(ctx, newcomers, "get", "pods", "-o", "jsonpath={.items[*].status.phase}")
-		return phases == "Running Running", phases, err
+		running, err := i.Kubectl(ctx, newcomers, "get", "pods", "--field-selector=status.phase=Running", "-o", "name")
+		return len(strings.Fields(running)) == 2, running, err
 	})
 }
 
