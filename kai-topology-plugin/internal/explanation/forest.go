@@ -185,7 +185,7 @@ func ParseTarget(words []string) (Target, error) {
 	short, _, _ := strings.Cut(strings.ToLower(kind), ".")
 	known, ok := aliases[short]
 	if !ok || name == "" || strings.Contains(name, "/") {
-		return Target{}, fmt.Errorf("%q: give NAME or KIND/NAME, where KIND is pod, podgroup, podgang, pcs or dgd", strings.Join(words, " "))
+		return Target{}, fmt.Errorf("%q: give NAME or KIND/NAME, where KIND is pod, podgroup, podgang, pcs or dgd; for a Job or the like, name one of its pods", strings.Join(words, " "))
 	}
 	return Target{Kind: known, Name: name}, nil
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // goodWhenFalse are conditions that report trouble.
-var goodWhenFalse = []string{"TopologyLevelsUnavailable", "MinAvailableBreached", "Unhealthy", "DisruptionTarget"}
+var goodWhenFalse = []string{"TopologyLevelsUnavailable", "TopologyKept", "MinAvailableBreached", "Unhealthy", "DisruptionTarget"}
 
 func drawExplanation(pen *drawing.Pen, report *explanation.Report) string {
 	var b strings.Builder
@@ -147,15 +147,22 @@ func drawSubGroups(b *strings.Builder, pen *drawing.Pen, gang *explanation.Gang)
 		return
 	}
 	table := [][]string{{"GROUP", "PODS", "MIN", "REQUIRES", "PREFERS", "STANDS IN"}}
+	// within has, for each group on the way down, the one domain in which all of it stands: what is in it stands there too.
+	var within []string
 	for i, group := range gang.SubGroups {
 		if i == maxLines {
 			table = append(table, []string{fmt.Sprintf("… and %d more", len(gang.SubGroups)-i)})
 			break
 		}
+		place, single := standsIn(group.Domains)
+		if place == "" && group.Scheduled > 0 && group.Depth > 0 {
+			place, single = within[group.Depth-1], within[group.Depth-1]
+		}
+		within = append(within[:group.Depth], single)
 		name := strings.Repeat("  ", group.Depth) + cmp.Or(group.Name, "(the gang)")
 		table = append(table, []string{
 			name, fmt.Sprint(group.Scheduled), fmt.Sprint(group.Minimum),
-			dash(group.Required), dash(group.Preferred), dash(standsIn(group.Domains)),
+			dash(group.Required), dash(group.Preferred), dash(place),
 		})
 	}
 	drawTable(b, pen, table)
@@ -190,24 +197,23 @@ func drawTable(b *strings.Builder, pen *drawing.Pen, table [][]string) {
 	}
 }
 
-// standsIn names the narrowest single domain, and how many there are below it.
-func standsIn(domains map[string][]string) string {
+// standsIn names the narrowest single domain, and how many there are below it; single is that domain alone.
+func standsIn(domains map[string][]string) (text, single string) {
 	levels := slices.SortedFunc(maps.Keys(domains), func(a, b string) int {
 		return cmp.Compare(depth(domains[a]), depth(domains[b]))
 	})
-	text := ""
 	for _, level := range levels {
 		switch paths := domains[level]; {
 		case len(paths) == 0:
 		case len(paths) == 1:
-			text = paths[0]
-		case text == "":
-			return fmt.Sprintf("%d %ss", len(paths), levelName(level))
+			single = paths[0]
+		case single == "":
+			return fmt.Sprintf("%d %ss", len(paths), levelName(level)), ""
 		default:
-			return fmt.Sprintf("%s (%d %ss)", text, len(paths), levelName(level))
+			return fmt.Sprintf("%s (%d %ss)", single, len(paths), levelName(level)), single
 		}
 	}
-	return text
+	return single, single
 }
 
 // depth of a domain is how many values its path has; they are escaped.

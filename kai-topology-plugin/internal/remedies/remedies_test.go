@@ -110,6 +110,14 @@ func TestFind(t *testing.T) {
 			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8, "") + pod("x", "", "", 1, "nodeName: n1,"),
 			[]string{"✗ FreeRoom: stop everything else in the cluster"},
 		},
+		"a node is called a host": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: kubernetes.io/hostname}") +
+				pods("ask", "", 2, 4) + pod("x", "", "", 1, "nodeName: n1,"),
+			[]string{
+				"✗ RelaxLevel: require no topology level for the gang (now kubernetes.io/hostname)",
+				"✗ FreeRoom: stop everything else in host z/r1/n1",
+			},
+		},
 		"one of two selectors is in the way": {
 			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 4, "nodeSelector: {l/zone: z, disk: nvme},"),
 			[]string{"✓ DropSelector: drop node selector disk=nvme"},

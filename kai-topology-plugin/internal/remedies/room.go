@@ -188,7 +188,11 @@ func (p *patient) nearest() string {
 	if len(p.why.Domain) == 0 {
 		return "the cluster"
 	}
-	return p.why.Level[strings.LastIndex(p.why.Level, "/")+1:] + " " + p.why.Domain.String()
+	level := p.why.Level[strings.LastIndex(p.why.Level, "/")+1:]
+	if p.why.Level == corev1.LabelHostname {
+		level = "host"
+	}
+	return level + " " + p.why.Domain.String()
 }
 
 // inNearest reports whether a node stands in that domain.
