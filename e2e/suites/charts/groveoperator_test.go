@@ -1,7 +1,9 @@
 package charts_test
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,5 +69,25 @@ func TestNodesAreReadOnlyWhereTopologyAwarenessIsOn(t *testing.T) {
 	off := rendered(t, "grove-operator", "config.topologyAwareScheduling.enabled=false")
 	if verbs := nodeVerbs(ofKind(t, off, "ClusterRole")); verbs != nil {
 		t.Errorf("verbs on nodes with topology awareness off: %v", verbs)
+	}
+}
+
+// grove-operator turns such levels down at its start, when the upgrade has long been called a success.
+func TestLevelsThatTheProgramWouldTurnDownAreRefused(t *testing.T) {
+	const levels = "config.topologyAwareScheduling.levels"
+	first := levels + "[0].domain=zone," + levels + "[0].key=example.com/zone,"
+	for name, test := range map[string]struct{ set, want string }{
+		"none":               {levels + "=null", "levels is empty"},
+		"one domain twice":   {first + levels + "[1].domain=zone," + levels + "[1].key=example.com/rack", "levels[1].domain is zone, which levels[0] has"},
+		"one label twice":    {first + levels + "[1].domain=rack," + levels + "[1].key=example.com/zone", "levels[1].key is example.com/zone, which levels[0] has"},
+		"two that are apart": {first + levels + "[1].domain=rack," + levels + "[1].key=example.com/rack", ""},
+		"none, switched off": {levels + "=null,config.topologyAwareScheduling.enabled=false", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, "grove-operator"), "--set", test.set)
+			if (err != nil) != (test.want != "") || !strings.Contains(problems, test.want) {
+				t.Errorf("got %v: %s, want %q", err, problems, test.want)
+			}
+		})
 	}
 }
