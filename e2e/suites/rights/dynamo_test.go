@@ -1,0 +1,41 @@
+package rights_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+
+	"packtree.dev/e2e/suites/internal/suite"
+)
+
+// The services of deployment.yaml as the stored object has them.
+const decode, prefill, recorder = 0, 2, 3
+
+// changesServices stops and starts services of one node and of several, closes a port, and asks for a topology that is not there.
+func (w *world) changesServices(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	none := "{.spec.replicas}"
+	return suite.AllOf(
+		w.patchesService(prefill, "replace", "replicas", "0"), w.Reads("0", "pclq", "llm-0-prefill", none),
+		w.patchesService(prefill, "replace", "replicas", "3"), w.Reads("3", "pclq", "llm-0-prefill", none),
+		w.patchesService(decode, "replace", "replicas", "0"), w.Reads("0", "pcsg", "llm-0-decode", none),
+		w.patchesService(decode, "replace", "replicas", "1"), w.Reads("1", "pcsg", "llm-0-decode", none),
+		w.patchesService(recorder, "remove", "podTemplate/spec/containers/0/ports", ""), w.isClosed("llm-recorder"),
+		w.TurnedDown("elsewhere.yaml", `ClusterTopology "nowhere" does not exist`, "rights"),
+	)(ctx, t, config)
+}
+
+// patchesService changes a field of a service of the deployment.
+func (w *world) patchesService(service int, operation, field, value string) step {
+	patch := fmt.Sprintf(`[{"op":%q,"path":"/spec/components/%d/%s"`, operation, service, field)
+	if value != "" {
+		patch += `,"value":` + value
+	}
+	return w.Kubectl("patch", "dgd", "llm", "--type=json", "--patch="+patch+"}]")
+}
+
+// isClosed waits until there is no Service of a name any more.
+func (w *world) isClosed(name string) step {
+	return w.Kubectl("wait", "--for=delete", "service/"+name, "--timeout=4m")
+}

@@ -1,0 +1,74 @@
+package rights_test
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+
+	"packtree.dev/e2e/suites/internal/suite"
+)
+
+// drifts has somebody else change what grove-operator keeps.
+func (w *world) drifts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	const strange = "app.kubernetes.io/name=strange"
+	return suite.AllOf(
+		w.Kubectl("patch", "service", "serve-0", "--type=merge", `--patch={"spec":{"publishNotReadyAddresses":false}}`),
+		w.Reads("true", "service", "serve-0", "{.spec.publishNotReadyAddresses}"),
+		w.Kubectl("patch", "hpa", "serve-0-router", "--type=merge", `--patch={"spec":{"maxReplicas":9}}`),
+		w.Reads("3", "hpa", "serve-0-router", "{.spec.maxReplicas}"),
+		w.Kubectl("label", "--overwrite", "serviceaccount/serve", strange), w.Kubectl("label", "--overwrite", "role/grove.io:pcs:serve", strange),
+		w.Kubectl("label", "--overwrite", "rolebinding/grove.io:pcs:serve", strange), w.Kubectl("label", "--overwrite", "topologies.kai.scheduler", "rights", "app.kubernetes.io/managed-by=strange"),
+		w.untilNeeded(func(context.Context, *testing.T, int) {}, "patch serviceaccounts", "patch role", "patch topologies", "patch services", "patch horizontal"),
+	)(ctx, t, config)
+}
+
+// isScaled scales a set, a clique and a group, out and in.
+func (w *world) isScaled(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	return suite.AllOf(
+		w.Kubectl("scale", "pcs", "serve", "--replicas=1"),
+		w.Kubectl("scale", "pclq", "serve-0-router", "--replicas=3"), w.Reads("3", "pclq", "serve-0-router", "{.status.readyReplicas}"),
+		w.Kubectl("scale", "pclq", "serve-0-router", "--replicas=2"),
+		w.Kubectl("scale", "pcsg", "serve-0-g", "--replicas=3"), w.Reads("3", "pcsg", "serve-0-g", "{.status.availableReplicas}"),
+		w.Kubectl("scale", "pcsg", "serve-0-g", "--replicas=2"), w.Reads("2", "pcsg", "serve-0-g", "{.status.availableReplicas}"),
+	)(ctx, t, config)
+}
+
+// findsNamesTaken has a set whose children's names are taken. It tells of one, and of the next when that is given free.
+func (w *world) findsNamesTaken(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	ctx = w.Applies("taken.yaml")(ctx, t, config)
+	var told []string
+	w.Until(ctx, t, "all names are given free", func(ctx context.Context) (bool, string, error) {
+		said, err := cluster.Kubectl(ctx, w.Name, "get", "pcs", "taken", `-o=jsonpath={.status.conditions[?(@.type=="Ready")]}`)
+		for _, taken := range takenBySomebody.FindAllStringSubmatch(said, -1) {
+			w.Answer(ctx, t, "delete", "--ignore-not-found", taken[1], taken[2])
+			told = append(told, taken[1])
+			// Nobody watches what belongs to others, so the next look would come later and later.
+			w.Answer(ctx, t, "annotate", "--overwrite", "pcs", "taken", "example.com/freed="+taken[1])
+		}
+		return len(told) > 0 && strings.Contains(said, `"status":"True"`), said, err
+	})
+	for _, kind := range []string{"ServiceAccount", "Role", "RoleBinding", "Service", "HorizontalPodAutoscaler"} {
+		if !slices.Contains(told, kind) {
+			t.Errorf("of a %s that has the name nothing was said: %v", kind, told)
+		}
+	}
+	return w.gone("pcs", "taken")(ctx, t, config)
+}
+
+var takenBySomebody = regexp.MustCompile(`(\w+) (\S+) exists and belongs to no controller`)
+
+// isEditedAllTheTime makes and deletes a set that changes under grove-operator's hands, until it had to look again for each kind that it holds
+// by a finalizer.
+func (w *world) isEditedAllTheTime(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	group := schema.GroupVersion{Group: "grove.io", Version: "v1alpha1"}
+	stop := w.edits(ctx, t, "edited", group.WithKind("PodCliqueSet"), group.WithKind("PodCliqueScalingGroup"), group.WithKind("PodClique"))
+	defer stop()
+	return w.untilNeeded(func(ctx context.Context, t *testing.T, _ int) {
+		suite.AllOf(w.Applies("edited.yaml"), w.ready("pcs", "edited"), w.gone("pcs", "edited"))(ctx, t, config)
+	}, "ClusterRole grove-operator: get podcliquesets", "ClusterRole grove-operator: get podcliquescalinggroups", "ClusterRole grove-operator: get podcliques.")(ctx, t, config)
+}

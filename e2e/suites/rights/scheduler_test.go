@@ -1,0 +1,57 @@
+package rights_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+
+	"packtree.dev/e2e/suites/internal/suite"
+)
+
+// makesRoom has a pod of a higher priority take the place of another.
+func (w *world) makesRoom(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	return suite.AllOf(w.Applies("preemption.yaml"), w.bound("makes-room"), w.Applies("urgent.yaml"), w.bound("needs-room"))(ctx, t, config)
+}
+
+// takesBack has pods that nobody lets bind, so that the scheduler takes back what it has given them, again and again; while somebody edits
+// all claims, so that it finds them changed.
+func (w *world) takesBack(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	ctx = w.Applies("denial.yaml")(ctx, t, config)
+	stop := w.edits(ctx, t, "unbound-", schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"})
+	defer stop()
+	return suite.AllOf(
+		w.untilNeeded(func(ctx context.Context, t *testing.T, attempt int) {
+			// Until the API server knows of the denial, pods may be bound.
+			if attempt%50 == 0 {
+				w.Answer(ctx, t, "delete", "--ignore-not-found", "-f", w.File(t, "unbound.yaml"))
+				w.Answer(ctx, t, "apply", "-f", w.File(t, "unbound.yaml"))
+			}
+		}, "resourceclaims"),
+		w.Kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "unbound"),
+	)(ctx, t, config)
+}
+
+// readsMetrics asks the scheduler for its metrics as somebody whom it does not know, and whom it has to ask the API server about.
+func (w *world) readsMetrics(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	token := strings.TrimSpace(w.Answer(ctx, t, "create", "token", "default"))
+	address, err := url.Parse(cluster.Machine.Health(scheduler))
+	w.Must(ctx, t, err)
+	address.Path = "/metrics"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), http.NoBody)
+	w.Must(ctx, t, err)
+	request.Header.Set("Authorization", "Bearer "+token)
+	reader := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	response, err := reader.Do(request)
+	w.Must(ctx, t, err)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusForbidden {
+		t.Errorf("whoever may not read metrics gets %s", response.Status)
+	}
+	return ctx
+}
