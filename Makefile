@@ -57,9 +57,9 @@ generate: ## deep copies, CRDs, clients and docs/api from the API types; the tab
 	shared/api/generate.sh
 	go run ./e2e/cmd/valuetables charts/*
 
-tidy: ## go.mod and go.sum of every module
-	@for m in $(MODULES) e2e/tools e2e/tools/codegen e2e/tools/lint e2e/tools/promql e2e/tools/workflows; do echo "tidy $$m"; (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+tidy: ## go.mod and go.sum of every module, with the versions that all of them together use
 	go work sync
+	@for m in $(MODULES) e2e/tools e2e/tools/codegen e2e/tools/lint e2e/tools/promql e2e/tools/workflows; do echo "tidy $$m"; (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
 lint: bin/golangci-lint ## golangci-lint, import rules included, and helm lint through the chart tests
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && ../bin/golangci-lint run --allow-parallel-runners ./...) || exit 1; done
