@@ -76,6 +76,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, 
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrentSyncs,
 			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
+			RateLimiter:             pace.Retries[reconcile.Request](),
 		}).
 		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
 }

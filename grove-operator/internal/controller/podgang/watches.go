@@ -48,6 +48,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, 
 		WithOptions(controller.TypedOptions[Request]{
 			MaxConcurrentReconciles: concurrentSyncs,
 			NewQueue:                pace.Queue[Request](limits, written...),
+			RateLimiter:             pace.Retries[Request](),
 		}).
 		Complete(conflicts.LookAgain(pace.Passes[Request](r)))
 }
