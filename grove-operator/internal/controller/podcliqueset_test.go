@@ -160,8 +160,11 @@ var _ = Describe("A PodCliqueSet", func() {
 		}}
 		Expect(applyStatus(said, "podgrouper")).To(Succeed())
 		message := func() string {
-			set := get(in, "inf", &grovev1alpha1.PodCliqueSet{})
-			return meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionReady).Message
+			ready := meta.FindStatusCondition(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionReady)
+			if ready == nil {
+				return "it has no status yet"
+			}
+			return ready.Message
 		}
 		Eventually(message).Should(ContainSubstring("PodGang inf-0 waits: no zone has room for 3 pods"))
 

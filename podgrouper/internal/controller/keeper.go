@@ -158,7 +158,7 @@ func (k *keeper) find(ctx context.Context, key client.ObjectKey) (*scheduling.Po
 }
 
 // apply writes the desired PodGroup if that changes anything, and returns the live one. It is a conflict if the PodGroup is not
-// the live one any more, or if somebody has made one meanwhile where there was none.
+// as live shows it any more, or if somebody has made one meanwhile where there was none.
 func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
 	options := []client.ApplyOption{client.FieldOwner(podgroups.FieldOwner)}
 	if live != nil {
@@ -167,7 +167,8 @@ func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) 
 			return live, err
 		}
 		podgroups.YieldTo(live, desired)
-		desired.UID = live.UID
+		// What others have written since must not be overwritten, for it was not seen whether that was for us to say.
+		desired.UID, desired.ResourceVersion = live.UID, live.ResourceVersion
 		options = append(options, client.ForceOwnership)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)

@@ -41,6 +41,13 @@ var _ = Describe("A PodGroup that others write to as well", func() {
 		Consistently(podGroup(ctx, group.Name), "300ms").Should(HaveField("Spec", Equal(*theirs)))
 	})
 
+	It("keeps what an administrator sets in the moment in which the workload changes", func(ctx SpecContext) {
+		writes.whileApplying(group.Name, func() { patch(ctx, group, `{"spec":{"queue":"b"}}`) })
+		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"},"labels":{"kai.scheduler/queue":"c"}}}`)
+		Eventually(podGroup(ctx, group.Name)).Should(HaveField("Spec.MinMember", HaveValue(BeEquivalentTo(2))))
+		Expect(podGroup(ctx, group.Name)()).To(HaveField("Spec.Queue", "b"))
+	})
+
 	It("keeps labels, annotations and conditions of others", func(ctx SpecContext) {
 		patch(ctx, group, `{"metadata":{"labels":{"team":"red"},"annotations":{"note":"hands off"}}}`)
 		Expect(api.Status().Patch(ctx, group, client.RawPatch(types.MergePatchType,
