@@ -39,6 +39,7 @@ func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Findi
 			objects = append(objects, document.Object)
 			continue
 		}
+		document = inNamespace(document)
 		deployment, found := admit(document, documents)
 		findings = append(findings, found...)
 		if failed(found) {
@@ -84,12 +85,17 @@ func failed(findings []manifests.Finding) bool {
 	return slices.ContainsFunc(findings, func(finding manifests.Finding) bool { return !finding.Warning })
 }
 
-// admit puts a document through what the webhooks do with a creation.
-func admit(document manifests.Document, all []manifests.Document) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
+// inNamespace returns a copy of a document that names its namespace, as kubectl does where the manifest does not.
+func inNamespace(document manifests.Document) manifests.Document {
 	document.Object = document.Object.DeepCopy()
 	if _, written, _ := unstructured.NestedFieldNoCopy(document.Object.Object, "metadata", "namespace"); !written {
 		document.Object.SetNamespace(corev1.NamespaceDefault)
 	}
+	return document
+}
+
+// admit puts a document through what the webhooks do with a creation. It changes the document's object.
+func admit(document manifests.Document, all []manifests.Document) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
 	version := document.Object.GroupVersionKind().Version
 	problems := admission.Complete(version, document.Object.Object)
 	if len(problems) == 0 {

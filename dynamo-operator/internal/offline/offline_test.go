@@ -159,8 +159,8 @@ func TestAServiceThatIsStoppedIsToldOf(t *testing.T) {
 	for input, want := range map[string]string{
 		"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
 			"spec: {services: {B: {replicas: 0, minAvailable: 2, extraPodSpec: {mainContainer: {image: i}}}, A: {extraPodSpec: {mainContainer: {image: i}}}}}": `in[1]: DynamoGraphDeployment ns/d: warning: spec.services[1].replicas: 0 cannot be shown: it is made with 2 and scaled to 0 at once (service "B")`,
-		"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
-			"spec: {components: [{name: A, replicas: 0, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}": `in[1]: DynamoGraphDeployment ns/d: warning: spec.components[0].replicas: 0 cannot be shown: it is made with 1 and scaled to 0 at once (service "A")`,
+		"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d}\n" +
+			"spec: {components: [{name: A, replicas: 0, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}": `in[1]: DynamoGraphDeployment default/d: warning: spec.components[0].replicas: 0 cannot be shown: it is made with 1 and scaled to 0 at once (service "A")`,
 	} {
 		documents, findings := manifests.Parse("in", []byte(input))
 		if len(findings) > 0 {
