@@ -98,13 +98,10 @@ func TestWithoutABreakNothingIsRefusedNorLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := anObject(3).Draw(t, "before")
 		after := edited(t, before)
-		old, err := admissionOf(before)
-		if err != nil {
-			t.Skip(err)
-		}
-		now, err := admissionOf(after)
-		if err != nil {
-			t.Skip(err)
+		old, errOld := admissionOf(before)
+		now, errNow := admissionOf(after)
+		if errOld != nil || errNow != nil {
+			return // No API server takes such a definition.
 		}
 		if len(compatibility.Breaks(versioned(before), versioned(after))) > 0 {
 			told++
