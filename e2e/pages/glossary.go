@@ -1,0 +1,62 @@
+package pages
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Replaced reads a glossary: the words of the column "replaces" in its tables, each with the word that is used instead.
+// Several words in one cell are divided by commas. The error names the line.
+func Replaced(glossary []byte) (map[string]string, error) {
+	replaced := map[string]string{}
+	column := -1
+	for i, line := range strings.Split(string(glossary), "\n") {
+		if !strings.HasPrefix(line, "|") {
+			column = -1
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "| "), "|")
+		if column < 0 {
+			if column = len(cells) - 1; strings.TrimSpace(cells[column]) != "replaces" {
+				return nil, fmt.Errorf("line %d: the last column of a glossary is headed \"replaces\"", i+1)
+			}
+			continue
+		}
+		// An empty last cell has been trimmed away.
+		if len(cells) <= column {
+			continue
+		}
+		for word := range strings.SplitSeq(cells[column], ",") {
+			word = strings.ToLower(strings.TrimSpace(word))
+			if word == "" || strings.Trim(word, "-") == "" {
+				continue
+			}
+			if other, twice := replaced[word]; twice {
+				return nil, fmt.Errorf("line %d: %q is replaced already, by %q", i+1, word, other)
+			}
+			replaced[word] = strings.TrimSpace(cells[0])
+		}
+	}
+	return replaced, nil
+}
+
+var letters = regexp.MustCompile(`\p{L}+`)
+
+// Words returns the words of a text in lower case, those that a name in camel case is made of too: "bypassLedger" has three.
+func Words(text string) map[string]bool {
+	words := map[string]bool{}
+	for _, run := range letters.FindAllString(text, -1) {
+		words[strings.ToLower(run)] = true
+		start := 0
+		for i, r := range run {
+			if i > start && unicode.IsUpper(r) {
+				words[strings.ToLower(run[start:i])] = true
+				start = i
+			}
+		}
+		words[strings.ToLower(run[start:])] = true
+	}
+	return words
+}
