@@ -1,6 +1,9 @@
 package packing
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // maxExactNodes bounds the clusters in which placements are improved by exact
 // search; in larger ones the greedy placement stands unless a bound proves it.
@@ -34,15 +37,15 @@ type decision struct {
 // Cost: O(groups + pods + domains looked at) where the tightest domains take the
 // gang, which is usual; at most Options.Budget steps of search otherwise.
 func (c *Cluster) Decide(gang *Gang, options Options) Decision {
+	if err := options.check(); err != nil {
+		return invalid(gang, err)
+	}
 	p, err := newProblem(c, gang)
 	if err != nil {
 		return invalid(gang, err)
 	}
-	budget := options.Budget
-	if budget <= 0 {
-		budget = DefaultBudget
-	}
-	d := &decision{trial: &trial{p: p, budget: budget}, optimal: true}
+	budget := cmp.Or(options.Budget, DefaultBudget)
+	d := &decision{trial: &trial{p: p, budget: budget, spread: options.Placement == Spread}, optimal: true}
 	d.decide()
 	d.undo(0)
 	d.terse = options.Terse
@@ -85,13 +88,25 @@ func (p *problem) blockedMinimum() bool {
 
 // greedily tries a selection by the greedy search, and keeps what it finds.
 func (d *decision) greedily(s *selection) bool {
-	g := newGreedy(d.trial, s)
-	if !g.attempt() {
-		return false
+	// Emptiest first wastes more room than tightest first, so that it may miss what the other finds.
+	for _, emptiest := range placements(d.spread) {
+		g := newGreedy(d.trial, s)
+		g.emptiest = emptiest
+		if g.attempt() {
+			d.keep(s, d.trail)
+			d.undo(0)
+			return true
+		}
 	}
-	d.keep(s, d.trail)
-	d.undo(0)
-	return true
+	return false
+}
+
+// placements are the orders in which domains are tried: emptiest first or not.
+func placements(spread bool) []bool {
+	if spread {
+		return []bool{true, false}
+	}
+	return []bool{false}
 }
 
 func (d *decision) keep(s *selection, found []placement) {

@@ -1,5 +1,7 @@
 package packing
 
+import "fmt"
+
 // Verdict is the answer to "can this gang run now?".
 type Verdict string
 
@@ -22,14 +24,42 @@ const (
 // some tens of milliseconds.
 const DefaultBudget = 100_000
 
+// Placement says which of the domains that satisfy the constraints equally a
+// group gets.
+type Placement string
+
+// The placements of Options.
+const (
+	// Pack chooses the tightest domain that fits, which keeps large domains free
+	// for large gangs. It is the default.
+	Pack Placement = "Pack"
+	// Spread chooses the emptiest domain that fits, so that gangs share as little
+	// as possible with others.
+	Spread Placement = "Spread"
+)
+
 // Options tune a decision.
 type Options struct {
+	// Placement is Pack unless told otherwise.
+	Placement Placement
 	// Budget bounds the search in steps, so that equal questions get equal answers
-	// on every machine; 0 or less means DefaultBudget.
+	// on every machine; 0 means DefaultBudget, and less than 0 is invalid.
 	Budget int
 	// Terse leaves out why pods have no node, which takes longer than to see that
 	// they have none. For what-ifs that only ask whether.
 	Terse bool
+}
+
+// check names what is invalid in the options.
+func (o *Options) check() error {
+	if o.Budget < 0 {
+		return fmt.Errorf("the budget is %d steps; give at least 1, or 0 for the default of %d", o.Budget, DefaultBudget)
+	}
+	switch o.Placement {
+	case "", Pack, Spread:
+		return nil
+	}
+	return fmt.Errorf("placement %q is unknown; use %q or %q", o.Placement, Pack, Spread)
 }
 
 // Decision is the answer of Decide.

@@ -14,8 +14,8 @@ type bin struct {
 }
 
 // fill places pods of one leaf and shape somewhere in a region: in the tightest
-// domain that takes them all, and so on down to nodes; where none does, in as few
-// as possible. False, with nothing placed, when they do not fit.
+// (or emptiest) domain that takes them all, and so on down to nodes; where none
+// does, in as few as possible. False, with nothing placed, when they do not fit.
 // O(domains and nodes passed), plus a sort where pods are spread.
 func (g *greedy) fill(leaf, shape int, pods int64, r region) bool {
 	if g.p.capacity(r, shape) < pods {
@@ -61,7 +61,7 @@ func (g *greedy) addNode(shape int, node int32) {
 func (g *greedy) fillBins(leaf, shape int, pods int64, slot, mark int) {
 	best := none
 	for i := mark; i < len(g.bins); i++ {
-		if fit := g.bins[i].fit; fit >= pods && (best == none || fit < g.bins[best].fit) {
+		if fit := g.bins[i].fit; fit >= pods && (best == none || g.tightness(fit) < g.tightness(g.bins[best].fit)) {
 			best = i
 		}
 	}
@@ -69,7 +69,9 @@ func (g *greedy) fillBins(leaf, shape int, pods int64, slot, mark int) {
 		slices.SortStableFunc(g.bins[mark:], func(a, b bin) int { return cmp.Compare(b.fit, a.fit) })
 		for next := mark; pods > 0; next++ {
 			if g.bins[next].fit >= pods {
-				best = tightest(g.bins, next, pods)
+				if best = next; !g.emptiest {
+					best = tightest(g.bins, next, pods)
+				}
 				break
 			}
 			pods -= g.bins[next].fit

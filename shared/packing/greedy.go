@@ -18,6 +18,8 @@ type greedy struct {
 	// bySize are the shapes, those first of which the fewest fit into the cluster.
 	bySize []int
 	bins   []bin
+	// emptiest prefers the emptiest domain that fits to the tightest.
+	emptiest bool
 }
 
 func newGreedy(t *trial, s *selection) *greedy {
@@ -102,11 +104,11 @@ func (g *greedy) scan(i int, r region) (region, bool) {
 	case r.at == whole:
 		best = g.scanLevel(i, grp.slot, grp.required)
 	default:
-		least := int64(math.MaxInt64)
+		spare := int64(math.MaxInt64)
 		g.p.cluster.topologies[grp.slot].domainsAt(r.at, grp.required, func(at int32) bool {
 			here := region{place: place{grp.slot, at}}
-			if room := g.room(i, here); room < least && g.takesAll(i, here.place) {
-				best, least = at, room
+			if room := g.tightness(g.room(i, here)); (best == none || room < spare) && g.takesAll(i, here.place) {
+				best, spare = at, room
 			}
 			return true
 		})
@@ -120,6 +122,9 @@ func (g *greedy) scanLevel(i, slot, level int) int32 {
 	shape := g.leading(i)
 	need := int64(g.p.wants(g.s.want, i)[shape])
 	domains := t.rankedDomains(level)
+	if g.emptiest {
+		return g.scanEmptiest(i, slot, domains, g.p.shapes[shape].dense(slot, t, level))
+	}
 	best, spare := int32(none), uint64(math.MaxInt64)
 	for rank, sum := range g.p.shapes[shape].dense(slot, t, level) {
 		// As unsigned numbers, too little is far too much.
@@ -132,6 +137,25 @@ func (g *greedy) scanLevel(i, slot, level int) int32 {
 		}
 	}
 	return best
+}
+
+// scanEmptiest gives the roomiest of the domains that takes a group. O(domains).
+func (g *greedy) scanEmptiest(i, slot int, domains []int32, sums []int64) int32 {
+	best, most := int32(none), int64(-1)
+	for rank, sum := range sums {
+		if sum > most && g.takesAll(i, place{slot, domains[rank]}) {
+			best, most = domains[rank], sum
+		}
+	}
+	return best
+}
+
+// tightness orders domains by their room: the smaller, the earlier.
+func (g *greedy) tightness(room int64) int64 {
+	if g.emptiest {
+		return -room
+	}
+	return room
 }
 
 // leading is the shape by which domains are compared for a group: of those it
@@ -167,7 +191,7 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 	slot := g.p.groups[i].slot
 	room := make(map[int32]int64, len(regions))
 	for _, r := range regions {
-		room[r.within(slot)] = g.room(i, r)
+		room[r.within(slot)] = g.tightness(g.room(i, r))
 	}
 	slices.SortStableFunc(regions, func(a, b region) int { return cmp.Compare(room[a.within(slot)], room[b.within(slot)]) })
 }
@@ -236,7 +260,7 @@ func (g *greedy) pods(leaf int, r region) bool {
 // candidates are passed only once.
 func (g *greedy) alike(siblings []int, r region) int {
 	first := &g.p.groups[siblings[0]]
-	if len(siblings) == 1 || len(first.fixed) > 0 || first.blocked != "" ||
+	if len(siblings) == 1 || g.emptiest || len(first.fixed) > 0 || first.blocked != "" ||
 		g.p.implied(r, first.slot, first.required) || g.p.total(g.s.want, siblings[0]) == 0 {
 		for k, sibling := range siblings {
 			if !g.whole(sibling, r) {

@@ -62,7 +62,7 @@ func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
 		takes, fit := g.takes(i, rest, u)
 		key := [3]int64{int64(1 - g.p.strange(&g.p.groups[i], u)), takes, 0}
 		if takes == total {
-			key[2] = -fit
+			key[2] = -g.tightness(fit)
 		}
 		if bestKey[0] < 0 || slices.Compare(key[:], bestKey[:]) > 0 {
 			best, bestKey = k, key

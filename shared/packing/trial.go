@@ -9,6 +9,8 @@ type trial struct {
 	steps int
 	// budget bounds steps.
 	budget int
+	// spread asks for emptiest domains first.
+	spread bool
 }
 
 // fewShapes is how many shapes cost a step each when pods are placed. Each of many
