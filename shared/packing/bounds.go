@@ -36,7 +36,7 @@ func (p *problem) copiesHere(s *selection, group int, in place) int64 {
 	copies := int64(math.MaxInt64)
 	for shape, n := range p.wants(s.want, group) {
 		if n > 0 {
-			copies = min(copies, p.shapes[shape].sums[in.slot][in.at]/int64(n))
+			copies = min(copies, p.shapes[shape].in(p.cluster, in.slot, in.at)/int64(n))
 		}
 	}
 	children := s.children(group)
@@ -85,7 +85,7 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 
 func (p *problem) takesAny(s *selection, group int, node int32) bool {
 	for shape, n := range p.wants(s.want, group) {
-		if n > 0 && p.shapes[shape].fit[node] > 0 {
+		if n > 0 && p.shapes[shape].on(node) > 0 {
 			return true
 		}
 	}
@@ -111,51 +111,6 @@ func (p *problem) holdsAnywhere(s *selection, group int) bool {
 	return !p.cluster.topologies[g.slot].domainsAt(whole, g.required, func(at int32) bool {
 		return p.copiesHere(s, group, place{g.slot, at}) == 0
 	})
-}
-
-// holdsMinima reports whether some domain of the level that the gang requires may
-// have room for the fewest pods of each shape that satisfy the gang, whichever
-// children are chosen. False is a proof that it has not.
-// O(groups · shapes · log siblings + domains of the level).
-func (p *problem) holdsMinima() bool {
-	fewest := make([]int64, len(p.shapes))
-	for shape := range p.shapes {
-		fewest[shape] = p.fewest(0, shape)
-	}
-	holds := func(in place) bool {
-		for shape, n := range fewest {
-			if p.shapes[shape].sums[in.slot][in.at] < n {
-				return false
-			}
-		}
-		return true
-	}
-	g := &p.groups[0]
-	if g.required == none {
-		return holds(wholeCluster.place)
-	}
-	return !p.cluster.topologies[g.slot].domainsAt(whole, g.required, func(at int32) bool { return !holds(place{g.slot, at}) })
-}
-
-// fewest is how many pods of a shape a group needs to be satisfied at least.
-func (p *problem) fewest(i, shape int) int64 {
-	g := &p.groups[i]
-	if g.leaf() {
-		others := p.total(p.pending, i) - int(p.wants(p.pending, i)[shape])
-		return int64(max(0, g.need-others))
-	}
-	var children []int64
-	for child := range p.children(i) {
-		if p.satisfiable(child, false) {
-			children = append(children, p.fewest(child, shape))
-		}
-	}
-	slices.Sort(children)
-	sum := int64(0)
-	for _, n := range children[:min(g.minChildren, len(children))] {
-		sum = plusSaturating(sum, n)
-	}
-	return sum
 }
 
 // copies bounds how many copies of a group fit into a domain, each within one

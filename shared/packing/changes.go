@@ -5,31 +5,25 @@ package packing
 type changeLog struct {
 	// base is the position of entries[0] in all that was ever logged.
 	base    int
-	entries []change
+	entries []int32
 }
 
-// change is a node and whether more than its usage changed.
-type change struct {
-	node int32
-	// eligibility says that filters may answer differently now.
-	eligibility bool
-}
-
-// add logs a change in a cluster of so many nodes. It forgets everything once
-// that is much longer than the cluster is large: whoever is that far behind does
-// better to count anew. O(1) amortised.
-func (l *changeLog) add(c change, nodes int) {
+// add logs a change of a node in a cluster of so many nodes. It forgets
+// everything once that is much longer than the cluster is large: whoever is that
+// far behind does better to count anew. O(1) amortised.
+func (l *changeLog) add(node int32, nodes int) {
 	if len(l.entries) > 2*nodes+1024 {
 		l.base += len(l.entries)
 		l.entries = l.entries[:0]
 	}
-	l.entries = append(l.entries, c)
+	l.entries = append(l.entries, node)
 }
 
 func (l *changeLog) end() int { return l.base + len(l.entries) }
 
-// since gives the changes from a position on; false when they are forgotten.
-func (l *changeLog) since(position int) ([]change, bool) {
+// since gives the nodes that changed from a position on; false when they are
+// forgotten.
+func (l *changeLog) since(position int) ([]int32, bool) {
 	if position < l.base {
 		return nil, false
 	}

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// MaxAmount bounds every amount of a resource; larger ones are taken as this.
-// It is 4 PiB in bytes, and keeps sums over a node's pods exact.
-const MaxAmount = int64(1) << 52
+// MaxAmount bounds every amount of a resource; larger ones are taken as this, and
+// a gang that asks for more is Invalid. It is an EiB in bytes, and keeps sums over
+// a node's pods exact.
+const MaxAmount = int64(1) << 60
 
 // maxUsed bounds what pods on one node can use together. Beyond it, which takes
-// a thousand pods of MaxAmount each, a pod is charged only what is left.
+// four pods of MaxAmount each, a pod is charged only what is left.
 const maxUsed = int64(1) << 62
 
 // Node is a machine: what it offers and where it stands.
@@ -49,9 +50,10 @@ type Cluster struct {
 	topologies    []*topology
 	topologyIndex map[string]int
 
-	shapes  shapeTable
-	changes changeLog
-	undo    undoLog
+	shapes shapeTable
+	// changes are of what is free, filters of what a node is.
+	changes, filters changeLog
+	undo             undoLog
 }
 
 // node is one machine, or a ghost: known only because pods stand on it.
@@ -222,7 +224,8 @@ func (c *Cluster) putNode(i int32, labels map[string]string, allocatable []quant
 		}
 		c.move(slot, i, func() { t.enter(i, t.locate(labels), c.nodeName) })
 	}
-	c.changes.add(change{i, true}, len(c.nodes))
+	c.changes.add(i, len(c.nodes))
+	c.filters.add(i, len(c.nodes))
 }
 
 // takeNode makes a node absent, and forgets it unless pods stand on it.
@@ -237,7 +240,8 @@ func (c *Cluster) takeNode(i int32) {
 			}
 		}
 		n.labels, n.allocatable, n.present = nil, nil, false
-		c.changes.add(change{i, true}, len(c.nodes))
+		c.changes.add(i, len(c.nodes))
+		c.filters.add(i, len(c.nodes))
 	}
 	c.forgetGhost(i)
 }
@@ -280,7 +284,7 @@ func (c *Cluster) Assign(p Pod) {
 	charged := c.resources.charge(i, c.resources.quantities(p.Requests))
 	c.nodes[i].pods++
 	c.pods[p.ID] = pod{node: i, charged: charged}
-	c.changes.add(change{i, false}, len(c.nodes))
+	c.changes.add(i, len(c.nodes))
 }
 
 // Release takes a pod off its node; unknown pods are ignored.
@@ -297,7 +301,7 @@ func (c *Cluster) Release(id string) {
 	c.resources.refund(p.node, p.charged)
 	c.nodes[p.node].pods--
 	delete(c.pods, id)
-	c.changes.add(change{p.node, false}, len(c.nodes))
+	c.changes.add(p.node, len(c.nodes))
 	c.forgetGhost(p.node)
 }
 
@@ -309,7 +313,7 @@ func (c *Cluster) restore(id, nodeName string, charged []quantity) {
 	c.resources.recharge(i, charged)
 	c.nodes[i].pods++
 	c.pods[id] = pod{node: i, charged: charged}
-	c.changes.add(change{i, false}, len(c.nodes))
+	c.changes.add(i, len(c.nodes))
 }
 
 // PathOf gives the path of a node in a topology as far down as it has labels;

@@ -49,12 +49,14 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	d.decide()
 	d.undo(0)
 	d.terse = options.Terse
-	return d.answer()
+	answer := d.answer()
+	c.trim()
+	return answer
 }
 
 func (d *decision) decide() {
 	d.largest = d.p.largest()
-	if !d.p.satisfiable(0, false) {
+	if !d.p.satisfiable(0) {
 		d.verdict = Incomplete
 		if d.p.blockedMinimum() {
 			d.verdict = Infeasible
@@ -83,7 +85,8 @@ func (p *problem) blockedMinimum() bool {
 	for i := range free.groups {
 		free.groups[i].blocked = ""
 	}
-	return free.satisfiable(0, false)
+	free.minima = nil
+	return free.satisfiable(0)
 }
 
 // greedily tries a selection by the greedy search, and keeps what it finds.
@@ -113,13 +116,45 @@ func (d *decision) keep(s *selection, found []placement) {
 	d.chosen, d.found = s, slices.Clone(found)
 }
 
-// feasible looks for a placement of the minima: by the greedy search first, then
-// exactly.
+// feasible looks for a placement of the minima: a bound first, which may refuse
+// them, then greedily, then exactly for one selection after the other, and then
+// greedily again in other orders for as long as there are steps.
 func (d *decision) feasible() Verdict {
-	least, all := d.minima()
-	if !all && !d.p.holdsMinima() {
+	if !d.p.partial && newRelaxation(d.trial).refutes() {
 		return Infeasible
 	}
+	if d.reach(0) {
+		return d.better()
+	}
+	verdict, optimal := Unknown, d.optimal
+	d.within(enumerationShare, func() { verdict = d.enumerate() })
+	d.optimal = optimal
+	for attempt := 1; verdict == Unknown && !d.exhausted(); attempt++ {
+		if d.reach(attempt) {
+			return d.better()
+		}
+	}
+	return verdict
+}
+
+// enumerationShare leaves steps for greedy attempts after an enumeration.
+const enumerationShare = 2
+
+// better places what was reached once more, so that preferred levels are met.
+func (d *decision) better() Verdict {
+	if !d.p.leastCost(d.chosen).less(d.p.costOf(d.found)) {
+		return Placed
+	}
+	best, found := d.p.costOf(d.found), d.found
+	if d.greedily(d.chosen) && best.less(d.p.costOf(d.found)) {
+		d.found = found
+	}
+	return Placed
+}
+
+// enumerate tries the selections of the minima one by one.
+func (d *decision) enumerate() Verdict {
+	least, all := d.minima()
 	var open []*selection
 	for _, s := range least {
 		if d.exhausted() {
@@ -151,7 +186,7 @@ func (d *decision) feasible() Verdict {
 			return Unknown
 		}
 	}
-	if !all {
+	if !all || d.p.partial {
 		return Unknown
 	}
 	return Infeasible

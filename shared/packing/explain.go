@@ -36,7 +36,7 @@ func (d *decision) explainIncomplete() []Explanation {
 	var result []Explanation
 	for i := range d.p.groups {
 		g := &d.p.groups[i]
-		if d.p.satisfiable(i, false) {
+		if d.p.satisfiable(i) {
 			continue
 		}
 		e := Explanation{Group: g.source.Name}
@@ -233,13 +233,13 @@ func (d *decision) shortages(r region, rest []int32) []Shortage {
 // admitted reports whether filters let pods of a shape onto any node of a region.
 func (d *decision) admitted(r region, shape int) bool {
 	return !d.p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
-		return !d.p.shapes[shape].eligible[node] || !d.p.passes(r, node)
+		return !d.p.shapes[shape].eligible.has(node) || !d.p.passes(r, node)
 	})
 }
 
 func (d *decision) usable(node int32, rest []int32) bool {
 	for s, n := range rest {
-		if n > 0 && d.p.shapes[s].eligible[node] {
+		if n > 0 && d.p.shapes[s].eligible.has(node) {
 			return true
 		}
 	}

@@ -21,6 +21,20 @@ func (g *greedy) fill(leaf, shape int, pods int64, r region) bool {
 	if g.p.capacity(r, shape) < pods {
 		return false
 	}
+	if few := g.p.shapes[shape].few; few != nil {
+		mark := len(g.bins)
+		for _, node := range few.nodes {
+			if g.p.includes(r, node) {
+				g.addNode(shape, node)
+			}
+		}
+		// The order of nodes depends on the cluster's history.
+		slices.SortFunc(g.bins[mark:], func(a, b bin) int {
+			return cmp.Compare(g.p.cluster.nodeName(a.node), g.p.cluster.nodeName(b.node))
+		})
+		g.fillBins(leaf, shape, pods, r.slot, mark)
+		return true
+	}
 	if len(r.filters) > 0 {
 		mark := len(g.bins)
 		g.p.nodes(r, func(node int32) { g.addNode(shape, node) })
@@ -51,7 +65,7 @@ func (g *greedy) fillDomain(leaf, shape int, pods int64, in place) {
 }
 
 func (g *greedy) addNode(shape int, node int32) {
-	if fit := g.p.shapes[shape].fit[node]; fit > 0 {
+	if fit := g.p.shapes[shape].on(node); fit > 0 {
 		g.bins = append(g.bins, bin{fit: int64(fit), domain: none, node: node})
 	}
 }

@@ -130,6 +130,9 @@ func (p *problem) sharperLeastCost(s *selection) cost {
 // roomiest is how many pods of a shape fit into the roomiest unit of a level.
 func (p *problem) roomiest(slot, level, shape int) int64 {
 	t := p.cluster.topologies[slot]
+	if few := p.shapes[shape].few; few != nil {
+		return few.roomiest(t, level)
+	}
 	most, inside := int64(0), int64(0)
 	for _, sum := range p.shapes[shape].dense(slot, t, level) {
 		most = max(most, sum)

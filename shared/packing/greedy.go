@@ -83,7 +83,7 @@ func (g *greedy) choose(i int, r region) bool {
 	if ok && g.into(i, best) {
 		return true
 	}
-	candidates := g.p.domainsIn(r, grp.slot, grp.required)
+	candidates := g.regions(i, r, grp.required)
 	g.sortByTightness(i, candidates)
 	for _, candidate := range candidates {
 		if (!ok || candidate.at != best.at) && g.into(i, candidate) {
@@ -93,12 +93,39 @@ func (g *greedy) choose(i int, r region) bool {
 	return false
 }
 
+// regions are those that the domains of a level cut out of a region, without those
+// where no pod of the group's leading shape fits if few nodes take any.
+func (g *greedy) regions(i int, r region, level int) []region {
+	slot := g.p.groups[i].slot
+	few := g.p.shapes[g.leading(i)].few
+	if few == nil {
+		return g.p.domainsIn(r, slot, level)
+	}
+	var found []region
+	seen := map[int32]bool{none: true}
+	t := g.p.cluster.topologies[slot]
+	for _, node := range few.nodes {
+		if at := t.domainOf(node, level); !seen[at] && few.on(node) > 0 && g.p.includes(r, node) {
+			seen[at] = true
+			if cut, ok := g.p.narrow(r, place{slot, at}); ok {
+				found = append(found, cut)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b region) int {
+		return slices.Compare(t.domains[a.within(slot)].path, t.domains[b.within(slot)].path)
+	})
+	return found
+}
+
 // scan finds the tightest domain with enough room for the pods of each shape,
 // without collecting all; it knows only regions without filters.
 func (g *greedy) scan(i int, r region) (region, bool) {
 	grp := &g.p.groups[i]
 	best := int32(none)
 	switch {
+	case g.p.shapes[g.leading(i)].few != nil:
+		return r, false
 	case len(r.filters) > 0 || r.slot != grp.slot && r.at != whole:
 		return r, false
 	case r.at == whole:
@@ -176,7 +203,7 @@ func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(
 // takesAll is a bound: whether a domain has room for the pods of each shape.
 func (g *greedy) takesAll(i int, in place) bool {
 	for s, n := range g.p.wants(g.s.want, i) {
-		if g.p.shapes[s].sums[in.slot][in.at] < int64(n) {
+		if g.p.shapes[s].in(g.p.cluster, in.slot, in.at) < int64(n) {
 			return false
 		}
 	}
@@ -269,7 +296,7 @@ func (g *greedy) alike(siblings []int, r region) int {
 		}
 		return len(siblings)
 	}
-	candidates := g.p.domainsIn(r, first.slot, first.required)
+	candidates := g.regions(siblings[0], r, first.required)
 	g.sortByTightness(siblings[0], candidates)
 	next := 0
 	for k, sibling := range siblings {

@@ -63,7 +63,7 @@ func (d *decision) complete(want []int32, i int) {
 	for child := range d.p.children(i) {
 		if d.meets(want, child) {
 			satisfied++
-		} else if d.p.satisfiable(child, false) {
+		} else if d.p.satisfiable(child) {
 			lacking = append(lacking, child)
 		}
 	}

@@ -184,7 +184,7 @@ func (c *cargo) podClass(shape int, inner []*restriction) int {
 	}
 	allowed := make([]bool, len(c.snap.nodes))
 	for n, node := range c.snap.nodes {
-		allowed[n] = c.p.shapes[shape].eligible[node] && admitted(c.p, inner, node)
+		allowed[n] = c.p.shapes[shape].on(node) > 0 && admitted(c.p, inner, node)
 	}
 	return c.intern(b.String(), item{level: none, shape: shape, allowed: allowed})
 }

@@ -170,7 +170,7 @@ func (o *optimiser) units(c *choice) []unit {
 		fit := int64(0)
 		for s, n := range o.p.wants(o.sel.want, c.group) {
 			if n > 0 {
-				fit += int64(o.p.shapes[s].fit[node])
+				fit += int64(o.p.shapes[s].on(node))
 			}
 		}
 		u := o.p.unitOf(g.slot, c.level, node)
@@ -226,9 +226,9 @@ func (o *optimiser) roomy(group, slot int, units []unit) bool {
 		room := int64(0)
 		for _, u := range units {
 			if u.at != none {
-				room += o.p.shapes[s].sums[slot][u.at]
+				room += o.p.shapes[s].in(o.p.cluster, slot, u.at)
 			} else {
-				room += int64(o.p.shapes[s].fit[u.node])
+				room += int64(o.p.shapes[s].on(u.node))
 			}
 		}
 		if room < int64(n) {

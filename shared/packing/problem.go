@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// problem is a gang translated to indices: groups in preorder, shapes, levels,
-// and the domains that running members already fix.
+// problem is a gang translated to indices: groups in preorder, kinds of pods,
+// levels, and the domains that running members already fix. Shapes that neither
+// filters nor amounts tell apart are one kind: here a shape is a kind.
 type problem struct {
 	cluster *Cluster
 	shapes  []*shapeCounts
@@ -18,7 +19,23 @@ type problem struct {
 	// pending has the pods that wait, by group and shape; parents have the sums.
 	pending []int32
 
+	// shapeIndex has the kind of each shape by its key, kinds those of a signature.
 	shapeIndex map[string]int
+	kinds      map[uint64][]int
+	// dense sums up the sizes of dense counts; partial says that for want of room
+	// some kinds were counted on a part of their nodes only, so that what does not
+	// fit may fit elsewhere.
+	size    int
+	partial bool
+
+	// minima are of each group; nil until asked for.
+	minima []minimum
+
+	// onNode lists the shapes that a node may take; dense are those of many nodes,
+	// which nodes that were not visited lack.
+	onNode  map[int32][]int32
+	dense   []int32
+	visited bitset
 }
 
 // group is one group of a problem.
@@ -92,7 +109,7 @@ func (p *problem) children(parent int) func(func(int) bool) {
 // newProblem translates a gang. The error tells what is invalid in it.
 // O(groups · depth + pods by shape + running · depth).
 func newProblem(c *Cluster, gang *Gang) (*problem, error) {
-	p := &problem{cluster: c, shapeIndex: map[string]int{}, slots: []int{0}}
+	p := &problem{cluster: c, shapeIndex: map[string]int{}, kinds: map[uint64][]int{}, slots: []int{0}}
 	if err := p.addGroup(&gang.Root, none, 0); err != nil {
 		return nil, err
 	}
@@ -203,6 +220,9 @@ func (p *problem) countPending() error {
 	for i := range p.groups {
 		for k := range p.groups[i].source.Pending {
 			pods := &p.groups[i].source.Pending[k]
+			if err := pods.Shape.check(p.groups[i].source); err != nil {
+				return err
+			}
 			if last == none || lastKey != pods.Shape.Key {
 				last, lastKey = p.shape(&pods.Shape), pods.Shape.Key
 			}
@@ -263,10 +283,38 @@ func (p *problem) shape(shape *Shape) int {
 	if s, ok := p.shapeIndex[shape.Key]; ok {
 		return s
 	}
+	filter := p.cluster.filter(shape)
+	signature := filter.signature()
+	for _, s := range p.kinds[signature] {
+		if p.shapes[s].alike(filter) {
+			p.shapeIndex[shape.Key] = s
+			return s
+		}
+	}
 	s := len(p.shapes)
-	p.shapes = append(p.shapes, p.cluster.counts(shape))
+	p.partial = p.cluster.count(filter, p.size > maxDense) || p.partial
+	if filter.few == nil {
+		p.size += p.cluster.denseSize()
+	}
+	p.shapes = append(p.shapes, filter)
 	p.shapeIndex[shape.Key] = s
+	p.kinds[signature] = append(p.kinds[signature], s)
 	return s
+}
+
+// check names an amount that no sum could be sure of, of several the first name.
+func (s *Shape) check(of *Group) error {
+	var large []string
+	for resource, amount := range s.Requests {
+		if amount > MaxAmount {
+			large = append(large, resource)
+		}
+	}
+	if len(large) == 0 {
+		return nil
+	}
+	slices.Sort(large)
+	return fmt.Errorf("%s asks for %d of %q a pod; at most %d can be asked for", named(of), s.Requests[large[0]], large[0], MaxAmount)
 }
 
 // confine marks the groups that confine their pods.

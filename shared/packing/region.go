@@ -117,6 +117,12 @@ func (p *problem) nodes(r region, visit func(node int32)) {
 	})
 }
 
+// includes reports whether a node is in a region.
+func (p *problem) includes(r region, node int32) bool {
+	t := p.cluster.topologies[r.slot]
+	return t.home[node] != none && t.contains(r.at, t.home[node]) && p.passes(r, node)
+}
+
 // passes reports whether a node of the region's domain is in all its filters.
 func (p *problem) passes(r region, node int32) bool {
 	for _, f := range r.filters {
@@ -133,10 +139,10 @@ func (p *problem) passes(r region, node int32) bool {
 func (p *problem) capacity(r region, shape int) int64 {
 	s := p.shapes[shape]
 	if len(r.filters) == 0 {
-		return s.sums[r.slot][r.at]
+		return s.in(p.cluster, r.slot, r.at)
 	}
 	sum := int64(0)
-	p.nodes(r, func(node int32) { sum += int64(s.fit[node]) })
+	p.nodes(r, func(node int32) { sum += int64(s.on(node)) })
 	return sum
 }
 

@@ -11,29 +11,12 @@ const maxSelections = 2000
 // manySelections is where listing all selections is not even begun.
 const manySelections = 200_000
 
-// satisfiable reports whether a group has pods enough for its minimum, were
-// there room for all; pods of blocked groups don't count.
-func (p *problem) satisfiable(i int, blocked bool) bool {
-	g := &p.groups[i]
-	blocked = blocked || g.blocked != ""
-	if g.leaf() {
-		return g.need == 0 || !blocked && p.total(p.pending, i) >= g.need
-	}
-	satisfied := 0
-	for child := range p.children(i) {
-		if p.satisfiable(child, blocked) {
-			satisfied++
-		}
-	}
-	return satisfied >= g.minChildren
-}
-
 // largest selects every pod that could be placed if there were room: those of
 // groups that can reach their minimum and are not blocked.
 func (p *problem) largest() *selection {
 	want := slices.Clone(p.pending)
 	for i := 0; i < len(p.groups); {
-		if p.groups[i].blocked == "" && p.satisfiable(i, false) {
+		if p.groups[i].blocked == "" && p.satisfiable(i) {
 			i++
 			continue
 		}

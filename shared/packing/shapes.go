@@ -1,33 +1,71 @@
 package packing
 
-import "slices"
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
 
-// maxShapes is how many shapes keep their counts; beyond it the one that was not
-// used for longest is dropped. A gang may use more in one decision.
-const maxShapes = 64
+const (
+	// maxShapes is how many shapes keep dense counts between decisions, and
+	// maxFilters how many remember the nodes that filters exclude; those go first
+	// that were not used for longest. Memory of the latter: a bit a node.
+	maxShapes  = 64
+	maxFilters = 4096
+	// fewNodes is the number of eligible nodes up to which counts are kept as a
+	// list, in clusters of manyNodes.
+	fewNodes, manyNodes = 32, 256
+	// maxDense bounds the nodes and domains in the dense counts of one decision.
+	maxDense = 3 << 20
+)
 
 // maxFit bounds how many pods of one shape count as fitting on one node, and how
 // many pods a gang may have.
 const maxFit = 1 << 20
 
-// shapeCounts are the aggregates of one shape: how many of its pods fit on each
-// node, and in each domain of every topology if nothing else were placed.
-// Memory: 5 bytes a node and 8 bytes a domain.
+// shapeCounts are the aggregates of one shape: which nodes its pods may use, how
+// many fit on each node, and in each domain of every topology if nothing else
+// were placed. Memory: 5 bytes a node and 8 bytes a domain; a bit a node for a
+// shape whose pods few nodes may use.
 type shapeCounts struct {
 	shape    Shape
 	requests []quantity
-	// eligible and fit are by node.
-	eligible []bool
-	fit      []int32
-	// sums are by topology slot and domain.
+	// eligible are the nodes that filters let the pods use, mark a hash of them and
+	// choices their number.
+	eligible bitset
+	mark     uint64
+	choices  int
+	// filtered is the position in the log of changed filters up to which this holds.
+	filtered int
+
+	// counted says that there are counts: dense ones, or those of few nodes.
+	counted bool
+	few     *fewCounts
+	// fit is by node, sums by topology slot and domain.
+	fit  []int32
 	sums [][]int64
 	// ranked are copies of the sums of some levels, by topology slot and level.
 	ranked [][]denseCounts
-	// seen is the position in the change log up to which all this holds.
+	// seen is the position in the change log up to which the counts hold.
 	seen  int
 	stale bool
 	// used is the last decision that asked for the shape.
 	used int
+}
+
+// on is how many pods fit on a node, and in how many fit in a domain.
+func (s *shapeCounts) on(node int32) int32 {
+	if s.few != nil {
+		return s.few.on(node)
+	}
+	return s.fit[node]
+}
+
+func (s *shapeCounts) in(c *Cluster, slot int, at int32) int64 {
+	if s.few != nil {
+		return s.few.in(c.topologies[slot], at)
+	}
+	return s.sums[slot][at]
 }
 
 // shapeTable has the counts of the shapes in use.
@@ -71,7 +109,7 @@ func (t *shapeTable) enter(slot int, topology *topology, node int32) {
 }
 
 func (s *shapeCounts) carry(slot int, topology *topology, node int32, sign int64) {
-	if !s.stale && int(node) < len(s.fit) && s.fit[node] != 0 {
+	if s.counted && s.few == nil && !s.stale && int(node) < len(s.fit) && s.fit[node] != 0 {
 		s.add(slot, topology, topology.home[node], sign*int64(s.fit[node]))
 	}
 }
@@ -86,34 +124,152 @@ func (s *shapeCounts) add(slot int, t *topology, at int32, pods int64) {
 	}
 }
 
-// counts gives the up-to-date counts of a shape. O(nodes) on first use, then
-// O(changes since the last use).
-func (c *Cluster) counts(shape *Shape) *shapeCounts {
+// filter gives a shape with its eligible nodes up to date. O(nodes) on first use,
+// then O(changes of nodes since the last use).
+func (c *Cluster) filter(shape *Shape) *shapeCounts {
 	s, ok := c.shapes.counts[shape.Key]
 	if !ok {
-		c.dropShapes()
-		s = &shapeCounts{requests: c.resources.quantities(shape.Requests), stale: true}
+		s = &shapeCounts{requests: c.resources.quantities(shape.Requests), filtered: none}
 		c.shapes.counts[shape.Key] = s
 	}
 	s.shape = *shape
 	s.used = c.shapes.decision
-	c.catchUp(s)
+	changes, known := c.filters.since(s.filtered)
+	if s.filtered == none || !known || len(changes) > len(c.nodes) {
+		c.askAll(s)
+	} else {
+		s.eligible.grow(len(c.nodes))
+		for _, node := range changes {
+			s.setEligible(node, c.eligible(s, node))
+		}
+	}
+	s.filtered = c.filters.end()
 	return s
 }
 
-// dropShapes makes room for one more shape.
-func (c *Cluster) dropShapes() {
-	if len(c.shapes.counts) < maxShapes {
+// askAll asks the filters about every node.
+func (c *Cluster) askAll(s *shapeCounts) {
+	clear(s.eligible)
+	s.eligible.grow(len(c.nodes))
+	s.mark, s.choices = 0, 0
+	for at := range s.eligible {
+		word := uint64(0)
+		for i := at * 64; i < min(at*64+64, len(c.nodes)); i++ {
+			if c.eligible(s, int32(i)) {
+				word |= 1 << (i & 63)
+			}
+		}
+		s.eligible[at] = word
+		s.mark ^= markWord(at, word)
+		s.choices += bits.OnesCount64(word)
+	}
+}
+
+// markWord is a word's part in the hash of a set; that of an empty one is 0, so
+// that the length of the set does not matter.
+func markWord(at int, word uint64) uint64 {
+	if word == 0 {
+		return 0
+	}
+	return mix(uint64(at), word)
+}
+
+func (s *shapeCounts) setEligible(node int32, eligible bool) {
+	if s.eligible.has(node) == eligible {
 		return
 	}
-	var oldest *shapeCounts
-	for _, s := range c.shapes.counts {
-		if s.used != c.shapes.decision && (oldest == nil || s.used < oldest.used) {
-			oldest = s
+	at := int(node >> 6)
+	s.mark ^= markWord(at, s.eligible[at])
+	s.eligible.flip(node)
+	s.mark ^= markWord(at, s.eligible[at])
+	if eligible {
+		s.choices++
+	} else {
+		s.choices--
+	}
+}
+
+func (c *Cluster) eligible(s *shapeCounts, node int32) bool {
+	n := &c.nodes[node]
+	return n.present && (s.shape.Excluded == nil || s.shape.Excluded(n.name) == "")
+}
+
+// alike reports whether pods of two shapes are of one kind: no filter and no
+// amount tells them apart.
+func (s *shapeCounts) alike(other *shapeCounts) bool {
+	return s.mark == other.mark && s.choices == other.choices && slices.Equal(s.requests, other.requests) &&
+		slices.Equal(s.eligible, other.eligible) // both have a bit for every node
+}
+
+// signature is equal for shapes that are alike.
+func (s *shapeCounts) signature() uint64 {
+	h := mix(s.mark, uint64(s.choices))
+	for _, q := range s.requests {
+		h = mix(h, uint64(q.resource), uint64(q.amount))
+	}
+	return h
+}
+
+// count brings the counts of a shape up to date. O(nodes) on first use, then
+// O(changes since the last use). With sparse, or where few nodes are eligible,
+// it counts those only; partial says that some eligible nodes are left out.
+func (c *Cluster) count(s *shapeCounts, sparse bool) (partial bool) {
+	if sparse || s.choices <= fewNodes && len(c.nodes) >= manyNodes {
+		s.dropCounts()
+		s.few = c.countFew(s)
+		s.counted = true
+		return s.choices > len(s.few.nodes)
+	}
+	if s.few != nil || !s.counted {
+		s.dropCounts()
+		s.counted, s.stale = true, true
+	}
+	c.catchUp(s)
+	return false
+}
+
+func (s *shapeCounts) dropCounts() {
+	s.counted, s.few, s.fit, s.sums, s.ranked = false, nil, nil, nil, nil
+}
+
+// denseSize is how many nodes and domains dense counts have.
+func (c *Cluster) denseSize() int {
+	size := len(c.nodes)
+	for _, t := range c.topologies {
+		if t != nil {
+			size += 2 * len(t.domains)
 		}
 	}
-	if oldest != nil {
-		delete(c.shapes.counts, oldest.shape.Key)
+	return size
+}
+
+// trim drops the counts of shapes that were not used for longest, and what it
+// knows of those shapes when they are far too many.
+func (c *Cluster) trim() {
+	if len(c.shapes.counts) <= maxShapes {
+		return
+	}
+	shapes := make([]*shapeCounts, 0, len(c.shapes.counts))
+	for _, s := range c.shapes.counts {
+		shapes = append(shapes, s)
+	}
+	slices.SortFunc(shapes, func(a, b *shapeCounts) int {
+		return cmp.Or(cmp.Compare(b.used, a.used), cmp.Compare(a.shape.Key, b.shape.Key))
+	})
+	dense := 0
+	for i, s := range shapes {
+		if i >= maxFilters {
+			delete(c.shapes.counts, s.shape.Key)
+			continue
+		}
+		if s.few != nil {
+			s.dropCounts()
+		}
+		if s.counted {
+			if dense++; dense > maxShapes {
+				s.dropCounts()
+			}
+		}
 	}
 }
 
@@ -129,11 +285,8 @@ func (c *Cluster) catchUp(s *shapeCounts) {
 		c.recount(s)
 	} else {
 		s.grow(c)
-		for _, change := range changes {
-			if change.eligibility {
-				s.eligible[change.node] = c.eligible(s, change.node)
-			}
-			c.refresh(s, change.node)
+		for _, node := range changes {
+			c.refresh(s, node)
 		}
 	}
 	s.seen = c.changes.end()
@@ -143,7 +296,6 @@ func (c *Cluster) catchUp(s *shapeCounts) {
 func (s *shapeCounts) grow(c *Cluster) {
 	if missing := len(c.nodes) - len(s.fit); missing > 0 {
 		s.fit = append(s.fit, make([]int32, missing)...)
-		s.eligible = append(s.eligible, make([]bool, missing)...)
 	}
 	for slot, t := range c.topologies {
 		if slot == len(s.sums) {
@@ -166,16 +318,14 @@ func (c *Cluster) recount(s *shapeCounts) {
 	}
 	clear(s.fit)
 	for i := range c.nodes {
-		node := int32(i)
-		s.eligible[i] = c.eligible(s, node)
-		c.refresh(s, node)
+		c.refresh(s, int32(i))
 	}
 }
 
 // refresh counts one node anew. O(resources + levels).
 func (c *Cluster) refresh(s *shapeCounts, node int32) {
 	fit := int32(0)
-	if s.eligible[node] && c.nodes[node].present {
+	if s.eligible.has(node) && c.nodes[node].present {
 		fit = fitting(c.resources.row(node), s.requests)
 	}
 	delta := fit - s.fit[node]
@@ -188,11 +338,6 @@ func (c *Cluster) refresh(s *shapeCounts, node int32) {
 			s.add(slot, t, t.home[node], int64(delta))
 		}
 	}
-}
-
-func (c *Cluster) eligible(s *shapeCounts, node int32) bool {
-	n := &c.nodes[node]
-	return n.present && (s.shape.Excluded == nil || s.shape.Excluded(n.name) == "")
 }
 
 // fitting is how many pods with these requests fit into what is free.
@@ -211,7 +356,7 @@ func fitting(free []int64, requests []quantity) int32 {
 	return int32(fit)
 }
 
-// Shapes lists the keys of the shapes whose counts are kept, sorted.
+// Shapes lists the keys of the shapes that the cluster remembers, sorted.
 func (c *Cluster) Shapes() []string {
 	keys := make([]string, 0, len(c.shapes.counts))
 	for key := range c.shapes.counts {

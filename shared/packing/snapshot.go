@@ -73,7 +73,7 @@ func (s *snapshot) resources() []int {
 
 func (s *snapshot) useful(node int32) bool {
 	for _, shape := range s.p.shapes {
-		if shape.fit[node] > 0 {
+		if shape.on(node) > 0 {
 			return true
 		}
 	}

@@ -56,11 +56,17 @@ func (t *trial) apply(shape int, node int32, pods int32) {
 	for _, q := range t.p.shapes[shape].requests {
 		row[q.resource] -= q.amount * int64(pods)
 	}
+	if len(t.p.shapes) > manyShapes {
+		for _, i := range t.p.shapesOn(node) {
+			t.set(t.p.shapes[i], node, fitting(row, t.p.shapes[i].requests))
+		}
+		return
+	}
 	for i, s := range t.p.shapes {
-		if !s.eligible[node] {
+		if !s.eligible.has(node) {
 			continue
 		}
-		fit := s.fit[node] - pods
+		fit := s.on(node) - pods
 		// Of the placed shape itself exactly as many fewer fit, unless the
 		// count was clamped.
 		if i != shape || max(fit, fit+pods) > maxFit/2 {
@@ -70,7 +76,42 @@ func (t *trial) apply(shape int, node int32, pods int32) {
 	}
 }
 
+// manyShapes is where it pays to know which shapes a node takes.
+const manyShapes = 8
+
+// shapesOn lists the shapes whose pods a node may take. O(shapes) the first time.
+func (p *problem) shapesOn(node int32) []int32 {
+	if p.onNode == nil {
+		p.onNode = map[int32][]int32{}
+		for i, s := range p.shapes {
+			if s.few == nil {
+				p.dense = append(p.dense, int32(i))
+				continue
+			}
+			for _, n := range s.few.nodes {
+				p.onNode[n] = append(p.onNode[n], int32(i))
+			}
+		}
+		p.visited = make(bitset, (len(p.cluster.nodes)+63)/64)
+	}
+	list := p.onNode[node]
+	if !p.visited.has(node) {
+		p.visited.flip(node)
+		for _, i := range p.dense {
+			if p.shapes[i].eligible.has(node) {
+				list = append(list, i)
+			}
+		}
+		p.onNode[node] = list
+	}
+	return list
+}
+
 func (t *trial) set(s *shapeCounts, node, fit int32) {
+	if s.few != nil {
+		s.few.set(node, fit)
+		return
+	}
 	delta := int64(fit - s.fit[node])
 	if delta == 0 {
 		return

@@ -1,0 +1,192 @@
+package packing
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
+
+// reach places just enough of a group for its minimum, and chooses the pods and
+// the children as it goes, by what is left: a selection that is made beforehand
+// cannot know that. The attempts after the first shuffle what the first one does.
+// It leaves preferred levels aside, and proves nothing when it fails.
+type reach struct {
+	*greedy
+	random *rand.Rand
+}
+
+// reach tries to place the minima of the gang, and keeps what it finds.
+func (d *decision) reach(attempt int) bool {
+	r := &reach{greedy: newGreedy(d.trial, d.largest)}
+	r.emptiest = attempt == 0 && d.spread
+	if attempt > 0 {
+		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
+	}
+	d.steps++
+	if !r.whole(0, wholeCluster) {
+		return false
+	}
+	want := make([]int32, len(d.p.pending))
+	for _, pl := range d.trail {
+		d.p.wants(want, int(pl.leaf))[pl.shape] += pl.pods
+	}
+	d.keep(d.p.newSelection(want), d.trail)
+	d.undo(0)
+	return true
+}
+
+// whole reaches a group's minimum inside a region, or leaves everything as it was.
+func (g *reach) whole(i int, r region) bool {
+	if g.p.needless(i) {
+		return true
+	}
+	r, ok := g.p.enter(i, r)
+	if !ok || g.exhausted() {
+		return false
+	}
+	grp := &g.p.groups[i]
+	if g.p.implied(r, grp.slot, grp.required) {
+		return g.into(i, r)
+	}
+	candidates := g.regions(i, r, grp.required)
+	g.steps += len(candidates) / 16
+	candidates = slices.DeleteFunc(candidates, func(r region) bool { return !g.mayHold(i, r) })
+	g.sortByTightness(i, candidates)
+	g.shuffle(len(candidates), func(a, b int) { candidates[a], candidates[b] = candidates[b], candidates[a] })
+	return slices.ContainsFunc(candidates, func(r region) bool { return g.into(i, r) })
+}
+
+// shuffle swaps neighbours now and then, so that what comes first mostly stays so.
+func (g *reach) shuffle(n int, swap func(a, b int)) {
+	for k := 1; g.random != nil && k < n; k++ {
+		if g.random.IntN(4) == 0 {
+			swap(k-1, k)
+		}
+	}
+}
+
+// mayHold is a bound: whether a region has room for enough pods of a group's
+// kinds.
+func (g *reach) mayHold(i int, r region) bool {
+	grp := &g.p.groups[i]
+	if g.p.needless(i) || grp.blocked != "" {
+		return g.p.needless(i)
+	}
+	if !grp.leaf() {
+		satisfied, left := 0, grp.end-i
+		for child := range g.p.children(i) {
+			if left--; satisfied >= grp.minChildren || left > 64 {
+				return true
+			}
+			if g.mayHold(child, r) {
+				satisfied++
+			}
+		}
+		return satisfied >= grp.minChildren
+	}
+	room := 0
+	for k, n := range g.p.wants(g.p.pending, i) {
+		if n > 0 && room < grp.need {
+			room += int(min(int64(n), g.p.capacity(r, k)))
+		}
+	}
+	return room >= grp.need
+}
+
+func (g *reach) into(i int, r region) bool {
+	g.steps++
+	if g.exhausted() || !g.mayHold(i, r) {
+		return false
+	}
+	mark := len(g.trail)
+	if g.p.groups[i].leaf() && g.leaf(i, r) || !g.p.groups[i].leaf() && g.parent(i, r) {
+		return true
+	}
+	g.undo(mark)
+	return false
+}
+
+// parent reaches the minima of enough children: all that it needs, the hardest
+// first, if it needs all, and the cheapest otherwise.
+func (g *reach) parent(i int, r region) bool {
+	left := g.p.groups[i].minChildren
+	var children []int
+	for child := range g.p.children(i) {
+		if g.p.needless(child) {
+			left--
+		} else if g.p.satisfiable(child) {
+			children = append(children, child)
+		}
+	}
+	sign := 1
+	if left >= len(children) {
+		sign = -1
+	}
+	size := make(map[int]int, len(children))
+	for _, child := range children {
+		size[child] = g.p.least(child)
+	}
+	slices.SortStableFunc(children, func(a, b int) int {
+		return cmp.Or(cmp.Compare(g.p.rigour(b), g.p.rigour(a)), sign*cmp.Compare(size[a], size[b]),
+			cmp.Compare(g.p.groups[a].class, g.p.groups[b].class))
+	})
+	g.shuffle(len(children), func(a, b int) { children[a], children[b] = children[b], children[a] })
+	failed := none
+	for k, child := range children {
+		if left <= 0 {
+			return true
+		}
+		if left > len(children)-k || g.exhausted() {
+			return false
+		}
+		// What failed once fails again, since only less is free.
+		if g.p.groups[child].class != failed && g.whole(child, r) {
+			left--
+		} else {
+			failed = g.p.groups[child].class
+		}
+	}
+	return left <= 0
+}
+
+// leaf places as many pods as a leaf needs, each time of the kind that is least
+// scarce.
+func (g *reach) leaf(i int, r region) bool {
+	left := slices.Clone(g.p.wants(g.p.pending, i))
+	rigid := g.p.total(g.p.pending, i) == g.p.groups[i].need
+	for need := int64(g.p.groups[i].need); need > 0; {
+		k, fit := g.plentiful(left, r, rigid)
+		if k == none || g.exhausted() {
+			return false
+		}
+		n := min(need, int64(left[k]), fit)
+		if !rigid {
+			n = min(n, max(1, need/8))
+		}
+		if !g.fill(i, k, n, r) {
+			return false
+		}
+		left[k] -= int32(n)
+		need -= n
+	}
+	return true
+}
+
+// plentiful is the kind of which most pods fit, of those left; where all pods
+// are needed anyway it is the one of which fewest do.
+func (g *reach) plentiful(left []int32, r region, rigid bool) (kind int, fit int64) {
+	kind = none
+	g.steps += len(left) / 16
+	for k, n := range left {
+		if n == 0 {
+			continue
+		}
+		room := g.p.capacity(r, k)
+		switch {
+		case room == 0:
+		case kind == none, rigid && room < fit, !rigid && room > fit:
+			kind, fit = k, room
+		}
+	}
+	return kind, fit
+}

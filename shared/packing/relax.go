@@ -1,0 +1,412 @@
+package packing
+
+import (
+	"math"
+	"slices"
+)
+
+// relaxation bounds what groups need at least against what domains offer at most,
+// by several measures at once. It knows nothing of who takes which node, so what
+// it refuses is proved not to fit, whichever pods and children are chosen.
+type relaxation struct {
+	*trial
+	measures []measure
+	known    map[standing]lower
+	offers   map[standing][]int64
+	// stop is the step from which on it looks no closer.
+	stop int
+}
+
+// measure gives pods of each kind a weight: what they request of a resource, or
+// 1 for those of some kinds.
+type measure struct {
+	// column is the resource; none when pods are counted.
+	column int
+	weight []int64
+	// order has the kinds by weight.
+	order []int
+}
+
+// standing is a group, by its class, inside a domain.
+type standing struct {
+	class int
+	in    place
+}
+
+// lower bounds the placements of a group inside a domain from below.
+type lower struct {
+	// fits is false if there is none; some says that there must be a pod.
+	fits, some bool
+	// weights are the least that satisfies the group, by measure.
+	weights []int64
+}
+
+const (
+	// measuredKinds is up to how many kinds pods of some kinds only are counted.
+	measuredKinds = 12
+	// relaxShare is the part of the budget that bounds may take.
+	relaxShare = 4
+)
+
+func newRelaxation(t *trial) *relaxation {
+	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{}}
+	x.stop = t.steps + (t.budget-t.steps)/relaxShare
+	var columns []int
+	for _, s := range t.p.shapes {
+		for _, q := range s.requests {
+			if !slices.Contains(columns, q.resource) {
+				columns = append(columns, q.resource)
+			}
+		}
+	}
+	slices.Sort(columns)
+	x.count(slices.Repeat([]int64{1}, len(t.p.shapes)))
+	for _, column := range columns {
+		amounts := make([]int64, len(t.p.shapes))
+		for k, s := range t.p.shapes {
+			amounts[k] = s.requested(column)
+		}
+		x.add(column, amounts)
+		if len(t.p.shapes) <= measuredKinds {
+			x.countLarge(amounts)
+		}
+	}
+	return x
+}
+
+// requested is how much of a resource a pod takes.
+func (s *shapeCounts) requested(column int) int64 {
+	for _, q := range s.requests {
+		if q.resource == column {
+			return q.amount
+		}
+	}
+	return 0
+}
+
+// countLarge adds measures that count the pods of at least a size.
+func (x *relaxation) countLarge(amounts []int64) {
+	for _, size := range amounts {
+		if size == 0 {
+			continue
+		}
+		large := make([]int64, len(amounts))
+		for k, amount := range amounts {
+			if amount >= size {
+				large[k] = 1
+			}
+		}
+		x.count(large)
+	}
+}
+
+func (x *relaxation) count(weight []int64) {
+	for _, m := range x.measures {
+		if m.column == none && slices.Equal(m.weight, weight) {
+			return
+		}
+	}
+	x.add(none, weight)
+}
+
+func (x *relaxation) add(column int, weight []int64) {
+	m := measure{column: column, weight: weight}
+	for k := range weight {
+		m.order = append(m.order, k)
+	}
+	slices.SortStableFunc(m.order, func(a, b int) int { return int(min(1, max(-1, weight[a]-weight[b]))) })
+	x.measures = append(x.measures, m)
+}
+
+// refutes reports whether it is proved that the gang fits nowhere.
+func (x *relaxation) refutes() bool {
+	return !x.within(0, wholeCluster.place).fits
+}
+
+// within bounds a group that must stand in one domain of its required level
+// inside the given one.
+func (x *relaxation) within(i int, in place) lower {
+	p := x.p
+	g := &p.groups[i]
+	if p.needless(i) || x.steps > x.stop {
+		return lower{fits: true, weights: make([]int64, len(x.measures))}
+	}
+	if in.at == whole && g.slot != none {
+		in.slot = g.slot
+	}
+	if !p.satisfiable(i) {
+		return lower{}
+	}
+	for _, fixed := range g.fixed {
+		in = x.narrow(in, fixed)
+	}
+	t := p.cluster.topologies[in.slot]
+	if g.slot != in.slot || g.required <= t.domains[in.at].level {
+		return x.here(i, in)
+	}
+	key := standing{g.class, in}
+	if l, known := x.known[key]; known {
+		return l
+	}
+	var best lower
+	t.domainsAt(in.at, g.required, func(at int32) bool {
+		best = best.or(x.here(i, place{in.slot, at}))
+		return !best.fits || best.some
+	})
+	x.known[key] = best
+	return best
+}
+
+// narrow gives the narrower of two domains of one topology, of two the first.
+func (x *relaxation) narrow(in, to place) place {
+	t := x.p.cluster.topologies[to.slot]
+	if in.at == whole || in.slot == to.slot && t.contains(in.at, to.at) {
+		return to
+	}
+	return in
+}
+
+// or is the better of two ways, measure by measure.
+func (l lower) or(other lower) lower {
+	if !l.fits || !other.fits {
+		if other.fits {
+			return other
+		}
+		return l
+	}
+	best := lower{fits: true, some: l.some && other.some, weights: slices.Clone(l.weights)}
+	for m, w := range other.weights {
+		best.weights[m] = min(best.weights[m], w)
+	}
+	return best
+}
+
+// here bounds a group inside a domain, whatever its level.
+func (x *relaxation) here(i int, in place) lower {
+	key := standing{x.p.groups[i].class, in}
+	level := x.p.cluster.topologies[in.slot].domains[in.at].level
+	inner := x.p.groups[i].slot != in.slot || x.p.groups[i].required <= level
+	if l, known := x.known[key]; known && inner {
+		return l
+	}
+	x.steps++
+	var l lower
+	if x.p.groups[i].leaf() {
+		l = x.leaf(i, in)
+	} else {
+		l = x.parent(i, in)
+	}
+	if l.fits && l.some && x.steps <= x.stop {
+		for m, offer := range x.offer(i, in) {
+			l.fits = l.fits && l.weights[m] <= offer
+		}
+	}
+	if inner {
+		x.known[key] = l
+	}
+	return l
+}
+
+func (x *relaxation) leaf(i int, in place) lower {
+	p := x.p
+	need := int64(p.groups[i].need)
+	l := lower{fits: true, some: need > 0, weights: make([]int64, len(x.measures))}
+	if need == 0 {
+		return l
+	}
+	room := make([]int64, len(p.shapes))
+	x.steps += len(room) / 16
+	all := int64(0)
+	for k, n := range p.wants(p.pending, i) {
+		if n > 0 {
+			room[k] = min(int64(n), p.shapes[k].in(p.cluster, in.slot, in.at))
+			all += room[k]
+		}
+	}
+	if l.fits = all >= need; !l.fits {
+		return l
+	}
+	for m := range x.measures {
+		left := need
+		for _, k := range x.measures[m].order {
+			n := min(left, room[k])
+			left -= n
+			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(n, x.measures[m].weight[k]))
+		}
+	}
+	return l
+}
+
+func (x *relaxation) parent(i int, in place) lower {
+	p := x.p
+	l := lower{fits: true, weights: make([]int64, len(x.measures))}
+	var needy []int
+	var lowers []lower
+	left := p.groups[i].minChildren
+	for child := range p.children(i) {
+		c := x.within(child, in)
+		switch {
+		case c.fits && !c.some:
+			left--
+		case c.fits:
+			lowers = append(lowers, c)
+			needy = append(needy, child)
+		}
+	}
+	if left <= 0 {
+		return l
+	}
+	l.some = true
+	if l.fits = left <= len(lowers); !l.fits {
+		return l
+	}
+	column := make([]int64, len(lowers))
+	for m := range x.measures {
+		for k := range lowers {
+			column[k] = lowers[k].weights[m]
+		}
+		slices.Sort(column)
+		for _, w := range column[:left] {
+			l.weights[m] = plusSaturating(l.weights[m], w)
+		}
+	}
+	l.fits = x.units(needy, left, in)
+	return l
+}
+
+// units reports whether the domains that children must stand in, one each, may
+// take so many of them: each domain takes the smallest that it could take alone.
+func (x *relaxation) units(children []int, left int, in place) bool {
+	p := x.p
+	level, slot := math.MaxInt, in.slot
+	for _, child := range children {
+		g := &p.groups[child]
+		if in.at == whole && slot == 0 && g.slot != none {
+			slot = g.slot
+		}
+		if g.slot != slot || g.required == none || len(g.fixed) > 0 {
+			return true
+		}
+		level = min(level, g.required)
+	}
+	t := p.cluster.topologies[slot]
+	if level <= t.domains[in.at].level {
+		return true
+	}
+	t.domainsAt(in.at, level, func(at int32) bool {
+		if x.steps > x.stop {
+			left = 0
+		} else {
+			left -= x.takes(children, place{slot, at})
+		}
+		return left > 0
+	})
+	return left <= 0
+}
+
+// takes bounds how many of some groups one domain takes together.
+func (x *relaxation) takes(children []int, in place) int {
+	var lowers []lower
+	x.steps += len(children) / 8
+	for _, child := range children {
+		if l := x.within(child, in); l.fits {
+			lowers = append(lowers, l)
+		}
+	}
+	most := len(lowers)
+	column := make([]int64, len(lowers))
+	for m := range x.measures {
+		if x.measures[m].column == none {
+			continue
+		}
+		for k := range lowers {
+			column[k] = lowers[k].weights[m]
+		}
+		slices.Sort(column)
+		free, fit := x.free(x.measures[m].column, in), 0
+		for fit < len(column) && column[fit] <= free {
+			free -= column[fit]
+			fit++
+		}
+		most = min(most, fit)
+	}
+	return most
+}
+
+// free is what a domain's nodes have of a resource.
+func (x *relaxation) free(column int, in place) int64 {
+	sum := int64(0)
+	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
+		x.steps++
+		sum = plusSaturating(sum, max(0, x.p.cluster.resources.row(node)[column]))
+		return true
+	})
+	return sum
+}
+
+// offer bounds what the nodes of a domain can take of a group's pods, by measure.
+// O(nodes of the domain · kinds · measures).
+func (x *relaxation) offer(i int, in place) []int64 {
+	key := standing{x.p.groups[i].class, in}
+	if sums, known := x.offers[key]; known {
+		return sums
+	}
+	sums := make([]int64, len(x.measures))
+	var kinds []int
+	for k, n := range x.p.wants(x.p.pending, i) {
+		if n > 0 {
+			kinds = append(kinds, k)
+		}
+	}
+	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
+		x.steps += 1 + len(kinds)/8
+		x.offerOn(node, kinds, x.p.wants(x.p.pending, i), sums)
+		return true
+	})
+	x.offers[key] = sums
+	return sums
+}
+
+// offerOn adds what one node can take.
+func (x *relaxation) offerOn(node int32, kinds []int, pending []int32, sums []int64) {
+	row := x.p.cluster.resources.row(node)
+	for m := range x.measures {
+		weight, column := x.measures[m].weight, x.measures[m].column
+		most, divisor := int64(0), int64(0)
+		for _, k := range kinds {
+			if fit := min(x.p.shapes[k].on(node), pending[k]); fit > 0 && weight[k] > 0 {
+				most = plusSaturating(most, timesSaturating(int64(fit), weight[k]))
+				divisor = gcd(divisor, weight[k])
+			}
+		}
+		if most > 0 && column != none {
+			most = min(most, row[column]-row[column]%divisor)
+		} else if most > 0 {
+			most = min(most, x.countOn(node, kinds, weight))
+		}
+		sums[m] = plusSaturating(sums[m], most)
+	}
+}
+
+// countOn bounds how many pods with a weight a node takes together: as many as
+// the smallest of them would.
+func (x *relaxation) countOn(node int32, kinds []int, weight []int64) int64 {
+	row := x.p.cluster.resources.row(node)
+	most := int64(math.MaxInt64)
+	for m := range x.measures {
+		column := x.measures[m].column
+		if column == none {
+			continue
+		}
+		smallest := int64(math.MaxInt64)
+		for _, k := range kinds {
+			if weight[k] > 0 && x.p.shapes[k].on(node) > 0 {
+				smallest = min(smallest, x.measures[m].weight[k])
+			}
+		}
+		if smallest > 0 {
+			most = min(most, row[column]/smallest)
+		}
+	}
+	return most
+}
