@@ -19,6 +19,8 @@ type Verdicts struct {
 type verdict struct {
 	answer     *decision.Answer
 	generation int64
+	// doubted says that something changed while the answer was looked for: it is what was decided last, and no more than that.
+	doubted bool
 	// asked is the pod for which the answer was found, and told are all that know it.
 	asked types.UID
 	told  sets.Set[types.UID]
@@ -43,7 +45,7 @@ func (v *Verdicts) Repeat(key gang.Key, generation int64, pod types.UID) *decisi
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known := v.gangs[key]
-	if known == nil || known.generation != generation || known.told.Has(pod) || len(known.answer.Nodes) > 0 {
+	if known == nil || known.generation != generation || known.doubted || known.told.Has(pod) || len(known.answer.Nodes) > 0 {
 		return nil
 	}
 	known.told.Insert(pod)
@@ -75,7 +77,8 @@ func (v *Verdicts) Asker(key gang.Key) (pod types.UID, known bool) {
 func (v *Verdicts) Current(key gang.Key, generation int64) *decision.Answer {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if known := v.gangs[key]; known != nil && known.generation == generation && len(known.answer.Nodes) == 0 {
+	known := v.gangs[key]
+	if known != nil && known.generation == generation && !known.doubted && len(known.answer.Nodes) == 0 {
 		return known.answer
 	}
 	return nil
@@ -98,6 +101,16 @@ func (v *Verdicts) Newcomer(key gang.Key, pod types.UID) {
 	defer v.mu.Unlock()
 	if known := v.gangs[key]; known != nil && !known.told.Has(pod) {
 		delete(v.gangs, key)
+	}
+}
+
+// Doubt has whoever asks next about a gang not be given the last answer. It stays what was decided last, which is what the
+// status of the gang says.
+func (v *Verdicts) Doubt(key gang.Key) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known := v.gangs[key]; known != nil {
+		known.doubted = true
 	}
 }
 

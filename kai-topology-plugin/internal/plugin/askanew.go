@@ -41,13 +41,13 @@ func (p *Plugin) settleAsker(key gang.Key, pod *corev1.Pod) {
 	}
 }
 
-// remembering returns what drops the answer to a gang that is being decided, if pods of it or others were changed meanwhile:
-// who changed them could not know of the answer yet.
+// remembering returns what has the answer to a gang doubted, once it has been decided, if pods of it or others were changed
+// meanwhile: whoever changed them could not know of the answer yet.
 func (p *Plugin) remembering(key gang.Key) func() {
 	edits := p.edits.Load()
 	return func() {
 		if p.edits.Load() != edits {
-			p.verdicts.Forget(key)
+			p.verdicts.Doubt(key)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/plans"
+	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -93,16 +94,30 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	}
 }
 
-// The pods of a gang are read before it is decided, and the answer is remembered after.
-func TestAnAnswerAboutPodsThatWereChangedMeanwhileIsDropped(t *testing.T) {
-	bench, a, _ := refusedGang(t, 1)
+// The pods of a gang are read before it is decided, and the answer is remembered after. Here another gang, which may rank above
+// this one or stand in its way, changes in between: nobody is to be told the answer again, but it is what was decided last, and
+// no event may come that has the gang asked for once more.
+func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *testing.T) {
+	bench, a, b := refusedGang(t, 1)
 	answer := bench.plugin.verdicts.Last(waitingGang)
-	drop := bench.plugin.remembering(waitingGang)
-	bench.plugin.gangChanged(waitingGang)
+	doubtIfChanged := bench.plugin.remembering(waitingGang)
+	bench.plugin.gangChanged(gang.Key{Namespace: "default", Name: "other"})
 	bench.plugin.verdicts.Remember(waitingGang, 1, a.UID, answer)
-	drop()
-	if bench.plugin.verdicts.Last(waitingGang) != nil {
+	doubtIfChanged()
+
+	if bench.plugin.verdicts.Current(waitingGang, 1) != nil || bench.plugin.verdicts.Repeat(waitingGang, 1, b.UID) != nil {
 		t.Error("the answer is given again")
+	}
+	if asker, waits := bench.plugin.verdicts.Asker(waitingGang); !waits || asker != a.UID {
+		t.Errorf("who asks for the gang is forgotten: %q", asker)
+	}
+	observed, err := bench.plugin.observe(waitingGang)
+	if err != nil {
+		t.Fatal(err)
+	}
+	condition := podgroupstatus.Of(observed, metav1.Now()).Condition
+	if condition.Reason != scheduling.ReasonInfeasible || condition.Message != answer.Message {
+		t.Errorf("the status says %s: %q; decided last was %s: %q", condition.Reason, condition.Message, answer.Verdict, answer.Message)
 	}
 }
 

@@ -90,7 +90,7 @@ func (p *Plugin) nodeFor(ctx context.Context, podGroup *scheduling.PodGroup, pod
 
 // plan decides the whole gang on the nodes as they are, and opens the plan if there is one.
 func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
-	dropIfChanged := p.remembering(keyOfPodGroup(podGroup))
+	doubtIfChanged := p.remembering(keyOfPodGroup(podGroup))
 	assembled, held, err := p.assemble(podGroup)
 	if err != nil {
 		return "", fwk.AsStatus(err)
@@ -117,7 +117,7 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	last := p.verdicts.Last(key)
 	p.verdicts.Remember(key, podGroup.Generation, pod.UID, answer)
 	if answer.Verdict != scheduling.ReasonPlaced {
-		defer dropIfChanged()
+		defer doubtIfChanged()
 		if last != nil && last.Verdict == scheduling.ReasonWaiting && answer.Verdict != scheduling.ReasonWaiting {
 			p.givenBack(key) // It had a plan, or others left for it.
 		}
