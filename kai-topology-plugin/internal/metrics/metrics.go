@@ -124,11 +124,13 @@ const (
 	PodLost Invalidation = "PodLost"
 	// GangChanged: the PodGroup or its Topology was changed.
 	GangChanged Invalidation = "GangChanged"
+	// NodeChanged: a node of the plan was deleted, or got into another domain.
+	NodeChanged Invalidation = "NodeChanged"
 	// Preempted: room of the plan was taken by somebody more important.
 	Preempted Invalidation = "Preempted"
 )
 
-var invalidations = []Invalidation{NodeRefused, PodLost, GangChanged, Preempted}
+var invalidations = []Invalidation{NodeRefused, PodLost, GangChanged, NodeChanged, Preempted}
 
 // PlanInvalidated is for a plan that was dropped before its gang was let go.
 func PlanInvalidated(reason Invalidation) { plansBroken.WithLabelValues(string(reason)).Inc() }

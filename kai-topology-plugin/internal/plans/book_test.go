@@ -3,6 +3,7 @@ package plans_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/plans"
 )
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var (
 	mine  = gang.Key{Namespace: "default", Name: "mine"}
@@ -33,7 +36,7 @@ func onNode(name, node string) *corev1.Pod {
 // twoPods is a book with a plan for two pods.
 func twoPods() *plans.Book {
 	book := plans.NewBook()
-	book.Open(mine, 1, []plans.Placement{{Pod: pod("a"), Node: "n1"}, {Pod: pod("b"), Node: "n2"}})
+	book.Open(mine, 1, false, []plans.Placement{{Pod: pod("a"), Node: "n1"}, {Pod: pod("b"), Node: "n2"}})
 	return book
 }
 
@@ -100,16 +103,16 @@ func TestAPodThatLosesItsNodeBreaksAPlanThatWaits(t *testing.T) {
 	book := twoPods()
 	book.Assume(mine, onNode("a", "n1"))
 	book.Assume(mine, onNode("b", "n2"))
-	if diff := cmp.Diff([]types.UID{"b"}, book.Unassume(mine, "a")); diff != "" {
+	if diff := cmp.Diff([]types.UID{"b"}, book.Unassume(mine, "a", start)); diff != "" {
 		t.Errorf("pods to send back (-want +got):\n%s", diff)
 	}
 	if _, ok := book.LetGo(mine, "b"); ok {
 		t.Error("a broken gang is let go")
 	}
-	if got := book.Unassume(mine, "b"); got != nil {
+	if got := book.Unassume(mine, "b", start); got != nil {
 		t.Errorf("the last pod sends others back: %v", got)
 	}
-	if got := book.Unassume(mine, "b"); got != nil {
+	if got := book.Unassume(mine, "b", start); got != nil {
 		t.Errorf("taking a pod off its node a second time sends others back: %v", got)
 	}
 }
@@ -118,11 +121,11 @@ func TestAPodThatLosesItsNodeAfterTheGangWentDisturbsNobody(t *testing.T) {
 	book := twoPods()
 	book.Assume(mine, onNode("a", "n1"))
 	book.Assume(mine, onNode("b", "n2"))
-	waited, ok := book.LetGo(mine, "b")
-	if !ok || len(waited) != 2 {
-		t.Fatalf("let go: %v, %v", waited, ok)
+	release, ok := book.LetGo(mine, "b")
+	if !ok || len(release.Waited) != 2 || !release.First || !release.Ended {
+		t.Fatalf("let go: %v, %v", release, ok)
 	}
-	if got := book.Unassume(mine, "a"); got != nil {
+	if got := book.Unassume(mine, "a", start); got != nil {
 		t.Errorf("pods of a gang that went are sent back: %v", got)
 	}
 	if got := book.Assumed(mine); len(got) != 1 || got[0].Name != "b" {
@@ -182,7 +185,7 @@ func TestInvariants(t *testing.T) {
 						placements = append(placements, plans.Placement{Pod: member(key, name), Node: nodeOf(name)})
 					}
 				}
-				book.Open(key, 1, placements)
+				book.Open(key, 1, false, placements)
 			},
 			"assume": func(t *rapid.T) {
 				key, name := anyKey.Draw(t, "gang"), anyName.Draw(t, "pod")
@@ -190,11 +193,22 @@ func TestInvariants(t *testing.T) {
 			},
 			"unassume": func(t *rapid.T) {
 				key := anyKey.Draw(t, "gang")
-				book.Unassume(key, uid(key, anyName.Draw(t, "pod")))
+				book.Unassume(key, uid(key, anyName.Draw(t, "pod")), start)
 			},
 			"let go": func(t *rapid.T) {
 				key := anyKey.Draw(t, "gang")
 				book.LetGo(key, uid(key, anyName.Draw(t, "pod")))
+			},
+			"refuse": func(t *rapid.T) {
+				key := anyKey.Draw(t, "gang")
+				book.Refuse(key, uid(key, anyName.Draw(t, "pod")))
+			},
+			"expire": func(t *rapid.T) { book.Expire(start.Add(plans.SeatLife)) },
+			"move a node": func(t *rapid.T) {
+				node := nodeOf(anyName.Draw(t, "node"))
+				for _, key := range book.Misplaced(node, func(plans.Place) bool { return false }) {
+					book.Break(key)
+				}
 			},
 			"break": func(t *rapid.T) { book.Break(anyKey.Draw(t, "gang")) },
 			"settle": func(t *rapid.T) {
@@ -225,7 +239,7 @@ func TestInvariants(t *testing.T) {
 			for _, name := range names {
 				book.Settled(key, uid(key, name))
 			}
-			if left := fmt.Sprint(book.Assumed(key), book.Waiting(key)); left != "[] []" {
+			if left := fmt.Sprint(book.Assumed(key), book.Waiting(key), book.Nodes(key)); left != "[] [] []" {
 				t.Fatalf("left of gang %s: %s", key, left)
 			}
 		}

@@ -19,6 +19,9 @@ func (b *Book) Nodes(key gang.Key) []string {
 	for _, assumed := range known.assumed {
 		nodes = append(nodes, assumed.pod.Spec.NodeName)
 	}
+	for _, held := range known.seats {
+		nodes = append(nodes, held.placement.Node)
+	}
 	if known.plan != nil {
 		for _, placement := range known.plan.awaited {
 			nodes = append(nodes, placement.Node)

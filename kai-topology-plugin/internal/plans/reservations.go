@@ -6,18 +6,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// Reserving reports whether any plan reserves room.
-func (b *Book) Reserving() bool {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	for _, known := range b.gangs {
-		if known.reserves() {
-			return true
-		}
-	}
-	return false
-}
-
 // Reserved returns the pods, by node, for which the plans of other gangs than the named one reserve room. Pods that the
 // scheduler has put on their node are not among them: the node shows them itself.
 func (b *Book) Reserved(except gang.Key) map[string][]*corev1.Pod {
@@ -25,7 +13,13 @@ func (b *Book) Reserved(except gang.Key) map[string][]*corev1.Pod {
 	defer b.mu.RUnlock()
 	reserved := map[string][]*corev1.Pod{}
 	for key, known := range b.gangs {
-		if key == except || !known.reserves() {
+		if key == except {
+			continue
+		}
+		for _, held := range known.seats {
+			reserved[held.placement.Node] = append(reserved[held.placement.Node], held.placement.Pod)
+		}
+		if !known.reserves() {
 			continue
 		}
 		for _, placement := range known.plan.awaited {

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -50,6 +51,27 @@ func (p *Plugin) remembering(key gang.Key) func() {
 			p.verdicts.Doubt(key)
 		}
 	}
+}
+
+// overtaken says what of that which the plan of a gang was made of has changed since the gang was read, empty if nothing has.
+// Topologies is the version of the outlines at that time. It is asked once the plan is open: whoever changes something after that
+// breaks it, but who did so before could not know of it.
+func (p *Plugin) overtaken(decided *gang.Gang, topologies int) string {
+	key := decided.Key()
+	if p.outlines.version() != topologies {
+		return "planned anew, since a Topology was changed meanwhile"
+	}
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if err != nil || podGroup.Generation != decided.PodGroup.Generation || !sameCompany(podGroup, decided.PodGroup) {
+		return "planned anew, since its PodGroup was changed meanwhile"
+	}
+	for _, pod := range decided.Pending {
+		now := p.latest(pod)
+		if now != pod && (!sameMember(pod, now) || asksElse(pod, now)) || now == pod && p.isGone(pod) {
+			return fmt.Sprintf("planned anew, since pod %s was changed meanwhile", pod.Name)
+		}
+	}
+	return ""
 }
 
 // victimsChanged lets gangs try again that rank above one which may have become a victim, or one of which more may leave.

@@ -181,13 +181,13 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 	for name, test := range map[string]struct{ take, giveBack func(*bench, *corev1.Pod) }{
 		"that a plan had reserved": {
 			func(b *bench, pod *corev1.Pod) {
-				b.plugin.book.Open(other, 1, []plans.Placement{{Pod: pod, Node: "n0"}})
+				b.plugin.book.Open(other, 1, false, []plans.Placement{{Pod: pod, Node: "n0"}})
 			},
 			func(b *bench, _ *corev1.Pod) { b.plugin.breakPlan(other, metrics.GangChanged, "test") },
 		},
 		"by a gang that was refused by a node and has no place then": {
 			func(b *bench, pod *corev1.Pod) {
-				b.plugin.book.Open(other, 1, []plans.Placement{{Pod: pod, Node: "n0"}})
+				b.plugin.book.Open(other, 1, false, []plans.Placement{{Pod: pod, Node: "n0"}})
 			},
 			func(b *bench, pod *corev1.Pod) {
 				b.plugin.refused(t.Context(), planned{gang: other, generation: 1, node: "n0"}, pod, framework.NewDefaultNodeToStatus())
@@ -229,7 +229,7 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 func TestAPodThatGoesWhileItIsPutOnItsNodeIsNotCounted(t *testing.T) {
 	a, gone := newPod("gang", "a"), newPod("gang", "gone")
 	bench := newBench(t, nodes(2), []*corev1.Pod{a}, podGroup("gang", 2))
-	bench.plugin.book.Open(waitingGang, 1, []plans.Placement{{Pod: gone, Node: "n0"}})
+	bench.plugin.book.Open(waitingGang, 1, false, []plans.Placement{{Pod: gone, Node: "n0"}})
 	if status := bench.plugin.Reserve(t.Context(), framework.NewCycleState(), gone, "n0"); !status.IsSuccess() {
 		t.Fatal(status)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -133,11 +134,23 @@ func benchOf(t *testing.T, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, 
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	if ours && !cache.WaitForCacheSync(ctx.Done(), made.plugin.synced) {
+	if ours && !cache.WaitForCacheSync(ctx.Done(), made.plugin.opened.Load) {
 		t.Fatal("the caches were not filled")
 	}
 	made.activator.reset()
 	return made
+}
+
+// setNodes has the API server show these nodes. The snapshot stays as it was.
+func (b *bench) setNodes(t *testing.T, nodes []*corev1.Node) {
+	t.Helper()
+	shown := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, node := range nodes {
+		if err := shown.Add(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.plugin.nodes = corelisters.NewNodeLister(shown)
 }
 
 // schedule takes a pod through one scheduling cycle as far as it goes, and returns its node.

@@ -45,13 +45,17 @@ func (p *Plugin) PreBindPreFlight(context.Context, fwk.CycleState, *corev1.Pod, 
 	return nil, nil
 }
 
-// PreBind waits until the pod may be bound, after what other plugins do before that and may take long, such as making a volume.
-func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, _ *corev1.Pod, _ string) *fwk.Status {
+// PreBind waits until the pod may be bound, after what other plugins do before that and may take long, such as making a volume;
+// and then looks whether its node is still what it was planned for.
+func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	taken, err := p.binding.take(ctx)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
 	state.Write(slotKey, taken)
+	if reason := p.misplaced(pod, node); reason != "" {
+		return fwk.NewStatus(fwk.Unschedulable, reason)
+	}
 	return nil
 }
 

@@ -51,6 +51,13 @@ func (o *outlines) topologiesChanged() {
 	o.topologies++
 }
 
+// version counts the changes of Topologies so far.
+func (o *outlines) version() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.topologies
+}
+
 func (o *outlines) forget(key gang.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

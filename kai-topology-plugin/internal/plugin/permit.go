@@ -24,6 +24,10 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	if !member {
 		return nil, 0
 	}
+	if p.book.Released(key, pod.UID) {
+		p.releaseGang(key, pod)
+		return nil, 0
+	}
 	satisfied, err := p.satisfied(key)
 	if err != nil {
 		return fwk.AsStatus(err), 0
@@ -31,24 +35,37 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	if !satisfied {
 		return fwk.NewStatus(fwk.Wait, "waiting for the other pods that the gang needs"), permitTimeout
 	}
-	waited, ok := p.book.LetGo(key, pod.UID)
-	if !ok {
+	if !p.releaseGang(key, pod) {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was broken"), 0
 	}
-	for _, uid := range waited {
+	return nil, 0
+}
+
+// releaseGang lets all pods of a gang go whose minima have their nodes, now that this pod has its own. It reports false if the
+// plan was broken meanwhile.
+func (p *Plugin) releaseGang(key gang.Key, pod *corev1.Pod) bool {
+	release, ok := p.book.LetGo(key, pod.UID)
+	if !ok {
+		return false
+	}
+	for _, uid := range release.Waited {
 		if waiting := p.handle.GetWaitingPod(uid); waiting != nil {
 			waiting.Allow(Name)
 		}
 	}
-	if len(waited) > 0 {
-		klog.Background().Info("Gang let go", "podGroup", key, "pods", len(waited))
+	if release.First {
+		klog.Background().Info("Gang let go", "podGroup", key, "pods", len(release.Waited))
 		metrics.GangLetGo()
+	}
+	if len(release.Waited) > 0 {
 		p.verdicts.Forget(key)
 		p.stopWaiting(key)
 		p.planClosed(key)
-		p.wake(key)
 	}
-	return nil, 0
+	if release.Ended {
+		p.wake(key) // What the plan left out may be planned now.
+	}
+	return true
 }
 
 // satisfied reports whether the pods that stand, or have been put on a node, are all that the gang needs.

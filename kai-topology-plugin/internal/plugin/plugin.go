@@ -11,6 +11,7 @@
 //	followers.go   room is found and kept for gangs that will have to follow into the same domain
 //	permit.go      pods wait until the minima of the gang have nodes, and go together
 //	inflight.go    so many are bound at a time
+//	misplaced.go   nodes that are not what they were when they were planned for
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
 //	preempt.go     a gang that does not fit has others leave; preempt_*.go has who, and how
 //	hints.go       which events let a gang that does not fit try again
@@ -62,8 +63,8 @@ type Plugin struct {
 	podGroups  schedulinglisters.PodGroupLister
 	companies  cache.Indexer
 	topologies kailisters.TopologyLister
-	// synced reports whether all PodGroups, Topologies and pods that there were at the start are known.
-	synced   func() bool
+	// opened is set once all PodGroups, Topologies and pods that there were at the start are known.
+	opened   atomic.Bool
 	book     *plans.Book
 	verdicts *plans.Verdicts
 	held     *heldPods

@@ -168,7 +168,7 @@ func (p *Plugin) clear(ctx context.Context, pod *corev1.Pod, assembled *gang.Gan
 		}
 	}
 	clearing := &plans.Clearing{
-		Priority: rank.Priority, Placements: placements(assembled, &decision.Answer{Nodes: choice.nodes}), Awaited: awaited, Message: message,
+		Priority: rank.Priority, Placements: p.placements(assembled, &decision.Answer{Nodes: choice.nodes}), Awaited: awaited, Message: message,
 	}
 	for _, placement := range clearing.Placements {
 		p.nominate(ctx, placement)

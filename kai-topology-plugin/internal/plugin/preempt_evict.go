@@ -35,7 +35,7 @@ func (p *Plugin) evict(ctx context.Context, assembled *gang.Gang, choice *choice
 
 func (p *Plugin) evictAll(ctx context.Context, assembled *gang.Gang, choice *choice) error {
 	var placed []plans.Placement
-	for _, placement := range placements(assembled, &decision.Answer{Nodes: choice.nodes}) {
+	for _, placement := range p.placements(assembled, &decision.Answer{Nodes: choice.nodes}) {
 		if placement.Pod.Status.NominatedNodeName != placement.Node {
 			placed = append(placed, placement)
 		}

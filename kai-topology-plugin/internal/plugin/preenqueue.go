@@ -51,7 +51,7 @@ func hold(reason string) *fwk.Status {
 
 // reasonToHold is empty if the gang can be planned. Pod may be nil.
 func (p *Plugin) reasonToHold(key gang.Key, pod *corev1.Pod) (string, error) {
-	if !p.synced() {
+	if !p.opened.Load() {
 		return "waiting for PodGroups and Topologies to be listed", nil
 	}
 	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)

@@ -91,6 +91,7 @@ func (p *Plugin) nodeFor(ctx context.Context, podGroup *scheduling.PodGroup, pod
 // plan decides the whole gang on the nodes as they are, and opens the plan if there is one.
 func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
 	doubtIfChanged := p.remembering(keyOfPodGroup(podGroup))
+	topologies := p.outlines.version()
 	assembled, held, err := p.assemble(podGroup)
 	if err != nil {
 		return "", fwk.AsStatus(err)
@@ -128,6 +129,11 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	}
 	if len(answer.Nodes) > 0 {
 		p.open(podGroup, assembled, answer, pod)
+		if reason := p.overtaken(assembled, topologies); reason != "" {
+			p.breakPlan(key, metrics.GangChanged, reason)
+			p.activate([]*corev1.Pod{pod})
+			return "", fwk.NewStatus(fwk.Unschedulable, reason)
+		}
 	}
 	if _, standing := p.book.Find(key, podGroup.Generation, pod.UID); standing == plans.TooEarly {
 		return "", tooEarly()
@@ -208,7 +214,7 @@ func (p *Plugin) answer(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 
 // open makes an answer the plan of its gang and calls the pods of the gang, but for the one that is here already.
 func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answer *decision.Answer, here *corev1.Pod) {
-	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, placements(assembled, answer))
+	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, assembled.Satisfied(gang.NoPending), p.placements(assembled, answer))
 	p.cleared(keyOfPodGroup(podGroup))
 	redeemed := p.promises.Redeem(keyOfPodGroup(podGroup))
 	p.promise(assembled, answer)
@@ -227,7 +233,8 @@ func (p *Plugin) call(pods []*corev1.Pod, here *corev1.Pod) {
 	p.activate(slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return pod.UID == here.UID }))
 }
 
-func placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement {
+func (p *Plugin) placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement {
+	keys := p.levelKeys(assembled)
 	turns := make(map[string]int, len(answer.Order))
 	for i, name := range answer.Order {
 		turns[name] = i + 1
@@ -235,7 +242,11 @@ func placements(assembled *gang.Gang, answer *decision.Answer) []plans.Placement
 	var result []plans.Placement
 	for _, pod := range assembled.Pending {
 		if node, ok := answer.Nodes[pod.Name]; ok {
-			result = append(result, plans.Placement{Pod: pod, Node: node, Turn: turns[pod.Name]})
+			var place plans.Place
+			if seen, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node); err == nil {
+				place = plans.PlaceOf(keys, seen.Node().Labels)
+			}
+			result = append(result, plans.Placement{Pod: pod, Node: node, Place: place, Turn: turns[pod.Name]})
 		}
 	}
 	return result

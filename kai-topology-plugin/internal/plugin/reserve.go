@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/plans"
 )
 
 // Reserve records that a pod of a gang has been put on its node.
@@ -52,13 +54,18 @@ func (p *Plugin) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev
 		return
 	}
 	p.roster.Unassume(key, pod.UID)
-	if waiting := p.book.Unassume(key, pod.UID); len(waiting) > 0 {
+	if waiting := p.book.Unassume(key, pod.UID, time.Now()); len(waiting) > 0 {
 		klog.FromContext(ctx).Info("Gang's plan broken: a pod lost its node", "podGroup", key, "pod", klog.KObj(pod))
 		metrics.PlanInvalidated(metrics.PodLost)
 		p.tellPlanBroken(key, fmt.Sprintf("pod %s lost its node", pod.Name))
 		p.sendBack(waiting, "a pod of the gang lost its node")
 	}
 	p.planClosed(key)
+	time.AfterFunc(plans.SeatLife, func() {
+		for _, late := range p.book.Expire(time.Now()) {
+			p.givenBack(late)
+		}
+	})
 }
 
 // sendBack takes pods that wait for their gang off their nodes. Each of them then passes through Unreserve.

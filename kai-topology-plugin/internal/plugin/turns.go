@@ -11,6 +11,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -36,6 +37,7 @@ func (p *Plugin) inTurn(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 // planAhead plans a gang that waits, without a pod of it here. It reports whether there is a plan.
 func (p *Plugin) planAhead(ctx context.Context, key gang.Key, nodes []fwk.NodeInfo, room int64) (bool, error) {
 	p.bypass.Tried(key, room)
+	topologies := p.outlines.version()
 	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		p.stopWaiting(key)
@@ -60,6 +62,10 @@ func (p *Plugin) planAhead(ctx context.Context, key gang.Key, nodes []fwk.NodeIn
 	p.verdicts.Remember(key, podGroup.Generation, "", answer)
 	p.open(podGroup, assembled, answer, &corev1.Pod{})
 	p.status.Enqueue(key)
+	if reason := p.overtaken(assembled, topologies); reason != "" {
+		p.breakPlan(key, metrics.GangChanged, reason)
+		return false, nil
+	}
 	return true, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -45,6 +46,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 		{topologies.Informer(), p.topologyHandler()},
 		{p.handle.SharedInformerFactory().Core().V1().Pods().Informer(), p.podHandler()},
 		{p.handle.SharedInformerFactory().Core().V1().Nodes().Informer(), p.terrainHandler()},
+		{p.handle.SharedInformerFactory().Core().V1().Nodes().Informer(), p.placesHandler()},
 		{p.handle.SharedInformerFactory().Core().V1().Pods().Informer(), p.roomHandler()},
 	} {
 		registration, err := watched.informer.AddEventHandler(watched.handler)
@@ -53,23 +55,25 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 		}
 		handlers = append(handlers, registration)
 	}
-	p.synced = func() bool {
+	known := func() bool {
 		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool { return !handler.HasSynced() })
 	}
 	if err := p.measure(topologies.Informer()); err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
-	go p.begin(ctx, leading)
+	go p.begin(ctx, known, leading)
 	return nil
 }
 
 // begin wakes the gangs that were looked at before everything was known, all at once, so that the queue puts them in order;
-// and writes statuses once this process leads.
-func (p *Plugin) begin(ctx context.Context, leading <-chan struct{}) {
-	if !cache.WaitForCacheSync(ctx.Done(), p.synced) {
+// and writes statuses once this process leads. Up to then all gangs are held: one that came into the queue between the moment in
+// which the last cache was filled and this one would be taken before others that rank above it.
+func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan struct{}) {
+	if !cache.WaitForCacheSync(ctx.Done(), known) {
 		return
 	}
+	p.opened.Store(true)
 	for _, key := range p.held.gangs() {
 		p.markBegun(key)
 	}
@@ -140,15 +144,16 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 		return
 	}
 	p.roster.Show(key, pod)
-	awaited := false
+	missed := false
 	if !gang.Pending(pod) {
 		p.settleAsker(key, pod)
 		p.held.remove(key, pod.UID)
-		awaited = p.book.Settled(key, pod.UID)
+		missed = p.book.Settled(key, pod.UID)
 		p.markBegun(key)
 	}
-	if awaited {
-		p.breakPlan(key, metrics.PodLost, "a pod of the gang was taken out of its plan")
+	if missed {
+		p.breakPlan(key, metrics.PodLost, fmt.Sprintf("pod %s was taken out of the plan of the gang", pod.Name))
+		p.sendBack([]types.UID{pod.UID}, "the pod is not scheduled by this plan any more")
 	}
 	p.status.Enqueue(key)
 	if gang.Pending(pod) {

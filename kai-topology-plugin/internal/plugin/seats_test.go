@@ -1,0 +1,229 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+var theGang = gang.Key{Namespace: "default", Name: "gang"}
+
+// inOneRackOf is a gang of two pods that requires one rack, and its topology.
+func inOneRackOf() (*scheduling.PodGroup, *kai.Topology) {
+	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "racks"}}
+	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: "rack"}}
+	return inOneRack(podGroup("gang", 2)), topology
+}
+
+func TestARoomWhoseBindingFailedIsNotGivenAway(t *testing.T) {
+	a, b, plain := newPod("gang", "a"), newPod("gang", "b"), newPod("", "plain")
+	bench := newBench(t, nodes(2), []*corev1.Pod{a, b, plain}, podGroup("gang", 2))
+	onA, _ := bench.schedule(t, a)
+	if _, status := bench.schedule(t, b); !status.IsSuccess() {
+		t.Fatalf("the gang is not let go: %v", status)
+	}
+	bench.unreserve(t, a, onA)
+	// The snapshot shows none of them: the node of b is free to it, that of a is not, nor would it be if it were shown.
+	if free, _ := bench.feasible(t, framework.NewCycleState(), plain); len(free) != 1 || free[0] == onA {
+		t.Errorf("a plain pod may use %v, the seat on %s included", free, onA)
+	}
+	again, status := bench.schedule(t, a)
+	if again != onA || !status.IsSuccess() {
+		t.Errorf("the pod goes to %q instead of %q, or waits there: %v", again, onA, status)
+	}
+}
+
+func TestTwoBindingsThatFailDoNotWaitForEachOther(t *testing.T) {
+	a, b := newPod("gang", "a"), newPod("gang", "b")
+	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	onA, _ := bench.schedule(t, a)
+	onB, _ := bench.schedule(t, b)
+	bench.unreserve(t, a, onA)
+	bench.unreserve(t, b, onB)
+	for _, pod := range []*corev1.Pod{b, a} {
+		if node, status := bench.schedule(t, pod); !status.IsSuccess() {
+			t.Errorf("pod %s waits on %s: %v", pod.Name, node, status)
+		}
+	}
+}
+
+func TestANodeThatGetsIntoAnotherRackBreaksThePlan(t *testing.T) {
+	group, topology := inOneRackOf()
+	a, b := newPod("gang", "a"), newPod("gang", "b")
+	all := nodes(2)
+	bench := newBench(t, all, []*corev1.Pod{a, b}, group, topology)
+	onA, status := bench.schedule(t, a)
+	if !status.IsWait() {
+		t.Fatal(status)
+	}
+	for _, node := range all {
+		moved := node.DeepCopy()
+		moved.Labels["color"] = "red"
+		bench.plugin.placesHandler().OnUpdate(node, moved)
+	}
+	if _, planned := bench.plugin.book.Place(theGang, a.UID); !planned || len(bench.plugin.book.Waiting(theGang)) != 1 {
+		t.Fatal("a label that is no level's breaks the plan")
+	}
+	for _, node := range all {
+		if node.Name != onA {
+			moved := node.DeepCopy()
+			moved.Labels["rack"] = "other"
+			bench.plugin.placesHandler().OnUpdate(node, moved)
+		}
+	}
+	if status := bench.waits(t, a); status.IsSuccess() || !strings.Contains(status.Message(), "is in another domain") {
+		t.Errorf("the gang is let go, or nobody says why not: %v", status)
+	}
+}
+
+func TestANodeThatIsDeletedBreaksThePlan(t *testing.T) {
+	a, b := newPod("gang", "a"), newPod("gang", "b")
+	all := nodes(2)
+	bench := newBench(t, all, []*corev1.Pod{a, b}, podGroup("gang", 2))
+	onA, _ := bench.schedule(t, a)
+	for _, node := range all {
+		if node.Name == onA {
+			bench.plugin.placesHandler().OnDelete(node)
+		}
+	}
+	if status := bench.waits(t, a); status.IsSuccess() || !strings.Contains(status.Message(), "was deleted") {
+		t.Errorf("the gang is let go, or nobody says why not: %v", status)
+	}
+}
+
+// The node changes when its pod has passed Permit, so that no plan is left to be broken.
+func TestAPodIsNotBoundToANodeThatIsNotWhatItWasPlannedFor(t *testing.T) {
+	group, topology := inOneRackOf()
+	for name, test := range map[string]struct {
+		change func(nodes []*corev1.Node)
+		says   string
+	}{
+		"it is as it was":          {func([]*corev1.Node) {}, ""},
+		"it is in another rack":    {func(nodes []*corev1.Node) { nodes[0].Labels["rack"] = "other" }, "node n0 is in another domain than when the pod was planned"},
+		"it has lost its rack":     {func(nodes []*corev1.Node) { delete(nodes[0].Labels, "rack") }, "node n0 is in another domain than when the pod was planned"},
+		"it has got another label": {func(nodes []*corev1.Node) { nodes[0].Labels["color"] = "red" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newPod("gang", "a"), newPod("gang", "b")
+			all := nodes(2)
+			bench := newBench(t, all, []*corev1.Pod{a, b}, group, topology)
+			onNode := map[string]*corev1.Pod{}
+			for _, pod := range []*corev1.Pod{a, b} {
+				node, _ := bench.schedule(t, pod)
+				onNode[node] = pod
+			}
+			now := nodes(2)
+			test.change(now)
+			bench.setNodes(t, now)
+			pod := onNode["n0"]
+			status := bench.plugin.PreBind(t.Context(), framework.NewCycleState(), pod, "n0")
+			if status.Message() != test.says {
+				t.Fatalf("got %q, want %q", status.Message(), test.says)
+			}
+			if test.says == "" {
+				return
+			}
+			bench.unreserve(t, pod, "n0")
+			if held := bench.plugin.book.Reserved(gang.Key{}); len(held) > 0 {
+				t.Errorf("the pod keeps a seat there: %v", held)
+			}
+		})
+	}
+}
+
+func TestAPodIsNotBoundToANodeThatIsGone(t *testing.T) {
+	a := newPod("gang", "a")
+	bench := newBench(t, nodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
+	if _, status := bench.schedule(t, a); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	bench.setNodes(t, nil)
+	if status := bench.plugin.PreBind(t.Context(), framework.NewCycleState(), a, "n0"); status.Message() != "node n0 was deleted" {
+		t.Errorf("it is bound: %v", status)
+	}
+}
+
+func TestAPodOnItsWayOutBreaksThePlanThatCountsOnIt(t *testing.T) {
+	a, b, c := newPod("gang", "a"), newPod("gang", "b"), newPod("gang", "c")
+	bench := newBench(t, nodes(3), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
+	bench.schedule(t, a)
+	bench.schedule(t, b)
+	going := a.DeepCopy()
+	deleted := metav1.Now()
+	going.DeletionTimestamp, going.Finalizers = &deleted, []string{"example.com/held"}
+	bench.plugin.podHandler().OnUpdate(a, going)
+	for _, pod := range []*corev1.Pod{a, b} {
+		if status := bench.waits(t, pod); status.IsSuccess() {
+			t.Errorf("pod %s is let go", pod.Name)
+		}
+	}
+	if held := bench.plugin.book.Reserved(gang.Key{}); len(held) > 0 {
+		t.Errorf("room is kept for a gang that cannot be: %v", held)
+	}
+}
+
+func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
+	a, b := newPod("gang", "a"), newPod("gang", "b")
+	group, topology := inOneRackOf()
+	for name, test := range map[string]struct {
+		change func(*bench, *gang.Gang)
+		says   string
+	}{
+		"nothing has changed": {func(*bench, *gang.Gang) {}, ""},
+		"its PodGroup":        {func(_ *bench, read *gang.Gang) { read.PodGroup.Generation-- }, "its PodGroup was changed meanwhile"},
+		"a pod's subgroup": {func(_ *bench, read *gang.Gang) {
+			read.Pending[0].Labels = map[string]string{kai.LabelSubGroupName: "x"}
+		}, "pod a was changed meanwhile"},
+		"a pod's requests": {func(_ *bench, read *gang.Gang) {
+			read.Pending[1].Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+		}, "pod b was changed meanwhile"},
+		"a pod is another one": {func(_ *bench, read *gang.Gang) { read.Pending[0].UID = "old" }, "pod a was changed meanwhile"},
+		"a Topology":           {func(b *bench, _ *gang.Gang) { b.plugin.outlines.topologiesChanged() }, "a Topology was changed meanwhile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, group, topology)
+			version := bench.plugin.outlines.version()
+			known, err := bench.plugin.podGroups.PodGroups("default").Get("gang")
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, held, err := bench.plugin.assemble(known.DeepCopy())
+			if held != nil || err != nil {
+				t.Fatal(held, err)
+			}
+			for i := range read.Pending {
+				read.Pending[i] = read.Pending[i].DeepCopy()
+			}
+			test.change(bench, read)
+			got := bench.plugin.overtaken(read, version)
+			if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
+				t.Errorf("got %q, want %q in it", got, test.says)
+			}
+		})
+	}
+}
+
+func TestGangsAreHeldUntilAllAreKnown(t *testing.T) {
+	a := newPod("gang", "a")
+	bench := newBench(t, nodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
+	bench.plugin.opened.Store(false)
+	if status := bench.plugin.PreEnqueue(t.Context(), a); !strings.Contains(status.Message(), "to be listed") {
+		t.Fatalf("it is not held: %v", status)
+	}
+	bench.plugin.wakeIfReady(theGang)
+	bench.plugin.gangChanged(theGang)
+	if bench.activator.called("a") {
+		t.Error("it is called before the others are known")
+	}
+	leading := make(chan struct{})
+	close(leading)
+	go bench.plugin.begin(t.Context(), func() bool { return true }, leading)
+	eventually(t, "the gang to be called", func() bool { return bench.activator.called("a") })
+}
