@@ -38,9 +38,13 @@ func (t *Trial) Basis() Basis {
 	return Basis{moment: t.view.moments.now, labels: t.labels.Union(labels), reserved: t.reserved}
 }
 
+// Reserves reports whether the answer rests on room that was kept for others.
+func (b Basis) Reserves() bool { return b.reserved != 0 }
+
 // Holds reports whether a gang that had no place then has none now: no node came, grew, lost a taint, a cordon or a pod, or
-// changed a label that mattered, and the room that is kept for others, which is asked for only if it matters, is the same.
-func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved func() Reserved) bool {
+// changed a label that mattered, and the room that is kept for others, which need not be given unless the answer rests on any, is
+// the same.
+func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved) bool {
 	if basis.moment == 0 {
 		return false
 	}
@@ -55,7 +59,7 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved func() Reserved
 			return false
 		}
 	}
-	return basis.reserved == 0 || basis.reserved == fingerprint(reserved())
+	return basis.reserved == 0 || basis.reserved == fingerprint(reserved)
 }
 
 var seed = maphash.MakeSeed()

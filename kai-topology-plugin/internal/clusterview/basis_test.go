@@ -72,7 +72,7 @@ func TestAnAnswerHoldsUntilSomethingCouldHelp(t *testing.T) {
 				t.Fatalf("the gang is %s", answer.Verdict)
 			}
 			test.happens(w)
-			if holds := w.view.Holds(answer.Basis, w.list(t), func() clusterview.Reserved { return test.reserved }); holds != test.holds {
+			if holds := w.view.Holds(answer.Basis, w.list(t), test.reserved); holds != test.holds {
 				t.Errorf("the answer holds: %v, want %v", holds, test.holds)
 			}
 		})
@@ -84,10 +84,10 @@ func TestAnAnswerDoesNotHoldOnceReservedRoomIsGivenBack(t *testing.T) {
 	w.setNode(smallNode("open", resized("2")))
 	reserved := clusterview.Reserved{"open": {newPod("promised", plain)}}
 	answer := w.decide(t, w.view, plain, reserved)
-	if !w.view.Holds(answer.Basis, w.list(t), func() clusterview.Reserved { return reserved }) {
+	if !w.view.Holds(answer.Basis, w.list(t), reserved) {
 		t.Error("the answer does not hold while the room is reserved")
 	}
-	if w.view.Holds(answer.Basis, w.list(t), func() clusterview.Reserved { return nil }) {
+	if w.view.Holds(answer.Basis, w.list(t), nil) {
 		t.Error("the answer holds although the room is given back")
 	}
 }

@@ -182,12 +182,16 @@ func (p *Plugin) keep(ctx context.Context, assembled *gang.Gang, nodes []fwk.Nod
 		return ""
 	}
 	for _, node := range nodes {
+		var scarce []string
 		for _, closure := range closed {
 			if closure.Keeps(node.Node().Labels) {
-				name := node.Node().Name
-				reserved[name] = append(reserved[name], kubeframework.Fillers(node, closure.Scarce)...)
-				break
+				scarce = append(scarce, closure.Scarce...)
 			}
+		}
+		if len(scarce) > 0 {
+			slices.Sort(scarce)
+			name := node.Node().Name
+			reserved[name] = append(reserved[name], kubeframework.Fillers(node, slices.Compact(scarce))...)
 		}
 	}
 	return noteOf(closed)

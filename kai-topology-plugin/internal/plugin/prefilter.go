@@ -99,7 +99,7 @@ func (p *Plugin) plan(ctx context.Context, podGroup *scheduling.PodGroup, pod *c
 	if held != nil {
 		return "", hold(held.Message)
 	}
-	if answer := p.stillTrue(podGroup, assembled, nodes); answer != nil {
+	if answer := p.stillTrue(ctx, podGroup, assembled, nodes); answer != nil {
 		if p.verdicts.Asked(keyOfPodGroup(podGroup), pod.UID) != nil {
 			p.account(assembled, answer, nodes, p.room.Load()) // Another round in which the gang was tried.
 		}
@@ -163,9 +163,17 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 
 // stillTrue returns the last answer for a gang if nothing has happened since that could change it: the gang was woken by an
 // event that turned out to be of no use, or because it has waited for long.
-func (p *Plugin) stillTrue(podGroup *scheduling.PodGroup, assembled *gang.Gang, nodes []fwk.NodeInfo) *decision.Answer {
+func (p *Plugin) stillTrue(ctx context.Context, podGroup *scheduling.PodGroup, assembled *gang.Gang, nodes []fwk.NodeInfo) *decision.Answer {
 	answer := p.verdicts.Current(keyOfPodGroup(podGroup), podGroup.Generation)
-	if answer == nil || assembled.Company != nil || !p.view.Holds(answer.Basis, nodes, func() clusterview.Reserved { return p.reservedFor(assembled, nodes) }) {
+	if answer == nil || assembled.Company != nil {
+		return nil
+	}
+	var reserved clusterview.Reserved
+	if answer.Basis.Reserves() {
+		reserved = p.reservedFor(assembled, nodes)
+		p.keep(ctx, assembled, nodes, reserved)
+	}
+	if !p.view.Holds(answer.Basis, nodes, reserved) {
 		return nil
 	}
 	return answer
