@@ -17,6 +17,7 @@ import (
 // annotations are the keys that the scheduler reads on pods and PodGroups.
 var annotations = append(scheduling.CarriedAnnotations(),
 	scheduling.AnnotationPodGroupName,
+	scheduling.AnnotationExpectedPods,
 	grove.AnnotationTopologyName,
 	kai.AnnotationTopology,
 	kai.AnnotationSkipPodGrouper,

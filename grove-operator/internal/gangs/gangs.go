@@ -10,6 +10,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
@@ -41,7 +42,7 @@ var carriedLabels = []string{
 // Desired returns the PodGangs of one replica of a set: the base gang, then the scaled gangs in the order of the template.
 // What was scaled to zero is in no gang, and a gang without pods to come does not exist.
 func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live) []*schedulerv1alpha1.PodGang {
-	builder := builder{set: set, replica: replica, resolved: resolved, live: live}
+	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{}}
 	desired := []*schedulerv1alpha1.PodGang{builder.base()}
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
@@ -64,6 +65,8 @@ type builder struct {
 	replica  int32
 	resolved topology.Resolution
 	live     Live
+	// replicas has how many pods the groups are to have, by their names.
+	replicas map[string]int32
 }
 
 func (b builder) copies(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
@@ -133,8 +136,8 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 	return gang
 }
 
-// named adds the topology's name to a gang that has a constraint anywhere, for which topology its pods are made, and what it
-// shares with the other gangs of its replica.
+// named adds the topology's name to a gang that has a constraint anywhere, for which topology its pods are made, how many are expected,
+// and what it shares with the other gangs of its replica.
 func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
 	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0
 	for _, group := range gang.Spec.PodGroups {
@@ -149,8 +152,22 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGa
 	if kept := topologychange.Kept(b.resolved.Named, b.resolved.Name); kept != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyKept, kept)
 	}
+	if expected := b.expected(gang).String(); expected != "" {
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationExpectedPods, expected)
+	}
 	b.share(gang)
 	return gang
+}
+
+// expected returns how many pods the groups of a gang are to have, made already or not, where that is more than their minimum.
+func (b builder) expected(gang *schedulerv1alpha1.PodGang) podgrouptree.Expected {
+	expected := podgrouptree.Expected{}
+	for _, group := range gang.Spec.PodGroups {
+		if replicas := b.replicas[group.Name]; replicas > group.MinReplicas {
+			expected[group.Name] = replicas
+		}
+	}
+	return expected
 }
 
 // share makes the set's constraint hold over all gangs of the replica. The base gang says so from the beginning if there can
@@ -180,6 +197,7 @@ func (b builder) podGroups(members []layout.Member) []schedulerv1alpha1.PodGroup
 		if replicas == 0 {
 			continue
 		}
+		b.replicas[member.Name] = replicas
 		groups = append(groups, schedulerv1alpha1.PodGroup{
 			Name:          member.Name,
 			PodReferences: b.references(member.Name),

@@ -24,6 +24,45 @@ spec:
     ` + groups
 }
 
+// The scheduler is to place a gang for all the pods that it will have, although they come one by one.
+func TestGangsSayHowManyPodsTheyAreToHave(t *testing.T) {
+	const some = `
+metadata: {name: s}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - {name: a, spec: {replicas: 4, minAvailable: 1, podSpec: {}}}
+      - {name: b, spec: {replicas: 3, podSpec: {}}}
+      - {name: c, spec: {replicas: 2, minAvailable: 1, podSpec: {}}}
+    podCliqueScalingGroups: [{name: g, cliqueNames: [c], replicas: 2}]
+`
+	for name, c := range map[string]struct {
+		live live
+		want []string
+	}{
+		"as the template says, where that is more than is needed": {want: []string{`{"s-0-a":4,"s-0-g-0-c":2}`, `{"s-0-g-1-c":2}`}},
+		"as a clique was scaled": {
+			live: live{replicas: map[string]int32{"s-0-a": 7, "s-0-g-1-c": 1}, pods: map[string][]string{"s-0-a": {"x", "y"}}},
+			want: []string{`{"s-0-a":7,"s-0-g-0-c":2}`, ""},
+		},
+		"a clique that was scaled to nothing is in no gang": {
+			live: live{replicas: map[string]int32{"s-0-a": 0, "s-0-g-0-c": 0, "s-0-g-1-c": 0}}, want: []string{""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			set := fixture.Set(t, some)
+			for _, gang := range gangs.Desired(set, 0, topology.Resolve(set, fixture.Lookup()), c.live.view()) {
+				got = append(got, gang.Annotations[schedulingv2alpha2.AnnotationExpectedPods])
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("expected pods (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // All gangs of a replica say alike what they share, the base gang whether or not there are others at the moment.
 func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 	const group = "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, topologyConstraint: {packDomain: rack}}]"

@@ -59,17 +59,18 @@ func specOrMetadataChanged(e event.UpdateEvent) bool {
 }
 
 // groupsChanged reports whether an owner of which all is known would be grouped differently now: what a segment needs depends
-// on which of its pods are done, which only the status of their Job tells.
+// on which of its pods are done, and how many pods are expected on how many are left, which only the status of their Job tells.
 func groupsChanged(e event.UpdateEvent) bool {
 	if _, whole := e.ObjectNew.(*unstructured.Unstructured); !whole {
 		return false
 	}
-	return !apiequality.Semantic.DeepEqual(groupsOf(e.ObjectOld), groupsOf(e.ObjectNew))
+	old, now := groupsOf(e.ObjectOld), groupsOf(e.ObjectNew)
+	return !maps.Equal(old.Expects(), now.Expects()) || !apiequality.Semantic.DeepEqual(old.PodGroupSpec(), now.PodGroupSpec())
 }
 
-func groupsOf(object client.Object) scheduling.PodGroupSpec {
+func groupsOf(object client.Object) grouping.Group {
 	owner := asOwner(kindOf(object), object)
-	return catalog.For(owner).Group(grouping.Workload{Owner: owner}).PodGroupSpec()
+	return catalog.For(owner).Group(grouping.Workload{Owner: owner})
 }
 
 // metadataChanged reports whether anything changed that tells where an object belongs, or it is another one of the same name:

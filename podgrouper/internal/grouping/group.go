@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // MostSubGroups is how many groups a PodGroup holds. A grouper need not make more than one above that: such a workload gets no
@@ -17,6 +18,9 @@ type Group struct {
 	MinMember *int32
 	// Left is how many pods of a workload without SubGroups have yet to be done; more are never needed. Nil while none is.
 	Left *int32
+	// Expected is how many pods a workload without SubGroups is to have at the same time as things are, made already or not; nil
+	// where nobody knows of more than MinMember.
+	Expected *int32
 	// MinSubGroup is how many of the topmost SubGroups are needed together; nil means all.
 	MinSubGroup *int32
 	// Constraint holds for all pods together.
@@ -44,6 +48,9 @@ type SubGroup struct {
 	MinMember, MinSubGroup *int32
 	// Left is how many pods of a leaf have yet to complete; more are never needed. Nil while none is complete.
 	Left *int32
+	// Expected is how many pods a leaf is to have at the same time as things are, made already or not; nil where nobody knows of
+	// more than MinMember.
+	Expected *int32
 	// Constraint holds for the pods of the group and of those below it.
 	Constraint Constraint
 	// Templates are those that the pods of a leaf are made from. What the annotations of the first say counts before those of
@@ -84,6 +91,24 @@ func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 		spec.SubGroups = append(spec.SubGroups, sub)
 	}
 	return spec
+}
+
+// Expects returns how many pods the leaves are expected to have, where that is not what they need.
+func (g Group) Expects() podgrouptree.Expected {
+	expected := podgrouptree.Expected{}
+	note := func(leaf string, pods, left, minMember *int32) {
+		pods, needed := atMost(left, pods), atMost(left, minMember)
+		if pods != nil && needed != nil && *pods != *needed {
+			expected[leaf] = *pods
+		}
+	}
+	if len(g.SubGroups) == 0 {
+		note(scheduling.RootGroup, g.Expected, g.Left, g.MinMember)
+	}
+	for _, leaf := range g.SubGroups {
+		note(leaf.Name, leaf.Expected, leaf.Left, leaf.MinMember)
+	}
+	return expected
 }
 
 // TooLarge reports whether a PodGroup cannot hold the tree.

@@ -17,6 +17,14 @@ type Limit struct {
 	Raise string
 }
 
+// Expected returns how many pods an owner of which the content is known is expected to have; nil where it is not known.
+func (l Limit) Expected(content Fields) *int32 {
+	if content == nil {
+		return nil
+	}
+	return &l.Pods
+}
+
 func (l Limit) tooMany() string {
 	reason := fmt.Sprintf("at most %d run at a time, so that none ever starts: lower it", l.Pods)
 	if l.Raise != "" {

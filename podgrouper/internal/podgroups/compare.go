@@ -78,7 +78,7 @@ func labelsUpToDate(live, desired *scheduling.PodGroup) bool {
 }
 
 func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
-	for _, key := range scheduling.CarriedAnnotations() {
+	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationExpectedPods) {
 		if !valueUpToDate(live, live.Annotations[key], desired.Annotations[key], "metadata", "annotations", key) {
 			return false
 		}

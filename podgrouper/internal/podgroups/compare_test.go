@@ -149,6 +149,13 @@ func TestUpToDate(t *testing.T) {
 		"a base gang that was removed": {change: func(live, _ *scheduling.PodGroup) {
 			live.Annotations = map[string]string{scheduling.AnnotationBaseGang: "base"}
 		}},
+		"other pods are expected": {change: func(live, desired *scheduling.PodGroup) {
+			live.Annotations = map[string]string{scheduling.AnnotationExpectedPods: `{"":4}`}
+			desired.Annotations = map[string]string{scheduling.AnnotationExpectedPods: `{"":5}`}
+		}},
+		"no pods are expected any more but those that are needed": {change: func(live, _ *scheduling.PodGroup) {
+			live.Annotations = map[string]string{scheduling.AnnotationExpectedPods: `{"":4}`}
+		}},
 		"annotations that are nobody's business": {change: func(live, _ *scheduling.PodGroup) {
 			live.Annotations = map[string]string{"team": "x"}
 		}, want: true},

@@ -55,7 +55,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 				Name:            NameFor(w.Owner),
 				Namespace:       cmp.Or(w.Namespace, w.Owner.GetNamespace()),
 				Labels:          labels,
-				Annotations:     grouping.CarriedAnnotations(w),
+				Annotations:     annotations(w, group),
 				OwnerReferences: ownerReferences(w.Owner),
 			},
 			Spec: spec,
@@ -64,6 +64,19 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 		Unresolved: unresolved,
 		Fatal:      append(tooLarge(group), podgrouptree.ValidateCreate(&spec)...),
 	}
+}
+
+// annotations returns what the workload's owner says of other gangs, and how many pods the leaves are expected to have. Nil if it
+// is nothing.
+func annotations(w grouping.Workload, group grouping.Group) map[string]string {
+	all := grouping.CarriedAnnotations(w)
+	if expected := group.Expects().String(); expected != "" {
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[scheduling.AnnotationExpectedPods] = expected
+	}
+	return all
 }
 
 // FewerGroups is what to do about a tree that is too large.

@@ -88,6 +88,32 @@ func (c cut) minimum(from, to int32, left *int32) int32 {
 	return minimum
 }
 
+// expected returns how many pods each segment is expected to have, of as many as the leaf is; nil if nobody knows. Where not all
+// pods are there at the same time, those with the least index come first. Left is how many are not done, which says nothing about
+// a single segment.
+func (c cut) expected(leaf, left *int32) []*int32 {
+	if c.one {
+		if leaf != nil && left != nil {
+			leaf = new(min(*leaf, *left))
+		}
+		return []*int32{leaf}
+	}
+	var segments []*int32
+	for from := int32(0); from < c.indexed.Pods; from += min(c.size, c.indexed.Pods-from) {
+		to := from + min(c.size, c.indexed.Pods-from)
+		pods := to - from
+		if c.indexed.Done != nil {
+			pods -= c.indexed.Done(from, to)
+		}
+		if leaf != nil {
+			pods = min(pods, *leaf)
+			leaf = new(*leaf - pods)
+		}
+		segments = append(segments, &pods)
+	}
+	return segments
+}
+
 // together returns how many segments hold as many pods as are needed. Of segments that are all there at the same time any may
 // start, and the last one can be short, so that the short one is counted in. Others come in the order of their index.
 func (c cut) together(needed, atATime int32) int32 {

@@ -91,6 +91,7 @@ subGroups:
 - {name: worker, minSubGroup: 2}
 - {name: worker.segment-0, parent: worker, minMember: 1}
 - {name: worker.segment-1, parent: worker, minMember: 1}`,
+			Expected: `{"worker.segment-0":4,"worker.segment-1":4}`,
 		},
 		"a master cannot be divided": {
 			Manifest: `
@@ -149,6 +150,7 @@ subGroups:
 - {name: group-0, minSubGroup: 1}
 - {name: group-0.segment-0, parent: group-0, minMember: 1}
 - {name: group-0.segment-1, parent: group-0, minMember: 1}`,
+			Expected: `{"group-0.segment-0":2,"group-0.segment-1":2}`,
 		},
 	})
 	groupertest.Groups(t, segments.Of(ray.Grouper), map[string]groupertest.Case{

@@ -47,7 +47,7 @@ func divide(w grouping.Workload, group grouping.Group) grouping.Group {
 		parent, segments, problems := divideLeaf(w.Owner.Kind.Kind, leaf, wish)
 		group.Problems = append(group.Problems, problems...)
 		if leaf.Name == scheduling.RootGroup {
-			group.MinMember, group.Left, group.MinSubGroup = parent.MinMember, parent.Left, parent.MinSubGroup
+			group.MinMember, group.Expected, group.Left, group.MinSubGroup = parent.MinMember, parent.Expected, parent.Left, parent.MinSubGroup
 		} else {
 			tree = append(tree, parent)
 		}
@@ -81,7 +81,9 @@ func leavesOrRoot(group grouping.Group) []grouping.SubGroup {
 	if len(group.SubGroups) > 0 {
 		return group.SubGroups
 	}
-	return []grouping.SubGroup{{Name: scheduling.RootGroup, MinMember: group.MinMember, Left: group.Left, Indexed: group.Indexed}}
+	return []grouping.SubGroup{{
+		Name: scheduling.RootGroup, MinMember: group.MinMember, Expected: group.Expected, Left: group.Left, Indexed: group.Indexed,
+	}}
 }
 
 // wishFor returns what is said about the segments of a leaf, nil if nothing is: what its own templates say, else what is said
@@ -112,13 +114,13 @@ func divideLeaf(kind string, leaf grouping.SubGroup, w *wish) (grouping.SubGroup
 	if wrong != "" {
 		problems = append(problems, field.Invalid(w.path, strconv.Itoa(int(w.size)), wrong))
 	}
-	segments := make([]grouping.SubGroup, len(minima))
+	segments, expected := make([]grouping.SubGroup, len(minima)), cut.expected(leaf.Expected, leaf.Left)
 	for i, minimum := range minima {
 		segments[i] = grouping.SubGroup{
-			Name: segmentName(leaf.Name, int32(i)), Parent: leaf.Name, MinMember: new(minimum), Constraint: w.constraint,
+			Name: segmentName(leaf.Name, int32(i)), Parent: leaf.Name, MinMember: new(minimum), Expected: expected[i], Constraint: w.constraint,
 		}
 	}
-	leaf.MinMember, leaf.Left, leaf.MinSubGroup = nil, nil, &together
+	leaf.MinMember, leaf.Expected, leaf.Left, leaf.MinSubGroup = nil, nil, nil, &together
 	return leaf, segments, problems
 }
 

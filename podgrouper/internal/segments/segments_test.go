@@ -80,7 +80,8 @@ apiVersion: batch/v1
 kind: Job
 metadata: {name: train, annotations: {kai.scheduler/segment-size: "4", kai.scheduler/batch-min-member: "3"}}
 spec: {completionMode: Indexed, completions: 8, parallelism: 3}`,
-			Want: `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 3}, {name: segment-1, minMember: 3}]}`,
+			Want:     `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 3}, {name: segment-1, minMember: 3}]}`,
+			Expected: `{"segment-1":0}`,
 		},
 		"more whole segments than run at a time": {
 			Manifest: `
@@ -88,7 +89,8 @@ apiVersion: batch/v1
 kind: Job
 metadata: {name: train, annotations: {kai.scheduler/segment-size: "4", kai.scheduler/batch-min-member: "6"}}
 spec: {completionMode: Indexed, completions: 12, parallelism: 6}`,
-			Want: `{minSubGroup: 2, subGroups: [{name: segment-0, minMember: 4}, {name: segment-1, minMember: 4}, {name: segment-2, minMember: 4}]}`,
+			Want:     `{minSubGroup: 2, subGroups: [{name: segment-0, minMember: 4}, {name: segment-1, minMember: 4}, {name: segment-2, minMember: 4}]}`,
+			Expected: `{"segment-1":2,"segment-2":0}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/segment-size]: Invalid value: "4": the 6 pods that start together are 2 whole segments, which is 8 pods, and at most 6 run at a time, so that they will never start: let as many run at a time, or let fewer start together`,
 			},
@@ -118,7 +120,8 @@ apiVersion: batch/v1
 kind: Job
 metadata: {name: train, annotations: {kai.scheduler/segment-size: "4"}}
 spec: {completionMode: Indexed, completions: 4, parallelism: 0}`,
-			Want: `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 4}]}`,
+			Want:     `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 4}]}`,
+			Expected: `{"segment-0":0}`,
 		},
 		"pods without an index are one segment, so that the level is kept": {
 			Manifest: `
@@ -130,6 +133,7 @@ spec: {completions: 8, parallelism: 8}`,
 minSubGroup: 1
 topologyConstraint: {topology: network}
 subGroups: [{name: segment-0, minMember: 3, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}]`,
+			Expected: `{"segment-0":8}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/segment-size]: Invalid value: "4": the pods carry no index: give the Job spec.completionMode Indexed, or remove the annotation; all pods are one segment until then`,
 			},
@@ -150,21 +154,23 @@ spec: {completionMode: Indexed, completions: 8, parallelism: 8}`
 minSubGroup: 1
 topologyConstraint: {topology: network}
 subGroups: [{name: segment-0, minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: rack}}]`
+	const eight = `{"segment-0":8}`
 	const size = `metadata.annotations[kai.scheduler/segment-size]: `
 	const until = `must be a whole number above 0; all pods are one segment until then`
 	groupertest.Groups(t, segments.Of(job.Grouper), map[string]groupertest.Case{
-		"no number":        {Manifest: manifest(`kai.scheduler/segment-size: "four"` + rack), Want: one, Problems: []string{size + `Invalid value: "four": ` + until}},
-		"empty":            {Manifest: manifest(`kai.scheduler/segment-size: ""` + rack), Want: one, Problems: []string{size + `Required value: must not be empty: give it a value or remove it; all pods are one segment until then`}},
-		"zero":             {Manifest: manifest(`kai.scheduler/segment-size: "0"` + rack), Want: one, Problems: []string{size + `Invalid value: "0": ` + until}},
-		"negative":         {Manifest: manifest(`kai.scheduler/segment-size: "-4"` + rack), Want: one, Problems: []string{size + `Invalid value: "-4": ` + until}},
-		"a fraction":       {Manifest: manifest(`kai.scheduler/segment-size: "1.5"` + rack), Want: one, Problems: []string{size + `Invalid value: "1.5": ` + until}},
-		"more than an int": {Manifest: manifest(`kai.scheduler/segment-size: "99999999999"` + rack), Want: one, Problems: []string{size + `Invalid value: "99999999999": ` + until}},
+		"no number":        {Manifest: manifest(`kai.scheduler/segment-size: "four"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "four": ` + until}},
+		"empty":            {Manifest: manifest(`kai.scheduler/segment-size: ""` + rack), Want: one, Expected: eight, Problems: []string{size + `Required value: must not be empty: give it a value or remove it; all pods are one segment until then`}},
+		"zero":             {Manifest: manifest(`kai.scheduler/segment-size: "0"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "0": ` + until}},
+		"negative":         {Manifest: manifest(`kai.scheduler/segment-size: "-4"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "-4": ` + until}},
+		"a fraction":       {Manifest: manifest(`kai.scheduler/segment-size: "1.5"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "1.5": ` + until}},
+		"more than an int": {Manifest: manifest(`kai.scheduler/segment-size: "99999999999"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "99999999999": ` + until}},
 		"a level and no size": {
-			Manifest: manifest(`note: none` + rack), Want: one,
+			Manifest: manifest(`note: none` + rack), Want: one, Expected: eight,
 			Problems: []string{size + `Required value: a placement of segments needs the number of pods of each; all pods are one segment until then`},
 		},
 		"no size and no level is one group as ever": {
 			Manifest: manifest(`kai.scheduler/segment-size: "four"`), Want: `{minMember: 1, topologyConstraint: {topology: network}}`,
+			Expected: `{"":8}`,
 			Problems: []string{size + `Invalid value: "four": ` + until},
 		},
 		"a level that is empty": {
@@ -188,6 +194,7 @@ kind: Job
 metadata: {name: train, annotations: {kai.scheduler/segment-size: "2"}}
 spec: {completionMode: Indexed, completions: 100000, parallelism: 100000}`,
 			Want:     `minMember: 1`,
+			Expected: `{"":100000}`,
 			Problems: []string{size + `Invalid value: "2": 100000 pods would make more segments than the 8192 that a PodGroup holds: make it 13 or more; all pods are one segment until then`},
 		},
 	})
@@ -209,7 +216,8 @@ apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db, annotations: {kai.scheduler/segment-size: "2"}}
 spec: {replicas: 3}`,
-			Want: `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 1}, {name: segment-1, minMember: 1}]}`,
+			Want:     `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 1}, {name: segment-1, minMember: 1}]}`,
+			Expected: `{"segment-0":2}`,
 		},
 		"one without replicas is a group without pods": {
 			Manifest: `
@@ -217,7 +225,8 @@ apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db, annotations: {kai.scheduler/segment-size: "2"}}
 spec: {replicas: 0}`,
-			Want: `minMember: 1`,
+			Want:     `minMember: 1`,
+			Expected: `{"":0}`,
 		},
 		"pods of a Deployment cannot be told apart": {
 			Manifest: `
@@ -225,7 +234,8 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, annotations: {kai.scheduler/segment-size: "2"}}
 spec: {replicas: 4}`,
-			Want: `minMember: 1`,
+			Want:     `minMember: 1`,
+			Expected: `{"":4}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/segment-size]: Invalid value: "2": these pods of the Deployment carry no index: remove the annotation; all pods are one segment until then`,
 			},

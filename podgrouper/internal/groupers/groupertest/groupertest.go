@@ -22,6 +22,8 @@ type Case struct {
 	Manifest string
 	// Want is the spec of the PodGroup.
 	Want string
+	// Expected is what the PodGroup says of pods that are expected, where that is not what is needed.
+	Expected string
 	// Problems are what is found wrong with the workload.
 	Problems []string
 }
@@ -39,6 +41,9 @@ func Groups(t *testing.T, grouper grouping.Grouper, cases map[string]Case) {
 			got := group.PodGroupSpec()
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.Expected, group.Expects().String()); diff != "" {
+				t.Errorf("expected pods (-want +got):\n%s", diff)
 			}
 			var problems []string
 			for _, problem := range group.Problems {

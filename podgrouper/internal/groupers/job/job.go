@@ -15,10 +15,12 @@ var Grouper = grouping.Grouper{Group: group, Index: Index}
 func group(w grouping.Workload) grouping.Group {
 	pods := grouping.TemplateAt(w.Owner.Content, nil, "spec", "template")
 	constraint, problems := grouping.FromOwners(w, pods)
-	minMember, wrong := grouping.OwnMinMember(w.Owner, limit(w.Owner.Content))
+	limit := limit(w.Owner.Content)
+	minMember, wrong := grouping.OwnMinMember(w.Owner, limit)
 	return grouping.Group{
 		MinMember:  &minMember,
 		Left:       left(w.Owner.Content),
+		Expected:   limit.Expected(w.Owner.Content),
 		Constraint: constraint,
 		Templates:  []grouping.Template{pods},
 		Indexed:    indexed(w.Owner.Content),

@@ -73,6 +73,7 @@ func TestGroup(t *testing.T) {
 		"an empty annotation": {
 			Manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: train, annotations: {kai.scheduler/batch-min-member: ""}}, spec: {parallelism: 4}}`,
 			Want:     `minMember: 1`,
+			Expected: `{"":4}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/batch-min-member]: Required value: must not be empty: give it a value or remove it; 1 is used instead`,
 			},
@@ -112,6 +113,30 @@ metadata: {name: train, annotations: {kai.scheduler/batch-min-member: "4"}}
 spec: {parallelism: 4}
 status: {succeeded: 4}`,
 			Want: `minMember: 1`,
+		},
+		"as many pods are expected as run at a time": {
+			Manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: train}, spec: {parallelism: 4, completions: 100}}`,
+			Want:     `minMember: 1`,
+			Expected: `{"":4}`,
+		},
+		"no more than are to complete": {
+			Manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: train}, spec: {parallelism: 4, completions: 3}}`,
+			Want:     `minMember: 1`,
+			Expected: `{"":3}`,
+		},
+		"nor than are left": {
+			Manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: train}, spec: {parallelism: 4, completions: 6}, status: {succeeded: 4}}`,
+			Want:     `minMember: 1`,
+			Expected: `{"":2}`,
+		},
+		"a Job of one pod expects nothing else": {
+			Manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: train}, spec: {template: {}}}`,
+			Want:     `minMember: 1`,
+		},
+		"a halted Job": {
+			Manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: train}, spec: {parallelism: 0, completions: 4}}`,
+			Want:     `minMember: 1`,
+			Expected: `{"":0}`,
 		},
 		"the constraint may stand in the pod template": {
 			Manifest: `

@@ -79,6 +79,7 @@ func (r replicatedJob) groups() ([]grouping.SubGroup, field.ErrorList) {
 			Name:       name(r.Text("name"), strconv.Itoa(int(index))),
 			Parent:     parent,
 			MinMember:  new(needed),
+			Expected:   new(r.expected()),
 			Constraint: own,
 			Templates:  []grouping.Template{r.jobs, r.pods},
 			Indexed:    r.indexed(),
@@ -98,6 +99,15 @@ func (r replicatedJob) needed() (int32, field.ErrorList) {
 		return min(needed, 1), wrong
 	}
 	return needed, wrong
+}
+
+// expected returns how many pods of each Job are to run at a time, whoever has to be ready before. A JobSet does not tell which of
+// its Jobs are complete, so that is said of each unless all are.
+func (r replicatedJob) expected() int32 {
+	if r.stage.open == 0 {
+		return 0
+	}
+	return job.Limit(r.Map("template", "spec")).Pods
 }
 
 // inTurn reports whether the first pod of a Job must have a node before the others are made.

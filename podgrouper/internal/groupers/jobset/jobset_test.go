@@ -43,7 +43,8 @@ spec:
   replicatedJobs:
   - {name: driver, replicas: 1, template: {spec: {}}}
   - {name: workers, replicas: 1, template: {spec: {parallelism: 4}}}`,
-			Want: `subGroups: [{name: driver-0, minMember: 1}, {name: workers-0, minMember: 0}]`,
+			Want:     `subGroups: [{name: driver-0, minMember: 1}, {name: workers-0, minMember: 0}]`,
+			Expected: `{"workers-0":4}`,
 		},
 		"what depends on others cannot be waited for": {
 			Manifest: `
@@ -54,7 +55,8 @@ spec:
   replicatedJobs:
   - {name: init, template: {spec: {parallelism: 2}}}
   - {name: workers, template: {spec: {parallelism: 4}}, dependsOn: [{name: init, status: Complete}]}`,
-			Want: `subGroups: [{name: init-0, minMember: 2}, {name: workers-0, minMember: 0}]`,
+			Want:     `subGroups: [{name: init-0, minMember: 2}, {name: workers-0, minMember: 0}]`,
+			Expected: `{"workers-0":4}`,
 		},
 		"fewer completions than parallelism": {
 			Manifest: `
@@ -72,7 +74,8 @@ metadata: {name: train, annotations: {alpha.jobset.sigs.k8s.io/exclusive-topolog
 spec:
   replicatedJobs:
   - {name: workers, replicas: 2, template: {spec: {parallelism: 4, completions: 4, completionMode: Indexed}}}`,
-			Want: `subGroups: [{name: workers-0, minMember: 1}, {name: workers-1, minMember: 1}]`,
+			Want:     `subGroups: [{name: workers-0, minMember: 1}, {name: workers-1, minMember: 1}]`,
+			Expected: `{"workers-0":4,"workers-1":4}`,
 		},
 		"one replicated job alone in its domains, on nodes that were labelled for it": {
 			Manifest: `
@@ -86,7 +89,8 @@ spec:
     template:
       metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack, alpha.jobset.sigs.k8s.io/node-selector: "true"}}
       spec: {parallelism: 4}`,
-			Want: `subGroups: [{name: driver-0, minMember: 1}, {name: workers-0, minMember: 4}]`,
+			Want:     `subGroups: [{name: driver-0, minMember: 1}, {name: workers-0, minMember: 4}]`,
+			Expected: `{"driver-0":2}`,
 		},
 		"an elastic replicated job": {
 			Manifest: `
@@ -97,7 +101,8 @@ spec:
   replicatedJobs:
   - {name: workers, template: {metadata: {annotations: {kai.scheduler/batch-min-member: "2"}}, spec: {parallelism: 4}}}
   - {name: wrong, template: {metadata: {annotations: {kai.scheduler/batch-min-member: "0"}}, spec: {parallelism: 4}}}`,
-			Want: `subGroups: [{name: workers-0, minMember: 2}, {name: wrong-0, minMember: 4}]`,
+			Want:     `subGroups: [{name: workers-0, minMember: 2}, {name: wrong-0, minMember: 4}]`,
+			Expected: `{"workers-0":4}`,
 			Problems: []string{
 				`spec.replicatedJobs[1].template.metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "0": must be a whole number above 0; 4 is used instead`,
 			},

@@ -42,14 +42,17 @@ func TestStages(t *testing.T) {
 		"at first only what depends on nothing is needed": {
 			Manifest: dependent,
 			Want:     `subGroups: [{name: fetch-0, minMember: 2}, {name: server-0, minMember: 0}, {name: server-1, minMember: 0}, {name: workers-0, minMember: 0}]`,
+			Expected: `{"server-0":1,"server-1":1,"workers-0":4}`,
 		},
 		"what is complete makes room for what waited for it": {
 			Manifest: dependent + `status: {replicatedJobsStatus: [{name: workers}, {name: server, active: 2}, {name: fetch, succeeded: 1}]}`,
 			Want:     `subGroups: [{name: fetch-0, minMember: 0}, {name: server-0, minMember: 1}, {name: server-1, minMember: 1}, {name: workers-0, minMember: 0}]`,
+			Expected: `{"workers-0":4}`,
 		},
 		"one of two servers that is ready is not enough": {
 			Manifest: dependent + `status: {replicatedJobsStatus: [{name: server, ready: 1, active: 2}, {name: fetch, succeeded: 1}]}`,
 			Want:     `subGroups: [{name: fetch-0, minMember: 0}, {name: server-0, minMember: 1}, {name: server-1, minMember: 1}, {name: workers-0, minMember: 0}]`,
+			Expected: `{"workers-0":4}`,
 		},
 		"when both are ready, the workers start together": {
 			Manifest: dependent + `status: {replicatedJobsStatus: [{name: server, ready: 2}, {name: fetch, succeeded: 1}]}`,
@@ -62,14 +65,17 @@ func TestStages(t *testing.T) {
 		"after a restart all begins anew": {
 			Manifest: dependent + `status: {restarts: 1, replicatedJobsStatus: [{name: server}, {name: fetch, active: 1}, {name: workers}]}`,
 			Want:     `subGroups: [{name: fetch-0, minMember: 2}, {name: server-0, minMember: 0}, {name: server-1, minMember: 0}, {name: workers-0, minMember: 0}]`,
+			Expected: `{"server-0":1,"server-1":1,"workers-0":4}`,
 		},
 		"in order, the first": {
 			Manifest: ordered,
 			Want:     `subGroups: [{name: driver-0, minMember: 1}, {name: workers-0, minMember: 0}, {name: judge-0, minMember: 0}]`,
+			Expected: `{"judge-0":1,"workers-0":4}`,
 		},
 		"in order, the second": {
 			Manifest: ordered + `status: {replicatedJobsStatus: [{name: driver, ready: 1}]}`,
 			Want:     `subGroups: [{name: driver-0, minMember: 1}, {name: workers-0, minMember: 4}, {name: judge-0, minMember: 0}]`,
+			Expected: `{"judge-0":1}`,
 		},
 		"in order, the third, when the first is over": {
 			Manifest: ordered + `status: {replicatedJobsStatus: [{name: driver, succeeded: 1}, {name: workers, ready: 1}]}`,

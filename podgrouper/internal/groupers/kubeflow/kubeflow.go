@@ -67,6 +67,7 @@ func (k kind) group(w grouping.Workload) grouping.Group {
 			Name:       strings.ToLower(r.name),
 			MinMember:  new(r.needed),
 			Left:       r.left,
+			Expected:   &r.count,
 			Constraint: own,
 			Templates:  []grouping.Template{pods},
 			Indexed:    r.indexed(),

@@ -36,7 +36,8 @@ metadata: {name: train}
 spec:
   elasticPolicy: {minReplicas: 2, maxReplicas: 8}
   pytorchReplicaSpecs: {Worker: {replicas: 4}}`,
-			Want: `subGroups: [{name: worker, minMember: 2}]`,
+			Want:     `subGroups: [{name: worker, minMember: 2}]`,
+			Expected: `{"worker":4}`,
 		},
 		"a scheduling policy's minimum goes to the master first": {
 			Manifest: `
@@ -46,7 +47,8 @@ metadata: {name: train}
 spec:
   runPolicy: {schedulingPolicy: {minAvailable: 3, priorityClass: high}}
   pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 4}}`,
-			Want: `{priorityClassName: high, subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]}`,
+			Want:     `{priorityClassName: high, subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]}`,
+			Expected: `{"worker":4}`,
 		},
 		"a policy's minimum above the sum is the sum": {
 			Manifest: `
@@ -82,7 +84,8 @@ spec:
   elasticPolicy: {minReplicas: 3, maxReplicas: 8}
   runPolicy: {schedulingPolicy: {minAvailable: 3}}
   pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 6}}`,
-			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
+			Want:     `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
+			Expected: `{"worker":6}`,
 		},
 		"a suspended job keeps the tree that it will have": {
 			Manifest: `
@@ -153,7 +156,8 @@ metadata: {name: pi}
 spec:
   launcherCreationPolicy: WaitForWorkersReady
   mpiReplicaSpecs: {Launcher: {replicas: 1}, Worker: {replicas: 2}}`,
-			Want: `subGroups: [{name: launcher, minMember: 0}, {name: worker, minMember: 2}]`,
+			Want:     `subGroups: [{name: launcher, minMember: 0}, {name: worker, minMember: 2}]`,
+			Expected: `{"launcher":1}`,
 		},
 		"a launcher that works too stands with the workers": {
 			Manifest: `
@@ -185,7 +189,8 @@ metadata: {name: pi}
 spec:
   runPolicy: {schedulingPolicy: {minAvailable: 3}}
   mpiReplicaSpecs: {Launcher: {replicas: 1}, Worker: {replicas: 8}}`,
-			Want: `subGroups: [{name: launcher, minMember: 1}, {name: worker, minMember: 2}]`,
+			Want:     `subGroups: [{name: launcher, minMember: 1}, {name: worker, minMember: 2}]`,
+			Expected: `{"worker":8}`,
 		},
 	})
 }
@@ -218,7 +223,8 @@ apiVersion: kubeflow.org/v1
 kind: PaddleJob
 metadata: {name: bert}
 spec: {elasticPolicy: {minReplicas: 2, maxReplicas: 4}, paddleReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 4}}}`,
-			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
+			Want:     `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
+			Expected: `{"worker":4}`,
 		},
 	})
 	groupertest.Groups(t, kubeflow.JAXJob, map[string]groupertest.Case{

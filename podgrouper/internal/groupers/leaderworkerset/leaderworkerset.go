@@ -96,6 +96,7 @@ func (s set) group(index int32, constraint, ofParts grouping.Constraint) []group
 		return []grouping.SubGroup{{
 			Name:       name,
 			MinMember:  new(s.needed(s.size, true)),
+			Expected:   new(s.expected(index, s.size)),
 			Constraint: constraint,
 			Templates:  []grouping.Template{s.leader, s.worker},
 			Indexed:    &grouping.Indexed{Pods: s.size, InTurn: s.leaderFirst},
@@ -107,6 +108,7 @@ func (s set) group(index int32, constraint, ofParts grouping.Constraint) []group
 			Name:      name + part.suffix,
 			Parent:    name,
 			MinMember: new(s.needed(part.size, i == 0)),
+			Expected:  new(s.expected(index, part.size)),
 			Templates: []grouping.Template{s.leader, s.worker},
 			Indexed:   &grouping.Indexed{Obstacle: "the groups are divided by spec.leaderWorkerTemplate.subGroupPolicy already: remove one of the two"},
 		}
@@ -116,6 +118,15 @@ func (s set) group(index int32, constraint, ofParts grouping.Constraint) []group
 		groups = append(groups, leaf)
 	}
 	return groups
+}
+
+// expected returns how many of the pods of a group, or of a part of it, are to be there: none of the groups that come only while a
+// new version is rolled out.
+func (s set) expected(index, pods int32) int32 {
+	if index >= s.Count(1, "replicas") {
+		return 0
+	}
+	return pods
 }
 
 // needed returns how many of the pods start together. The leader is among the first of a group.

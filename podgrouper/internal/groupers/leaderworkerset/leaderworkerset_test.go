@@ -36,7 +36,8 @@ apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata: {name: vllm}
 spec: {startupPolicy: LeaderReady, leaderWorkerTemplate: {size: 4}}`,
-			Want: `{minSubGroup: 1, subGroups: [{name: group-0, minMember: 1}]}`,
+			Want:     `{minSubGroup: 1, subGroups: [{name: group-0, minMember: 1}]}`,
+			Expected: `{"group-0":4}`,
 		},
 		"a group that stands alone in a domain starts with its leader": {
 			Manifest: `
@@ -44,7 +45,8 @@ apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata: {name: vllm, annotations: {leaderworkerset.sigs.k8s.io/exclusive-topology: rack}}
 spec: {leaderWorkerTemplate: {size: 4}}`,
-			Want: `{minSubGroup: 1, subGroups: [{name: group-0, minMember: 1}]}`,
+			Want:     `{minSubGroup: 1, subGroups: [{name: group-0, minMember: 1}]}`,
+			Expected: `{"group-0":4}`,
 		},
 		"while a new version is rolled out there are more groups": {
 			Manifest: `
@@ -55,6 +57,7 @@ spec: {replicas: 2, rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 30%
 			Want: `
 minSubGroup: 1
 subGroups: [{name: group-0, minMember: 2}, {name: group-1, minMember: 2}, {name: group-2, minMember: 2}]`,
+			Expected: `{"group-2":0}`,
 		},
 		"but no more than twice as many": {
 			Manifest: `
@@ -62,7 +65,8 @@ apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata: {name: vllm}
 spec: {replicas: 1, rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 5}}, leaderWorkerTemplate: {size: 2}}`,
-			Want: `{minSubGroup: 1, subGroups: [{name: group-0, minMember: 2}, {name: group-1, minMember: 2}]}`,
+			Want:     `{minSubGroup: 1, subGroups: [{name: group-0, minMember: 2}, {name: group-1, minMember: 2}]}`,
+			Expected: `{"group-1":0}`,
 		},
 		"subgroups, the leader in the first, each in a rack and the group in a block": {
 			Manifest: `
@@ -94,6 +98,7 @@ subGroups:
 - {name: group-0}
 - {name: group-0-subgroup-0, parent: group-0, minMember: 1}
 - {name: group-0-subgroup-1, parent: group-0, minMember: 0}`,
+			Expected: `{"group-0-subgroup-0":4,"group-0-subgroup-1":4}`,
 		},
 		"subgroups of workers alone": {
 			Manifest: `

@@ -12,6 +12,7 @@ import (
 
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/podgrouptree"
 
 	"packtree.dev/podgrouper/internal/grouping"
 )
@@ -129,16 +130,29 @@ func (t *translation) adopt(parent string, names []string, groups sets.Set[strin
 
 func (t *translation) leaves() []grouping.SubGroup {
 	var leaves []grouping.SubGroup
+	expected, wrong := podgrouptree.ParseExpected(t.gang.Annotations)
+	if wrong != nil {
+		t.problems = append(t.problems, wrong)
+	}
 	for i := range t.gang.Spec.PodGroups {
 		group := &t.gang.Spec.PodGroups[i]
 		leaves = append(leaves, grouping.SubGroup{
 			Name:       group.Name,
 			Parent:     t.parents[group.Name],
 			MinMember:  new(group.MinReplicas),
+			Expected:   new(expectedOf(group, expected)),
 			Constraint: t.constraint(group.TopologyConstraint, t.spec.Child("podgroups").Index(i)),
 		})
 	}
 	return leaves
+}
+
+// expectedOf returns how many pods a group is expected to have: as many as the PodGang says, else as many as it lists.
+func expectedOf(group *grovescheduler.PodGroup, said podgrouptree.Expected) int32 {
+	if pods, found := said[group.Name]; found {
+		return pods
+	}
+	return max(group.MinReplicas, int32(len(group.PodReferences)))
 }
 
 // constraint takes a constraint and the path of what it is a field of.

@@ -50,6 +50,29 @@ subGroups:
 - {name: leader, minMember: 1, parent: prefill}
 - {name: worker, minMember: 3, parent: prefill, topologyConstraint: {topology: network, preferredTopologyLevel: host}}`,
 		},
+		"as many pods are expected as the PodGang says, or else as it lists": {
+			Manifest: `
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGang
+metadata: {name: g, annotations: {packtree.dev/expected-pods: '{"said":4,"gone":7}'}}
+spec:
+  podgroups:
+  - {name: said, minReplicas: 1, podReferences: [{namespace: default, name: a}]}
+  - {name: listed, minReplicas: 1, podReferences: [{namespace: default, name: b}, {namespace: default, name: c}]}
+  - {name: needed, minReplicas: 3, podReferences: []}`,
+			Want:     `subGroups: [{name: said, minMember: 1}, {name: listed, minMember: 1}, {name: needed, minMember: 3}]`,
+			Expected: `{"listed":2,"said":4}`,
+		},
+		"numbers that are none": {
+			Manifest: `
+apiVersion: scheduler.grove.io/v1alpha1
+kind: PodGang
+metadata: {name: g, annotations: {packtree.dev/expected-pods: "four"}}
+spec: {podgroups: [{name: a, minReplicas: 1, podReferences: []}]}`,
+			Want: `subGroups: [{name: a, minMember: 1}]`,
+			Problems: []string{`metadata.annotations[packtree.dev/expected-pods]: Invalid value: "four": ` +
+				`must be a JSON object of names of leaves and numbers of pods up to 2147483647, such as {"worker":4}, or {"":4} without subgroups`},
+		},
 		"without constraints the topology's name says nothing": {
 			Manifest: `
 apiVersion: scheduler.grove.io/v1alpha1

@@ -25,27 +25,28 @@ var Grouper = grouping.Grouper{Group: group, Leaf: leaf, Apart: apart}
 func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
 	tree := grouping.Group{Constraint: constraint, Problems: problems}
-	add := func(name string, needed int32, spec grouping.Fields, path *field.Path) {
+	add := func(name string, needed, expected int32, spec grouping.Fields, path *field.Path) {
 		pods := grouping.TemplateAt(spec, path, "template")
 		own, wrong := grouping.FromTemplates(pods)
 		tree.Templates = append(tree.Templates, pods)
 		tree.Problems = append(tree.Problems, wrong...)
 		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
-			Name: name, MinMember: &needed, Constraint: own, Templates: []grouping.Template{pods},
+			Name: name, MinMember: &needed, Expected: &expected, Constraint: own, Templates: []grouping.Template{pods},
 		})
 	}
 	cluster := w.Owner.Content
-	add(headGroup, 1, cluster.Map("spec", "headGroupSpec"), field.NewPath("spec", "headGroupSpec"))
+	add(headGroup, 1, 1, cluster.Map("spec", "headGroupSpec"), field.NewPath("spec", "headGroupSpec"))
 	scaled := cluster.Flag("spec", "enableInTreeAutoscaling")
 	for i, workers := range cluster.List("spec", "workerGroupSpecs") {
-		add(workers.Text("groupName"), needed(workers, scaled), workers, field.NewPath("spec", "workerGroupSpecs").Index(i))
+		expected := wanted(workers, false)
+		add(workers.Text("groupName"), wanted(workers, scaled), expected, workers, field.NewPath("spec", "workerGroupSpecs").Index(i))
 	}
 	return tree
 }
 
-// needed counts pods: a replica of a group can be several hosts. The operator keeps the number of replicas between the
-// bounds, of which the upper one wins, whatever the group asks for.
-func needed(workers grouping.Fields, scaled bool) int32 {
+// wanted counts the pods of a group, or only those that an autoscaler cannot take away: a replica of a group can be several hosts.
+// The operator keeps the number of replicas between the bounds, of which the upper one wins, whatever the group asks for.
+func wanted(workers grouping.Fields, scaled bool) int32 {
 	if workers.Flag("suspend") {
 		return 0
 	}

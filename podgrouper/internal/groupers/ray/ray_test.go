@@ -40,7 +40,8 @@ spec:
   enableInTreeAutoscaling: true
   headGroupSpec: {}
   workerGroupSpecs: [{groupName: a, replicas: 3, minReplicas: 1}, {groupName: b, replicas: 2}]`,
-			Want: `subGroups: [{name: headgroup, minMember: 1}, {name: a, minMember: 1}, {name: b, minMember: 0}]`,
+			Want:     `subGroups: [{name: headgroup, minMember: 1}, {name: a, minMember: 1}, {name: b, minMember: 0}]`,
+			Expected: `{"a":3,"b":2}`,
 		},
 		"a suspended group needs nothing": {
 			Manifest: `

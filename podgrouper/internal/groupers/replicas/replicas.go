@@ -31,6 +31,7 @@ func group(w grouping.Workload) grouping.Group {
 	}
 	return grouping.Group{
 		MinMember:  &minMember,
+		Expected:   limit.Expected(w.Owner.Content),
 		Constraint: constraint,
 		Templates:  []grouping.Template{pods},
 		Indexed:    indexed(w.Owner),

@@ -15,7 +15,8 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, annotations: {kai.scheduler/topology: network, kai.scheduler/topology-required-placement: zone}}
 spec: {replicas: 3}`,
-			Want: `{minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: zone}}`,
+			Want:     `{minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: zone}}`,
+			Expected: `{"":3}`,
 		},
 		"unless it asks for more": {
 			Manifest: `
@@ -31,7 +32,8 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, annotations: {kai.scheduler/batch-min-member: "3"}}
 spec: {}`,
-			Want: `minMember: 3`,
+			Want:     `minMember: 3`,
+			Expected: `{"":1}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": at most 1 run at a time, so that none ever starts: lower it, or raise spec.replicas`,
 			},
@@ -50,7 +52,8 @@ apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db, annotations: {kai.scheduler/batch-min-member: "3"}}
 spec: {replicas: 3}`,
-			Want: `minMember: 1`,
+			Want:     `minMember: 1`,
+			Expected: `{"":3}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": the StatefulSet makes its pods one after the other: give it spec.podManagementPolicy Parallel; 1 is used instead`,
 			},

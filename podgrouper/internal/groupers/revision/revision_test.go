@@ -16,7 +16,8 @@ kind: Revision
 metadata:
   name: hello-00001
   annotations: {autoscaling.knative.dev/min-scale: "3", kai.scheduler/topology: network, kai.scheduler/topology-required-placement: zone}`,
-			Want: `{minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: zone}}`,
+			Want:     `{minMember: 1, topologyConstraint: {topology: network, requiredTopologyLevel: zone}}`,
+			Expected: `{"":3}`,
 		},
 		"as many together as it asks for": {
 			Manifest: `
@@ -30,7 +31,8 @@ metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/min-scale: "
 apiVersion: serving.knative.dev/v1
 kind: Revision
 metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/initial-scale: "2", kai.scheduler/batch-min-member: "3"}}`,
-			Want: `minMember: 3`,
+			Want:     `minMember: 3`,
+			Expected: `{"":2}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": at most 2 run at a time, so that none ever starts: lower it, or raise the annotation autoscaling.knative.dev/min-scale`,
 			},
@@ -40,7 +42,8 @@ metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/initial-scal
 apiVersion: serving.knative.dev/v1
 kind: Revision
 metadata: {name: hello-00001, annotations: {autoscaling.knative.dev/initial-scale: "0", kai.scheduler/batch-min-member: "3"}}`,
-			Want: `minMember: 3`,
+			Want:     `minMember: 3`,
+			Expected: `{"":1}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "3": at most 1 run at a time, so that none ever starts: lower it, or raise the annotation autoscaling.knative.dev/min-scale`,
 			},

@@ -24,18 +24,30 @@ func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
 	tree := grouping.Group{Constraint: constraint, Problems: problems}
 	for _, role := range []struct {
-		name   string
-		needed int32
-	}{{driver, 1}, {executor, 0}} {
+		name             string
+		needed, expected int32
+	}{{driver, 1, 1}, {executor, 0, executors(w.Owner.Content)}} {
 		templates := templatesOf(w.Owner.Content, role.name)
 		own, wrong := grouping.FromTemplates(templates...)
 		tree.Templates = append(tree.Templates, templates...)
 		tree.Problems = append(tree.Problems, wrong...)
 		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
-			Name: role.name, MinMember: new(role.needed), Constraint: own, Templates: templates,
+			Name: role.name, MinMember: new(role.needed), Expected: new(role.expected), Constraint: own, Templates: templates,
 		})
 	}
 	return tree
+}
+
+// executors returns how many executors the driver makes at first. With dynamic allocation it makes as many as the greatest of three
+// numbers that the application can say.
+func executors(application grouping.Fields) int32 {
+	instances := application.Count(1, "spec", "executor", "instances")
+	if !application.Flag("spec", "dynamicAllocation", "enabled") {
+		return instances
+	}
+	instances = application.Count(0, "spec", "executor", "instances")
+	return max(instances, application.Count(0, "spec", "dynamicAllocation", "initialExecutors"),
+		application.Count(0, "spec", "dynamicAllocation", "minExecutors"))
 }
 
 // templatesOf returns what a role says about its pods: in fields of its own, and in a pod template that later versions of

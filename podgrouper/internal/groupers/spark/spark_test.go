@@ -18,6 +18,7 @@ spec: {driver: {cores: 1}, executor: {instances: 4}}`,
 			Want: `
 topologyConstraint: {topology: network, requiredTopologyLevel: rack}
 subGroups: [{name: driver, minMember: 1}, {name: executor, minMember: 0}]`,
+			Expected: `{"executor":4}`,
 		},
 		"executors in one rack, whatever their number": {
 			Manifest: `
@@ -34,6 +35,7 @@ spec:
 subGroups:
 - {name: driver, minMember: 1}
 - {name: executor, minMember: 0, topologyConstraint: {topology: network, preferredTopologyLevel: rack}}`,
+			Expected: `{"executor":4}`,
 		},
 		"a pod template for the executors": {
 			Manifest: `
@@ -41,7 +43,8 @@ apiVersion: sparkoperator.k8s.io/v1beta2
 kind: SparkApplication
 metadata: {name: pi}
 spec: {driver: {}, executor: {template: {metadata: {annotations: {kai.scheduler/topology-required-placement: rack}}}}}`,
-			Want: `subGroups: [{name: driver, minMember: 1}, {name: executor, minMember: 0, topologyConstraint: {requiredTopologyLevel: rack}}]`,
+			Want:     `subGroups: [{name: driver, minMember: 1}, {name: executor, minMember: 0, topologyConstraint: {requiredTopologyLevel: rack}}]`,
+			Expected: `{"executor":1}`,
 			Problems: []string{
 				`spec.executor.template.metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`,
 			},

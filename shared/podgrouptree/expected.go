@@ -1,0 +1,54 @@
+package podgrouptree
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Expected is how many pods leaves are expected to have, by the name of the leaf. Of a leaf that is not in it nothing is
+// known but that it needs its MinMember.
+type Expected map[string]int32
+
+// longestExpected is how many bytes of a PodGroup's annotations the numbers may take. The API server takes 256 KiB of all of them.
+const longestExpected = 128 << 10
+
+// String returns the numbers as AnnotationExpectedPods has them: a JSON object with sorted names, such as {"leader":1,"worker":4}.
+// It is empty if there are none, or more than an annotation holds: leaves are then expected to have what they need.
+func (e Expected) String() string {
+	if len(e) == 0 {
+		return ""
+	}
+	written, err := json.Marshal(e)
+	if err != nil || len(written) > longestExpected {
+		return ""
+	}
+	return string(written)
+}
+
+// ParseExpected reads the annotations of a PodGroup or a PodGang. It returns nil if they do not speak of expected pods, and what is
+// wrong if they do so in a way that cannot be understood.
+func ParseExpected(annotations map[string]string) (Expected, *field.Error) {
+	written, found := annotations[scheduling.AnnotationExpectedPods]
+	if !found {
+		return nil, nil
+	}
+	wrong := func(reason string) *field.Error {
+		path := field.NewPath("metadata", "annotations").Key(scheduling.AnnotationExpectedPods)
+		return field.Invalid(path, written, reason)
+	}
+	var expected Expected
+	if err := json.Unmarshal([]byte(written), &expected); err != nil || expected == nil {
+		return nil, wrong(fmt.Sprintf("must be a JSON object of names of leaves and numbers of pods up to %d, such as "+`{"worker":4}, or {"":4} without subgroups`, math.MaxInt32))
+	}
+	for name, pods := range expected {
+		if pods < 0 {
+			return nil, wrong(fmt.Sprintf("leaf %q cannot have fewer than 0 pods", name))
+		}
+	}
+	return expected, nil
+}
