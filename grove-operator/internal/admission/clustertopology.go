@@ -42,6 +42,24 @@ func ValidateReservedName(name string) field.ErrorList {
 		"the name is reserved for the topology that grove-operator makes from its configuration (topologyAwareScheduling.levels)")}
 }
 
+// ManagedTopology says why nobody but the operator changes or deletes the topology of this name; empty if others may. It would be
+// undone. With topology awareness off the operator does not make the default topology, and lets go of one that is left.
+func ManagedTopology(name string, topologyAware bool) string {
+	if name != grovev1alpha1.DefaultClusterTopologyName || !topologyAware {
+		return ""
+	}
+	return "grove-operator keeps this topology as its configuration has it: change topologyAwareScheduling.levels there, " +
+		"or set topologyAwareScheduling.enabled to false to be without it, or create a ClusterTopology with a name of your own"
+}
+
+// ValidateManagedLevels refuses other levels of the topology that the operator keeps.
+func ValidateManagedLevels(name string, topologyAware bool) field.ErrorList {
+	if reason := ManagedTopology(name, topologyAware); reason != "" {
+		return field.ErrorList{field.Forbidden(levelsPath, reason)}
+	}
+	return nil
+}
+
 // ScheduledUsersTold is how many PodCliqueSets are named that keep the levels of a topology from being changed.
 const ScheduledUsersTold = 5
 

@@ -209,6 +209,26 @@ func TestValidateClusterTopology(t *testing.T) {
 	}
 }
 
+func TestTheDefaultTopologyIsKeptFromOthersWhileTheOperatorKeepsIt(t *testing.T) {
+	const kept = grovev1alpha1.DefaultClusterTopologyName
+	if diff := cmp.Diff([]string{"spec.levels: " + forbidden}, summary(admission.ValidateManagedLevels(kept, true))); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	for name, reason := range map[string]string{
+		"another topology": admission.ManagedTopology("x", true),
+		"awareness is off": admission.ManagedTopology(kept, false),
+	} {
+		if reason != "" {
+			t.Errorf("%s: %s", name, reason)
+		}
+	}
+	for _, part := range []string{"topologyAwareScheduling.levels", "topologyAwareScheduling.enabled"} {
+		if reason := admission.ManagedTopology(kept, true); !strings.Contains(reason, part) {
+			t.Errorf("%q does not name %s", reason, part)
+		}
+	}
+}
+
 func TestValidateLevelChange(t *testing.T) {
 	old, changed := fixture.Topology("x", "zone", "rack"), fixture.Topology("x", "zone")
 	users := []admission.ScheduledUser{{Set: "ns/a", Pods: 4}}

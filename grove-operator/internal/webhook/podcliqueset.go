@@ -37,7 +37,7 @@ const (
 // Add registers all webhooks.
 func Add(mgr manager.Manager, topologyAware bool) {
 	sets := &podCliqueSets{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: topologyAware}
-	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader()}
+	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: topologyAware}
 	server := mgr.GetWebhookServer()
 	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.PodCliqueSet]{
 		empty: func() *grovev1alpha1.PodCliqueSet { return &grovev1alpha1.PodCliqueSet{} },
@@ -46,7 +46,7 @@ func Add(mgr manager.Manager, topologyAware bool) {
 	server.Register(ValidatePodCliqueSetPath, ctrladmission.WithValidator(mgr.GetScheme(), sets))
 	server.Register(HoldClusterTopologyPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.ClusterTopology]{
 		empty: func() *grovev1alpha1.ClusterTopology { return &grovev1alpha1.ClusterTopology{} },
-		judge: judgeTopology, next: ctrladmission.WithDefaulter(mgr.GetScheme(), topologies).Handler,
+		judge: topologies.judgeWritten, next: ctrladmission.WithDefaulter(mgr.GetScheme(), topologies).Handler,
 	}})
 	server.Register(ValidateClusterTopologyPath, ctrladmission.WithValidator(mgr.GetScheme(), topologies))
 }
