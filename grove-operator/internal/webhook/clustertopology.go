@@ -26,8 +26,8 @@ type clusterTopologies struct {
 	reader client.Reader
 	// live reads past the cache.
 	live client.Reader
-	// topologyAware tells whether the operator keeps the default topology.
-	topologyAware bool
+	// kept is the default topology as the operator keeps it; nil where topology awareness is off.
+	kept *grovev1alpha1.ClusterTopology
 }
 
 // judgeWritten asks the rules that need nothing but the topology.
@@ -36,8 +36,8 @@ func (w *clusterTopologies) judgeWritten(
 ) field.ErrorList {
 	var errs field.ErrorList
 	if request.Operation == admissionv1.Create {
-		errs = admission.ValidateReservedName(clusterTopology.Name)
-	} else if errs = admission.ValidateManagedLevels(clusterTopology.Name, w.topologyAware); len(errs) > 0 {
+		errs = admission.ValidateReservedName(clusterTopology, w.kept)
+	} else if errs = admission.ValidateKeptLevels(w.kept, clusterTopology); len(errs) > 0 {
 		return errs // However right they are.
 	}
 	return append(errs, admission.ValidateClusterTopology(clusterTopology)...)
@@ -57,10 +57,10 @@ func (*clusterTopologies) Default(ctx context.Context, clusterTopology *grovev1a
 }
 
 // ValidateCreate judges a new topology.
-func (*clusterTopologies) ValidateCreate(
+func (w *clusterTopologies) ValidateCreate(
 	_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology,
 ) (ctrladmission.Warnings, error) {
-	errs := admission.ValidateReservedName(clusterTopology.Name)
+	errs := admission.ValidateReservedName(clusterTopology, w.kept)
 	errs = append(errs, admission.ValidateClusterTopology(clusterTopology)...)
 	return nil, verdict(clusterTopology, "ClusterTopology", errs, nil)
 }
@@ -72,7 +72,7 @@ func (w *clusterTopologies) ValidateUpdate(
 	if slices.Equal(old.Spec.Levels, clusterTopology.Spec.Levels) {
 		return nil, nil
 	}
-	if errs := admission.ValidateManagedLevels(clusterTopology.Name, w.topologyAware); len(errs) > 0 {
+	if errs := admission.ValidateKeptLevels(w.kept, clusterTopology); len(errs) > 0 {
 		return nil, verdict(clusterTopology, "ClusterTopology", errs, nil)
 	}
 	users, err := w.scheduledUsers(ctx, clusterTopology.Name)
@@ -86,7 +86,7 @@ func (w *clusterTopologies) ValidateUpdate(
 
 // ValidateDelete lets every topology go but the one that the operator would make anew: a finalizer holds those that are in use.
 func (w *clusterTopologies) ValidateDelete(_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology) (ctrladmission.Warnings, error) {
-	if reason := admission.ManagedTopology(clusterTopology.Name, w.topologyAware); reason != "" {
+	if reason := admission.Keeps(w.kept, clusterTopology.Name); reason != "" {
 		resource := grovev1alpha1.GroupVersion.WithResource("clustertopologies").GroupResource()
 		return nil, apierrors.NewForbidden(resource, clusterTopology.Name, errors.New(reason))
 	}

@@ -20,6 +20,7 @@ import (
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apiservertest"
 
 	"packtree.dev/grove-operator/internal/controller"
@@ -93,7 +94,9 @@ var _ = BeforeSuite(func() {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(fieldindex.Add(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	webhook.Add(mgr, true)
+	webhook.Add(mgr, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{
+		{Domain: "zone", Key: "example.com/zone"}, {Domain: "rack", Key: "example.com/rack"},
+	}})
 	Expect(webhook.AddAuthorizer(ctx, mgr, []string{exempt})).To(Succeed())
 	as = func(user string) client.Client {
 		GinkgoHelper()

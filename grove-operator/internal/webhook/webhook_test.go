@@ -161,6 +161,8 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 	It("keeps the reserved name for the operator", func() {
 		err := c.Create(ctx, fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack"))
 		Expect(causes(err)).To(ConsistOf("metadata.name"))
+		Expect(c.Create(ctx, fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "rack"), client.DryRunAll)).To(Succeed(),
+			"who is there first with what it makes is in nobody's way")
 	})
 
 	It("keeps the default topology as the operator's configuration has it", func() {
