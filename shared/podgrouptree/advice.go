@@ -72,7 +72,7 @@ func flawOf(levels []string) string {
 			return fmt.Sprintf("%q stands there twice", level)
 		}
 		below := levels[i+1:]
-		if numa := len(below) == 1 && strings.Contains(strings.ToLower(below[0]), "numa"); level == corev1.LabelHostname && len(below) > 0 && !numa {
+		if level == corev1.LabelHostname && len(below) > 1 { // That one level is inside of hosts the Topology's kind has seen to.
 			return level + " must be the narrowest, unless a numa level follows it"
 		}
 	}

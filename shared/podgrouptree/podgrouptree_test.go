@@ -260,9 +260,9 @@ func TestATopologyThatMakesNoSenseHoldsItsGangsBack(t *testing.T) {
 	}{
 		"no level":                   {nil, "there are none"},
 		"a level twice":              {[]string{"zone", "rack", "zone"}, `"zone" stands there twice`},
-		"the host above others":      {[]string{"zone", "kubernetes.io/hostname", "rack"}, "kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
+		"the host above others":      {[]string{"kubernetes.io/hostname", "rack", "x/numa"}, "kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
 		"two levels below the host":  {[]string{"zone", "kubernetes.io/hostname", "x/numa", "y/numa"}, "kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
-		"the host and its NUMA zone": {[]string{"zone", "kubernetes.io/hostname", "x/numa"}, ""},
+		"the host and its NUMA zone": {[]string{"zone", "kubernetes.io/hostname", "x/socket"}, ""},
 		"the host at the end":        {[]string{"zone", "kubernetes.io/hostname"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -110,3 +110,29 @@ at uninstall, and with them every object of the kind, hence the policy, unless c
 {{ toYaml $crd }}
 {{ end }}
 {{- end -}}
+
+{{/* The OperatorConfiguration. */}}
+{{- define "grove-operator.config" -}}
+{{- $certDir := .Values.webhook.certDir }}
+{{- $server := dict
+  "webhooks" (dict
+    "bindAddress" .Values.webhook.bindAddress "port" .Values.webhook.port
+    "serverCertDir" $certDir "secretName" (include "grove-operator.webhookSecretName" .)
+    "certProvisionMode" (include "grove-operator.certProvider" .))
+  "healthProbes" (dict "bindAddress" .Values.healthProbe.bindAddress "port" .Values.healthProbe.port)
+  "metrics" (dict "bindAddress" .Values.metrics.bindAddress "port" .Values.metrics.port) }}
+{{- $leaderElection := dict "enabled" .Values.leaderElection.enabled "resourceNamespace" .Release.Namespace }}
+{{- $startup := dict
+  "image" (include "grove-operator.image" (dict "context" . "image" .Values.startup.image))
+  "imagePullPolicy" .Values.startup.image.pullPolicy "resources" .Values.startup.resources }}
+{{- $header := dict
+  "apiVersion" "operator.config.grove.io/v1alpha1" "kind" "OperatorConfiguration"
+  "server" $server "leaderElection" $leaderElection "startupOrder" $startup
+  "logLevel" .Values.logLevel "logFormat" .Values.logFormat }}
+{{- toYaml (merge $header .Values.config) }}
+{{- end -}}
+
+{{/* The ConfigMap with the configuration. Its name changes with the content, so that a change starts new pods and a rollback finds the old one. */}}
+{{- define "grove-operator.configName" -}}
+{{ include "grove-operator.fullname" . }}-config-{{ include "grove-operator.config" . | sha256sum | trunc 10 }}
+{{- end -}}

@@ -63,3 +63,37 @@ at uninstall, and with them every object of the kind, hence the policy, unless c
 {{ toYaml $crd }}
 {{ end }}
 {{- end -}}
+
+{{/* The KubeSchedulerConfiguration. */}}
+{{- define "kai-topology-plugin.config" -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection:
+  qps: {{ .Values.clientConnection.qps }}
+  burst: {{ .Values.clientConnection.burst }}
+leaderElection:
+  leaderElect: {{ .Values.leaderElection.enabled }}
+  resourceName: {{ include "kai-topology-plugin.fullname" . }}
+  resourceNamespace: {{ .Release.Namespace }}
+profiles:
+  - schedulerName: {{ .Values.schedulerName }}
+    plugins:
+      multiPoint:
+        enabled:
+          - name: KAITopology
+      # Only one plugin can order the queue.
+      queueSort:
+        disabled:
+          - name: "*"
+        enabled:
+          - name: KAITopology
+      # Before kube-scheduler's preemption, which would make room for single pods of a gang.
+      postFilter:
+        enabled:
+          - name: KAITopology
+{{- end -}}
+
+{{/* The ConfigMap with the configuration. Its name changes with the content, so that a change starts new pods and a rollback finds the old one. */}}
+{{- define "kai-topology-plugin.configName" -}}
+{{ include "kai-topology-plugin.fullname" . }}-config-{{ include "kai-topology-plugin.config" . | sha256sum | trunc 10 }}
+{{- end -}}

@@ -45,6 +45,12 @@ func (c Candidate) Validate() field.ErrorList {
 	return c.naming(append(errs, validate(c.Hub, c.words)...))
 }
 
+// ValidateConstraints returns what is wrong with the topology constraints by themselves, of which the schema knows a part in words
+// that tell neither the choices nor what to do.
+func (c Candidate) ValidateConstraints() field.ErrorList {
+	return c.naming(validateTopology(c.Hub, c.words))
+}
+
 // ValidateCreate returns what is wrong with creating the deployment in a cluster of that topology.
 func (c Candidate) ValidateCreate(topology Topology) field.ErrorList {
 	return append(c.Validate(), c.naming(checkTopology(c.Hub, topology, c.words))...)

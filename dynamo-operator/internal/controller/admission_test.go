@@ -19,6 +19,7 @@ var _ = Describe("Admission", func() {
 			err := k8s.Create(ctx, written(newNamespace(ctx), manifest))
 			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "got %v", err)
 			Expect(err).To(MatchError(ContainSubstring(reason)))
+			Expect(err).NotTo(MatchError(ContainSubstring("validation rules were not checked")))
 		},
 		Entry("a service's field that does not exist", strings.Replace(asMap, "replicas:", "replcas:", 1),
 			`spec.services[0].replcas: unknown field, did you mean "replicas"?`),
@@ -27,7 +28,11 @@ var _ = Describe("Admission", func() {
 		Entry("a domain that the topology lacks", strings.Replace(asMap, "rack", "datacenter", 1),
 			`spec.services[1].topologyConstraint.packDomain: Invalid value: "datacenter": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`),
 		Entry("a domain that is none", strings.Replace(asComponents, "packDomain: zone", "packDomain: zoo", 1),
-			`spec.topologyConstraint.packDomain: Unsupported value: "zoo"`),
+			`is invalid: spec.topologyConstraint.packDomain: Unsupported value: "zoo": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`),
+		Entry("a deployment's constraint that says nothing", strings.Replace(asComponents, "{packDomain: zone}", "{}", 1),
+			"is invalid: spec.topologyConstraint.packDomain: Required value: an empty topologyConstraint says nothing; leave it out"),
+		Entry("a component's constraint that says nothing", strings.Replace(asComponents, "{packDomain: block, preferredDomain: rack}", "{}", 1),
+			"is invalid: spec.components[1].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain"),
 		Entry("a topology that does not exist", strings.Replace(asComponents, "{packDomain: zone}", "{packDomain: zone, clusterTopologyName: aws}", 1),
 			`spec.topologyConstraint.clusterTopologyName: Invalid value: "aws": ClusterTopology "aws" does not exist; existing ones: grove-topology`),
 		Entry("a container without an image", strings.Replace(asComponents, "name: main, image: vllm", "name: main", 1),

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +23,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/restart"
 	"packtree.dev/dynamo-operator/internal/status"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/warning"
 )
 
 // Reconciler keeps what one deployment asks for.
@@ -128,10 +131,19 @@ func (r *Reconciler) writeStatus(ctx context.Context, deployment *v1beta1.Dynamo
 		return ignoreGone(fmt.Errorf("writing status: %w", err))
 	}
 	for _, event := range status.Events(before, next) {
-		log.FromContext(ctx).Info(event.Message, "event", event.Reason)
+		tell(log.FromContext(ctx), event)
 		r.recorder.Eventf(updated, nil, event.Type, event.Reason, "Reconcile", "%s", event.Message)
 	}
 	return nil
+}
+
+// tell writes to the log what an event says, at the level of the event.
+func tell(logger logr.Logger, event status.Event) {
+	if event.Type == corev1.EventTypeWarning {
+		warning.Log(logger, event.Message, "event", event.Reason)
+		return
+	}
+	logger.Info(event.Message, "event", event.Reason)
 }
 
 // failureOf returns what of an error is to be told in the status; nil for what will be gone in the next pass.

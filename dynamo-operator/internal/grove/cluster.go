@@ -50,7 +50,7 @@ func (c Cluster) Topology(ctx context.Context, deployment *v1beta1.DynamoGraphDe
 	answer := admission.Topology{Name: name}
 	switch err := c.Reader.Get(ctx, client.ObjectKey{Name: name}, topology); {
 	case apierrors.IsNotFound(err):
-		answer.Problem = fmt.Sprintf("ClusterTopology %q does not exist; %s", name, c.others(ctx))
+		answer.Problem = fmt.Sprintf("ClusterTopology %q does not exist; %s", name, c.others(ctx, name))
 	case meta.IsNoMatchError(err):
 		answer.Problem = fmt.Sprintf("ClusterTopology %q cannot be read, since its kind is not installed: %s", name, install)
 	case err != nil:
@@ -62,11 +62,15 @@ func (c Cluster) Topology(ctx context.Context, deployment *v1beta1.DynamoGraphDe
 	return answer
 }
 
-// others says which topologies there are instead.
-func (c Cluster) others(ctx context.Context) string {
+// others says which topologies there are instead of the one that is missing, or what to do where there are none: nobody but
+// Grove can create the default one.
+func (c Cluster) others(ctx context.Context, missing string) string {
 	list := &grovev1alpha1.ClusterTopologyList{}
 	if err := c.Reader.List(ctx, list); err != nil || len(list.Items) == 0 {
-		return "the administrator has to create it, or to enable topology-aware scheduling in Grove"
+		if missing == grovev1alpha1.DefaultClusterTopologyName {
+			return "the administrator has to enable topology-aware scheduling in Grove, or to create another ClusterTopology to be named here"
+		}
+		return "the administrator has to create it"
 	}
 	var existing []string
 	for _, topology := range list.Items {

@@ -37,7 +37,8 @@ type Cluster interface {
 	Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict
 }
 
-// mutator completes deployments, and refuses fields that do not exist before the API server can drop them.
+// mutator completes deployments, refuses fields that do not exist before the API server can drop them, and constraints that are
+// wrong by themselves before the schema is asked.
 type mutator struct{}
 
 // Handle answers one review.
@@ -62,7 +63,22 @@ func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmi
 	if err != nil {
 		return ctrladmission.Errored(http.StatusInternalServerError, err)
 	}
+	if wrong := wrongConstraints(request, completed); changed && len(wrong) > 0 {
+		return refusal.Of(request, refusal.Errors(wrong))
+	}
 	return ctrladmission.PatchResponseFromRaw(request.Object.Raw, completed)
+}
+
+// wrongConstraints are those of a deployment in whose old state nothing was wrong: under older rules more was let in, which stays.
+func wrongConstraints(request ctrladmission.Request, completed []byte) field.ErrorList {
+	if old, err := read(request.Kind.Version, request.OldObject.Raw); err == nil && len(old.ValidateConstraints()) > 0 {
+		return nil
+	}
+	candidate, err := read(request.Kind.Version, completed)
+	if err != nil {
+		return nil // The validator says so.
+	}
+	return candidate.ValidateConstraints()
 }
 
 // specChanged tells whether a request brings a new spec, as it was completed. A deployment with fields of a newer release, as a

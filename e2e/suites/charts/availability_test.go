@@ -86,7 +86,7 @@ func electsLeader(t *testing.T, objects []*unstructured.Unstructured, deployment
 	if slices.Contains(deployment.Spec.Template.Spec.Containers[0].Args, "--leader-elect=true") {
 		return true
 	}
-	file := named(objects, "ConfigMap", deployment.Name+"-config")
+	file := configuration(objects, deployment.Name)
 	if file == nil {
 		return false
 	}

@@ -71,7 +71,7 @@ func providerIn(t *testing.T, objects []*unstructured.Unstructured, chart string
 		Certificates: namesOf(objects, "Certificate"),
 		Rotates:      slices.Contains(deployment.Spec.Template.Spec.Containers[0].Args, "--webhook-cert-mode=auto"),
 	}
-	if file := named(objects, "ConfigMap", chart+"-config"); file != nil {
+	if file := configuration(objects, chart); file != nil {
 		text, _, _ := unstructured.NestedString(file.Object, "data", "config.yaml")
 		found.Rotates = strings.Contains(text, "certProvisionMode: auto")
 	}

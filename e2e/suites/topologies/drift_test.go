@@ -1,10 +1,14 @@
 package topologies_test
 
 import (
+	"context"
 	"strings"
+	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/suites/internal/suite"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
@@ -36,9 +40,12 @@ func drift(w *world) *features.FeatureBuilder {
 	}
 	return features.New("drift").
 		Setup(w.create).
-		Assess("what somebody writes into the default topology does not stay", suite.AllOf(
-			w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey), w.Applies("reserved.yaml"), w.TheOperatorDies,
-			w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey))).
+		Assess("nobody writes into the default topology, or deletes it", suite.AllOf(
+			w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey),
+			w.TurnedDown("reserved.yaml", "spec.levels", "change topologyAwareScheduling.levels there"),
+			w.Refused([]string{"change topologyAwareScheduling.levels there"}, "delete", "clustertopology", defaultTopology))).
+		Assess("what is written past the webhooks does not stay", suite.AllOf(
+			w.appliesAsTheOperator("reserved.yaml"), w.TheOperatorDies, w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey))).
 		Assess("sets run in the domains of the default topology", suite.AllOf(
 			w.Applies("drifts.yaml"), w.Applies("holds.yaml"), w.stands("holds", gb200), w.remembers("holds", &held),
 			w.stands("drifts", gb200), w.follows("drifts", defaultTopology), w.gangsAre("drifts", "all wishes", asks(true)), w.remembers("drifts", &placed))).
@@ -71,4 +78,11 @@ func drift(w *world) *features.FeatureBuilder {
 			w.stands("holds", gb200), w.hasKept("holds", &held), w.gangsAre("holds", "all wishes", asks(true)))).
 		Assess("and others can ask for them", w.Applies("in-a-block.yaml")).
 		Teardown(w.remove)
+}
+
+// appliesAsTheOperator applies a file as the account of the operator, whom its webhooks let pass.
+func (w *world) appliesAsTheOperator(file string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		return w.Kubectl("apply", "-f", w.File(t, file), "--as=system:serviceaccount:packtree-system:grove-operator")(ctx, t, config)
+	}
 }

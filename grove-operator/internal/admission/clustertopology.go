@@ -33,13 +33,34 @@ func ValidateClusterTopology(clusterTopology *grovev1alpha1.ClusterTopology) fie
 	return append(errs, topology.ValidateOrder(levelsPath, levels)...)
 }
 
-// ValidateReservedName keeps the default topology's name for the operator, which makes it from its configuration.
-func ValidateReservedName(name string) field.ErrorList {
-	if name != grovev1alpha1.DefaultClusterTopologyName {
+// ValidateReservedName keeps the default topology's name for the operator, which makes it from its configuration: kept is what it
+// makes, nil where topology awareness is off. Somebody may be there first with the same, as a folder of manifests is that is applied while the
+// operator starts.
+func ValidateReservedName(clusterTopology, kept *grovev1alpha1.ClusterTopology) field.ErrorList {
+	if clusterTopology.Name != grovev1alpha1.DefaultClusterTopologyName || kept != nil && slices.Equal(clusterTopology.Spec.Levels, kept.Spec.Levels) {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"),
 		"the name is reserved for the topology that grove-operator makes from its configuration (topologyAwareScheduling.levels)")}
+}
+
+// Keeps says why nobody but the operator changes or deletes the topology of this name; empty if others may. It would be undone.
+// With topology awareness off the operator keeps none, and lets go of one that is left.
+func Keeps(kept *grovev1alpha1.ClusterTopology, name string) string {
+	if kept == nil || name != kept.Name {
+		return ""
+	}
+	return "grove-operator keeps this topology as its configuration has it: change topologyAwareScheduling.levels there, " +
+		"or set topologyAwareScheduling.enabled to false to be without it, or create a ClusterTopology with a name of your own"
+}
+
+// ValidateKeptLevels refuses other levels of the topology that the operator keeps.
+func ValidateKeptLevels(kept, clusterTopology *grovev1alpha1.ClusterTopology) field.ErrorList {
+	reason := Keeps(kept, clusterTopology.Name)
+	if reason == "" || slices.Equal(clusterTopology.Spec.Levels, kept.Spec.Levels) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(levelsPath, reason)}
 }
 
 // ScheduledUsersTold is how many PodCliqueSets are named that keep the levels of a topology from being changed.

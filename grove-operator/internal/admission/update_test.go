@@ -201,11 +201,34 @@ func TestValidateClusterTopology(t *testing.T) {
 	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid}, summary(admission.ValidateClusterTopology(made))); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
-	if errs := admission.ValidateReservedName("x"); len(errs) > 0 {
-		t.Errorf("x is not reserved: %v", errs)
+}
+
+func TestTheDefaultTopologyIsTheOperators(t *testing.T) {
+	kept, other := fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "rack"), fixture.Topology("x", "rack")
+	changed := fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack")
+	for name, c := range map[string]struct {
+		found, want []string
+	}{
+		"its name is reserved":                     {summary(admission.ValidateReservedName(changed, kept)), []string{"metadata.name: " + forbidden}},
+		"also with awareness off":                  {summary(admission.ValidateReservedName(changed, nil)), []string{"metadata.name: " + forbidden}},
+		"but for what the operator would make":     {summary(admission.ValidateReservedName(kept.DeepCopy(), kept)), nil},
+		"other names are not":                      {summary(admission.ValidateReservedName(other, kept)), nil},
+		"its levels are not changed":               {summary(admission.ValidateKeptLevels(kept, changed)), []string{"spec.levels: " + forbidden}},
+		"they are put right":                       {summary(admission.ValidateKeptLevels(kept, kept.DeepCopy())), nil},
+		"those of others are":                      {summary(admission.ValidateKeptLevels(kept, other)), nil},
+		"with awareness off it is like the others": {summary(admission.ValidateKeptLevels(nil, changed)), nil},
+	} {
+		if diff := cmp.Diff(c.want, c.found); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
-	if diff := cmp.Diff([]string{"metadata.name: " + forbidden}, summary(admission.ValidateReservedName(grovev1alpha1.DefaultClusterTopologyName))); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
+	for _, part := range []string{"topologyAwareScheduling.levels", "topologyAwareScheduling.enabled"} {
+		if reason := admission.Keeps(kept, kept.Name); !strings.Contains(reason, part) {
+			t.Errorf("%q does not name %s", reason, part)
+		}
+	}
+	if reason := admission.Keeps(nil, kept.Name) + admission.Keeps(kept, "x"); reason != "" {
+		t.Errorf("nobody keeps it: %s", reason)
 	}
 }
 

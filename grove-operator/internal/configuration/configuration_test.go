@@ -98,10 +98,6 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			header + on("{domain: host, key: a/host}, {domain: rack, key: kubernetes.io/hostname}"),
 			[]string{"topologyAwareScheduling.levels[1].key: Invalid", "no level can be below it but numa, and host is"},
 		},
-		"a level inside of hosts that does not look like one": {
-			header + on("{domain: numa, key: a/socket}, {domain: host, key: kubernetes.io/hostname}"),
-			[]string{"topologyAwareScheduling.levels[0].key: Invalid"},
-		},
 		"an init container that no pod could have": {
 			header + "startupOrder: {image: 'a b', imagePullPolicy: Sometimes, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}",
 			[]string{"startupOrder.image: Invalid", "startupOrder.imagePullPolicy: Unsupported", "startupOrder.resources.requests[cpu]: Invalid"},

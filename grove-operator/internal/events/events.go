@@ -7,7 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clientevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"packtree.dev/shared/warning"
 )
 
 // Reason says what happened. The API server joins events of one object with the same reason that follow each other within
@@ -116,6 +119,9 @@ func (r Recorder) record(object, related client.Object, eventType string, reason
 	}
 	told.WithLabelValues(string(reason)).Inc()
 	text := shorten(note, args...)
+	if eventType == corev1.EventTypeWarning && reason != ReconcileFailed { // Of failures the log has the error itself.
+		warning.Log(log.Log, text, "event", reason, "namespace", object.GetNamespace(), "name", object.GetName())
+	}
 	if related == nil { // A nil client.Object in a runtime.Object would not be nil.
 		r.sink.Eventf(object, nil, eventType, string(reason), action[reason], "%s", text)
 		return

@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"bytes"
 	"os"
 	"regexp"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -26,6 +29,25 @@ type sink struct{ all []said }
 
 func (s *sink) Eventf(_, related runtime.Object, eventType, reason, action, _ string, args ...any) {
 	s.all = append(s.all, said{eventType, reason, action, args[0].(string), related != nil})
+}
+
+func TestWarningsStandInTheLogAtTheirLevel(t *testing.T) {
+	var out bytes.Buffer
+	log.SetLogger(zap.New(zap.WriteTo(&out), zap.JSONEncoder()))
+	recorder, set := events.New(&sink{}), &grovev1alpha1.PodCliqueSet{}
+	set.Namespace, set.Name = "ns", "s"
+	recorder.Warning(set, events.TopologyUnavailable, "no level rack")
+	recorder.Normal(set, events.TopologyAvailable, "it is back")
+	recorder.Warning(set, events.ReconcileFailed, "refused")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 1 {
+		t.Fatalf("lines %q, want one", lines)
+	}
+	for _, part := range []string{`"level":"warn"`, `"msg":"no level rack"`, `"event":"TopologyUnavailable"`, `"namespace":"ns"`, `"name":"s"`} {
+		if !strings.Contains(lines[0], part) {
+			t.Errorf("%s lacks %s", lines[0], part)
+		}
+	}
 }
 
 func TestRecorderSaysWhatHappenedOnce(t *testing.T) {

@@ -202,9 +202,29 @@ func setReady(
 		condition.Reason = grovev1alpha1.ReasonPodsNotReady
 		condition.Message = whyStarting(starting) + "; " + available
 	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasAvailable, available
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasAvailable, available+withoutRoom(status.PodGangStatuses)
 	}
 	return condition
+}
+
+// withoutRoom repeats what the scheduler says of pods that the minimum of a gang does not need, and that have no node. Empty if all
+// have one.
+func withoutRoom(gangs []grovev1alpha1.PodGangStatus) string {
+	words, others := "", 0
+	for _, gang := range gangs {
+		scheduled := meta.FindStatusCondition(gang.Conditions, schedulerv1alpha1.ConditionScheduled)
+		switch {
+		case scheduled == nil || scheduled.Status != metav1.ConditionTrue || scheduled.Message == "":
+		case words == "":
+			words = fmt.Sprintf("; of PodGang %s, %s", gang.Name, scheduled.Message)
+		default:
+			others++
+		}
+	}
+	if others > 0 {
+		words += fmt.Sprintf(" (and so of %d more)", others)
+	}
+	return words
 }
 
 func withPhase(statuses []grovev1alpha1.PodGangStatus, phase grovev1alpha1.PodGangPhase) []grovev1alpha1.PodGangStatus {

@@ -252,6 +252,17 @@ func TestOfSet(t *testing.T) {
 			},
 			counts: "1 1 1", reason: "PodsNotReady", message: "PodGang s-0 starts: its pods are not ready yet; 1 of 1 replicas are available",
 		},
+		"pods beyond the minimum find no room": {
+			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
+				for i := range observed.Gangs {
+					meta.SetStatusCondition(&observed.Gangs[i].Status.Conditions, metav1.Condition{
+						Type: "Scheduled", Status: "True", Reason: "Placed", Message: `group "s-0-a": 3 pods beyond the minimum wait, since rack r1 has no room for more`,
+					})
+				}
+			},
+			counts: "1 1 1", reason: "AllReplicasAvailable",
+			message: `1 of 1 replicas are available; of PodGang s-0, group "s-0-a": 3 pods beyond the minimum wait, since rack r1 has no room for more (and so of 1 more)`,
+		},
 		"pods run an old template": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
 				observed.PodCliques["s-0-a"].Status.UpdatedReplicas = 0

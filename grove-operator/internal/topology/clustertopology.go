@@ -50,7 +50,7 @@ func Levels(configured []groveconfigv1alpha1.TopologyLevel) []grovev1alpha1.Topo
 func ForScheduler(clusterTopology *grovev1alpha1.ClusterTopology) *kaiv1alpha1.Topology {
 	levels := make([]kaiv1alpha1.TopologyLevel, 0, len(clusterTopology.Spec.Levels))
 	for _, level := range clusterTopology.Spec.Levels {
-		levels = append(levels, kaiv1alpha1.TopologyLevel{NodeLabel: level.Key})
+		levels = append(levels, kaiv1alpha1.TopologyLevel{NodeLabel: level.Key, Alias: aliasOf(level)})
 	}
 	made := &kaiv1alpha1.Topology{
 		TypeMeta: metav1.TypeMeta{APIVersion: kaiv1alpha1.GroupVersion.String(), Kind: "Topology"},
@@ -68,19 +68,24 @@ func ForScheduler(clusterTopology *grovev1alpha1.ClusterTopology) *kaiv1alpha1.T
 	return made
 }
 
+// aliasOf tells the scheduler that a level is inside of hosts, where its label does not say so.
+func aliasOf(level grovev1alpha1.TopologyLevel) string {
+	if level.Domain != grovev1alpha1.TopologyDomainNuma || strings.Contains(strings.ToLower(level.Key), domains.Numa) {
+		return ""
+	}
+	return domains.Numa
+}
+
 // KeyProblem is why the scheduler would not take the key of one of the levels; empty if it would. The levels may be in any
-// order. To the scheduler a level below kubernetes.io/hostname is one inside of a host, which it tells by its key.
+// order. Below kubernetes.io/hostname there can only be a level inside of hosts.
 func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel) string {
-	byHost := slices.ContainsFunc(levels, func(l grovev1alpha1.TopologyLevel) bool { return l.Key == corev1.LabelHostname })
-	switch {
-	case level.Key == corev1.LabelHostname:
-		for _, other := range levels {
-			if other.Domain != grovev1alpha1.TopologyDomainNuma && domains.Narrower(string(other.Domain), string(level.Domain)) {
-				return fmt.Sprintf("the label tells single hosts apart, so that no level can be below it but numa, and %s is", other.Domain)
-			}
+	if level.Key != corev1.LabelHostname {
+		return ""
+	}
+	for _, other := range levels {
+		if other.Domain != grovev1alpha1.TopologyDomainNuma && domains.Narrower(string(other.Domain), string(level.Domain)) {
+			return fmt.Sprintf("the label tells single hosts apart, so that no level can be below it but numa, and %s is", other.Domain)
 		}
-	case byHost && level.Domain == grovev1alpha1.TopologyDomainNuma && !strings.Contains(strings.ToLower(level.Key), "numa"):
-		return "below a level with label " + corev1.LabelHostname + " the scheduler takes only a label that has \"numa\" in its key"
 	}
 	return ""
 }

@@ -167,7 +167,7 @@ func (r Resolution) Condition(generation int64) metav1.Condition {
 	case !r.Found:
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = grovev1alpha1.ReasonClusterTopologyNotFound
-		condition.Message = fmt.Sprintf("ClusterTopology %q does not exist, %s; create it", r.Name, r.consequence("the topology constraints"))
+		condition.Message = fmt.Sprintf("ClusterTopology %q does not exist, %s; %s", r.Name, r.consequence("the topology constraints"), remedy(r.Name))
 	case len(r.Missing) > 0:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = grovev1alpha1.ReasonClusterTopologyLevelsUnavailable
@@ -178,6 +178,14 @@ func (r Resolution) Condition(generation int64) metav1.Condition {
 		condition.Message = fmt.Sprintf("every domain in use is a level of ClusterTopology %q", r.Name)
 	}
 	return condition
+}
+
+// remedy says how a ClusterTopology comes to be: only the operator can make the default one.
+func remedy(name string) string {
+	if name == grovev1alpha1.DefaultClusterTopologyName {
+		return "enable topologyAwareScheduling in grove-operator's configuration"
+	}
+	return "create it"
 }
 
 func joined(names []grovev1alpha1.TopologyDomain) string {

@@ -136,7 +136,7 @@ func TestKeyProblem(t *testing.T) {
 		"numa is below hosts":                {levels: levels("host", hostname, "numa", "a/Numa-Zone")},
 		"numa without hosts":                 {levels: levels("rack", "a/rack", "numa", "a/socket")},
 		"numa below hosts of another label":  {levels: levels("host", "a/host", "numa", "a/socket")},
-		"a numa that the scheduler refuses":  {levels: levels("numa", "a/socket", "host", hostname), wrong: []string{"a/socket"}},
+		"numa by its domain, not by its key": {levels: levels("numa", "a/socket", "host", hostname)},
 		"racks that are single hosts":        {levels: levels("host", "a/host", "rack", hostname), wrong: []string{hostname}},
 		"racks that are hosts, and no other": {levels: levels("zone", "a/zone", "rack", hostname)},
 		"numa zones that are hosts":          {levels: levels("host", "a/host", "numa", hostname)},
@@ -189,7 +189,7 @@ func TestConditionSaysWhatFollows(t *testing.T) {
 			words:   `ClusterTopology "grove-topology" has no level rack, so that constraints on it are not enforced`,
 		},
 		"dropped in words": {
-			policy: "drop", words: `ClusterTopology "grove-topology" does not exist, so that the topology constraints are not enforced; create it`,
+			policy: "drop", words: `ClusterTopology "grove-topology" does not exist, so that the topology constraints are not enforced; enable topologyAwareScheduling in grove-operator's configuration`,
 		},
 		"held": {
 			policy: "hold", cluster: []*grovev1alpha1.ClusterTopology{without},
@@ -198,7 +198,7 @@ func TestConditionSaysWhatFollows(t *testing.T) {
 		},
 		"held without a topology": {
 			policy:  "hold",
-			words:   `ClusterTopology "grove-topology" does not exist, so that pods which are on no node wait (packtree.dev/missing-topology-level: hold); create it`,
+			words:   `ClusterTopology "grove-topology" does not exist, so that pods which are on no node wait (packtree.dev/missing-topology-level: hold); enable topologyAwareScheduling in grove-operator's configuration`,
 			awaited: "ClusterTopology grove-topology",
 		},
 		"nothing to hold for": {

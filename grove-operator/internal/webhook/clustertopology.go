@@ -3,6 +3,7 @@ package webhook
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -25,13 +26,19 @@ type clusterTopologies struct {
 	reader client.Reader
 	// live reads past the cache.
 	live client.Reader
+	// kept is the default topology as the operator keeps it; nil where topology awareness is off.
+	kept *grovev1alpha1.ClusterTopology
 }
 
-// judgeTopology asks the rules that need nothing but the topology.
-func judgeTopology(_ context.Context, request ctrladmission.Request, clusterTopology *grovev1alpha1.ClusterTopology) field.ErrorList {
+// judgeWritten asks the rules that need nothing but the topology.
+func (w *clusterTopologies) judgeWritten(
+	_ context.Context, request ctrladmission.Request, clusterTopology *grovev1alpha1.ClusterTopology,
+) field.ErrorList {
 	var errs field.ErrorList
 	if request.Operation == admissionv1.Create {
-		errs = admission.ValidateReservedName(clusterTopology.Name)
+		errs = admission.ValidateReservedName(clusterTopology, w.kept)
+	} else if errs = admission.ValidateKeptLevels(w.kept, clusterTopology); len(errs) > 0 {
+		return errs // However right they are.
 	}
 	return append(errs, admission.ValidateClusterTopology(clusterTopology)...)
 }
@@ -50,10 +57,10 @@ func (*clusterTopologies) Default(ctx context.Context, clusterTopology *grovev1a
 }
 
 // ValidateCreate judges a new topology.
-func (*clusterTopologies) ValidateCreate(
+func (w *clusterTopologies) ValidateCreate(
 	_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology,
 ) (ctrladmission.Warnings, error) {
-	errs := admission.ValidateReservedName(clusterTopology.Name)
+	errs := admission.ValidateReservedName(clusterTopology, w.kept)
 	errs = append(errs, admission.ValidateClusterTopology(clusterTopology)...)
 	return nil, verdict(clusterTopology, "ClusterTopology", errs, nil)
 }
@@ -65,6 +72,9 @@ func (w *clusterTopologies) ValidateUpdate(
 	if slices.Equal(old.Spec.Levels, clusterTopology.Spec.Levels) {
 		return nil, nil
 	}
+	if errs := admission.ValidateKeptLevels(w.kept, clusterTopology); len(errs) > 0 {
+		return nil, verdict(clusterTopology, "ClusterTopology", errs, nil)
+	}
 	users, err := w.scheduledUsers(ctx, clusterTopology.Name)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -74,8 +84,12 @@ func (w *clusterTopologies) ValidateUpdate(
 	return nil, verdict(clusterTopology, "ClusterTopology", errs, nil)
 }
 
-// ValidateDelete lets every topology go: a finalizer holds those that are in use.
-func (*clusterTopologies) ValidateDelete(context.Context, *grovev1alpha1.ClusterTopology) (ctrladmission.Warnings, error) {
+// ValidateDelete lets every topology go but the one that the operator would make anew: a finalizer holds those that are in use.
+func (w *clusterTopologies) ValidateDelete(_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology) (ctrladmission.Warnings, error) {
+	if reason := admission.Keeps(w.kept, clusterTopology.Name); reason != "" {
+		resource := grovev1alpha1.GroupVersion.WithResource("clustertopologies").GroupResource()
+		return nil, apierrors.NewForbidden(resource, clusterTopology.Name, errors.New(reason))
+	}
 	return nil, nil
 }
 

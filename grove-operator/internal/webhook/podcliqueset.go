@@ -16,6 +16,7 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -34,10 +35,10 @@ const (
 	ValidateClusterTopologyPath = "/validate-grove-io-v1alpha1-clustertopology"
 )
 
-// Add registers all webhooks.
-func Add(mgr manager.Manager, topologyAware bool) {
-	sets := &podCliqueSets{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: topologyAware}
-	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader()}
+// Add registers all webhooks of an operator with this configuration.
+func Add(mgr manager.Manager, configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration) {
+	sets := &podCliqueSets{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: configuration.Enabled}
+	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader(), kept: topology.Default(configuration)}
 	server := mgr.GetWebhookServer()
 	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.PodCliqueSet]{
 		empty: func() *grovev1alpha1.PodCliqueSet { return &grovev1alpha1.PodCliqueSet{} },
@@ -46,7 +47,7 @@ func Add(mgr manager.Manager, topologyAware bool) {
 	server.Register(ValidatePodCliqueSetPath, ctrladmission.WithValidator(mgr.GetScheme(), sets))
 	server.Register(HoldClusterTopologyPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.ClusterTopology]{
 		empty: func() *grovev1alpha1.ClusterTopology { return &grovev1alpha1.ClusterTopology{} },
-		judge: judgeTopology, next: ctrladmission.WithDefaulter(mgr.GetScheme(), topologies).Handler,
+		judge: topologies.judgeWritten, next: ctrladmission.WithDefaulter(mgr.GetScheme(), topologies).Handler,
 	}})
 	server.Register(ValidateClusterTopologyPath, ctrladmission.WithValidator(mgr.GetScheme(), topologies))
 }

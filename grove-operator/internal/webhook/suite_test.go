@@ -20,6 +20,7 @@ import (
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apiservertest"
 
 	"packtree.dev/grove-operator/internal/controller"
@@ -65,6 +66,9 @@ func (l *listener) HandleWarningHeader(_ int, _ string, text string) {
 // laterRelease is a user for whom a set's form is not looked at, as if an operator of a later release let it pass.
 const laterRelease = "later-release"
 
+// itself is the user as whom the operator runs, whom the chart's configurations let pass.
+const itself = "system:serviceaccount:packtree-system:grove-operator"
+
 // exempt is the user whom the configuration lets through.
 const exempt = "system:serviceaccount:platform:fixer"
 
@@ -90,7 +94,9 @@ var _ = BeforeSuite(func() {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(fieldindex.Add(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	webhook.Add(mgr, true)
+	webhook.Add(mgr, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{
+		{Domain: "zone", Key: "example.com/zone"}, {Domain: "rack", Key: "example.com/rack"},
+	}})
 	Expect(webhook.AddAuthorizer(ctx, mgr, []string{exempt})).To(Succeed())
 	as = func(user string) client.Client {
 		GinkgoHelper()
@@ -119,6 +125,10 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
+var notItself = admissionregistrationv1.MatchCondition{
+	Name: "not-the-operator", Expression: "request.userInfo.username != '" + itself + "'",
+}
+
 func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
@@ -130,8 +140,9 @@ func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
 			}},
 		}, {
 			Name: "hold.clustertopologies.grove.io", ClientConfig: at(webhook.HoldClusterTopologyPath),
-			Rules:       rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update),
-			SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
+			Rules:           rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update),
+			MatchConditions: []admissionregistrationv1.MatchCondition{notItself},
+			SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
 }
@@ -145,7 +156,11 @@ func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
 				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			},
 			{
-				Name: "validate.clustertopologies.grove.io", ClientConfig: at(webhook.ValidateClusterTopologyPath), Rules: rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update),
+				Name: "validate.clustertopologies.grove.io", ClientConfig: at(webhook.ValidateClusterTopologyPath),
+				Rules: rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete),
+				MatchConditions: []admissionregistrationv1.MatchCondition{notItself, {
+					Name: "not-the-end-of-others", Expression: "request.operation != 'DELETE' || oldObject.metadata.name == 'grove-topology'",
+				}},
 				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			},
 			{

@@ -161,6 +161,37 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 	It("keeps the reserved name for the operator", func() {
 		err := c.Create(ctx, fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack"))
 		Expect(causes(err)).To(ConsistOf("metadata.name"))
+		Expect(c.Create(ctx, fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "rack"), client.DryRunAll)).To(Succeed(),
+			"who is there first with what it makes is in nobody's way")
+	})
+
+	It("keeps the default topology as the operator's configuration has it", func() {
+		operator := as(itself)
+		kept := fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "rack")
+		kept.Finalizers = []string{grovev1alpha1.FinalizerClusterTopology}
+		Expect(operator.Create(ctx, kept)).To(Succeed())
+		const remedy = "change topologyAwareScheduling.levels there"
+
+		changed := kept.DeepCopy()
+		changed.Spec.Levels = changed.Spec.Levels[:1]
+		err := c.Update(ctx, changed, client.DryRunAll)
+		Expect(causes(err)).To(ConsistOf("spec.levels"))
+		Expect(err).To(MatchError(ContainSubstring(remedy)))
+		for _, err := range []error{
+			c.Delete(ctx, kept, client.DryRunAll),
+			c.DeleteAllOf(ctx, &grovev1alpha1.ClusterTopology{}, client.MatchingFields{"metadata.name": kept.Name}),
+		} {
+			Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+			Expect(err).To(MatchError(ContainSubstring(remedy)))
+		}
+
+		labelled := kept.DeepCopy()
+		labelled.Labels = map[string]string{"team": "a"}
+		Expect(c.Update(ctx, labelled, client.DryRunAll)).To(Succeed(), "labels and annotations are free")
+		Expect(operator.Update(ctx, changed)).To(Succeed(), "the operator follows its configuration")
+		changed.Finalizers = nil
+		Expect(c.Update(ctx, changed)).To(Succeed(), "and what holds it can be taken off where no operator runs")
+		Expect(operator.Delete(ctx, changed)).To(Succeed())
 	})
 
 	It("turns down what is no hierarchy", func() {

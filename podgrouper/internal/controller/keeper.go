@@ -48,6 +48,8 @@ type keeper struct {
 	clock    clock.PassiveClock
 	// turns lets one worker at a time keep a PodGroup, so that of the first pods of a workload only one writes it.
 	turns turns
+	// doubts are what is not told yet, since it may pass.
+	doubts doubts
 }
 
 // kept is what became of a workload's PodGroup.
@@ -110,7 +112,20 @@ func (k *keeper) write(ctx context.Context, live *scheduling.PodGroup, decision 
 	if err != nil {
 		return k.refused(err, decision.PodGroup, wrong, witness)
 	}
+	if wait := k.unsettled(applied, decision.Unresolved); wait > 0 {
+		return kept{podGroup: applied, wrong: wrong, again: wait}, nil
+	}
 	return kept{podGroup: applied, wrong: wrong}, k.state(ctx, witness, applied, slices.Concat(wrong, decision.Unresolved))
+}
+
+// unsettled returns how long to wait before it is told that a workload names what does not exist: 0 if that was told already.
+func (k *keeper) unsettled(podGroup *scheduling.PodGroup, unresolved field.ErrorList) time.Duration {
+	key := client.ObjectKeyFromObject(podGroup)
+	if len(unresolved) == 0 || meta.IsStatusConditionFalse(podGroup.Status.Conditions, scheduling.ConditionValid) {
+		k.doubts.over(key)
+		return 0
+	}
+	return k.doubts.wait(key, k.clock.Now())
 }
 
 // refused says what becomes of a workload whose PodGroup could not be written.

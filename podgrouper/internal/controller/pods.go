@@ -73,9 +73,9 @@ func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload gro
 	case !known || !membership.Fits(result.podGroup):
 		r.keeper.warn(catalog.PodAsOwner(pod), eventNoGroup,
 			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind, workload.Owner.GetName()))
-		return reconcile.Result{}, nil
+		return reconcile.Result{RequeueAfter: result.again}, nil
 	default:
-		return reconcile.Result{}, r.state(ctx, pod, membership)
+		return reconcile.Result{RequeueAfter: result.again}, r.state(ctx, pod, membership)
 	}
 }
 

@@ -2,6 +2,8 @@ package suite
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,16 +76,33 @@ func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.
 	killed := w.OperatorDies && w.Cluster.Operator == GroveOperator
 	return w.Without(GroveOperator, killed, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
-		stored := &corev1.ConfigMap{}
-		w.Must(ctx, t, w.Cluster.Get(ctx, client.ObjectKey{Namespace: "packtree-system", Name: GroveOperator + "-config"}, stored))
+		stored, err := w.configurationOf(ctx, GroveOperator)
+		w.Must(ctx, t, err)
 		configuration := map[string]any{}
 		w.Must(ctx, t, yaml.Unmarshal([]byte(stored.Data["config.yaml"]), &configuration))
 		configuration["topologyAwareScheduling"] = config.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: levels}
 		content, err := yaml.Marshal(configuration)
 		w.Must(ctx, t, err)
 		stored.Data["config.yaml"] = string(content)
-		w.Must(ctx, t, w.Cluster.Update(ctx, stored))
+		// Nobody can change it in place. Its name stays here, as the Deployment does that mounts it.
+		w.Must(ctx, t, w.Cluster.Delete(ctx, stored))
+		stored.ResourceVersion, stored.UID = "", ""
+		w.Must(ctx, t, w.Cluster.Create(ctx, stored))
 		w.Must(ctx, t, w.Cluster.Machine.Refresh(ctx, GroveOperator))
 		return ctx
 	})
+}
+
+// configurationOf finds the ConfigMap that a program's chart made, whose name ends in a hash of its content.
+func (w *World) configurationOf(ctx context.Context, program string) (*corev1.ConfigMap, error) {
+	var all corev1.ConfigMapList
+	if err := w.Cluster.List(ctx, &all, client.InNamespace("packtree-system"), client.MatchingLabels{"app.kubernetes.io/name": program}); err != nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		if strings.HasPrefix(all.Items[i].Name, program+"-config-") {
+			return &all.Items[i], nil
+		}
+	}
+	return nil, fmt.Errorf("no ConfigMap %s-config-… of %d", program, len(all.Items))
 }

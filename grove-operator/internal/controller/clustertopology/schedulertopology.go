@@ -33,8 +33,8 @@ func ofPredecessor(live *kaiv1alpha1.Topology, clusterTopology *grovev1alpha1.Cl
 		owner.Name == clusterTopology.Name && owner.UID != clusterTopology.UID
 }
 
-// syncSchedulerTopology creates the scheduler's Topology, or deletes one with other levels, which cannot be changed: its
-// end brings the ClusterTopology back, and a new one is created. One that belongs to somebody else is left alone.
+// syncSchedulerTopology creates the scheduler's Topology, and replaces one with other levels, which cannot be changed. One that
+// belongs to somebody else is left alone.
 func (r *Reconciler) syncSchedulerTopology(
 	ctx context.Context, reader client.Reader, clusterTopology *grovev1alpha1.ClusterTopology,
 ) (schedulerTopology, error) {
@@ -43,22 +43,44 @@ func (r *Reconciler) syncSchedulerTopology(
 	err := reader.Get(ctx, types.NamespacedName{Name: desired.Name}, live)
 	switch {
 	case apierrors.IsNotFound(err):
-		if err := r.Writer.Apply(ctx, desired, nil); err != nil {
-			return schedulerTopology{why: err.Error()}, fmt.Errorf("creating Topology %s: %w", desired.Name, err)
-		}
-		return schedulerTopology{inSync: true}, nil
+		return r.createSchedulerTopology(ctx, desired)
 	case err != nil:
 		return schedulerTopology{why: err.Error()}, fmt.Errorf("reading Topology %s: %w", desired.Name, err)
 	case ofPredecessor(live, clusterTopology):
-		return schedulerTopology{why: "the Topology of a deleted ClusterTopology of this name is replaced"}, r.Writer.Delete(ctx, live)
+		return r.replaceSchedulerTopology(ctx, live, desired)
 	case !metav1.IsControlledBy(live, clusterTopology):
 		return schedulerTopology{foreign: true, why: fmt.Sprintf(
 			"a Topology %q exists that grove-operator did not make; remove it, or rename the ClusterTopology", live.Name)}, nil
-	case !slices.Equal(live.Spec.Levels, desired.Spec.Levels):
-		return schedulerTopology{why: "the Topology is created anew with the changed levels"}, r.Writer.Delete(ctx, live)
+	case !slices.EqualFunc(live.Spec.Levels, desired.Spec.Levels, sameLabel):
+		return r.replaceSchedulerTopology(ctx, live, desired)
 	}
 	if err := r.Writer.Apply(ctx, desired, live); err != nil {
 		return schedulerTopology{why: err.Error()}, fmt.Errorf("applying Topology %s: %w", desired.Name, err)
 	}
 	return schedulerTopology{inSync: true}, nil
+}
+
+func (r *Reconciler) createSchedulerTopology(ctx context.Context, desired *kaiv1alpha1.Topology) (schedulerTopology, error) {
+	if err := r.Writer.Apply(ctx, desired, nil); err != nil {
+		return schedulerTopology{why: err.Error()}, fmt.Errorf("creating Topology %s: %w", desired.Name, err)
+	}
+	return schedulerTopology{inSync: true}, nil
+}
+
+// replaceSchedulerTopology deletes a Topology and creates the new one in the next request: until then all gangs that name it have
+// none. Where somebody holds the old one up, its end brings the ClusterTopology back.
+func (r *Reconciler) replaceSchedulerTopology(ctx context.Context, live, desired *kaiv1alpha1.Topology) (schedulerTopology, error) {
+	const why = "the Topology is created anew as the ClusterTopology is now"
+	if live.DeletionTimestamp != nil {
+		return schedulerTopology{why: why}, nil
+	}
+	if err := r.Writer.Delete(ctx, live); err != nil {
+		return schedulerTopology{why: why}, err
+	}
+	return r.createSchedulerTopology(ctx, desired)
+}
+
+// sameLabel leaves out the alias, which an older kind does not keep.
+func sameLabel(a, b kaiv1alpha1.TopologyLevel) bool {
+	return a.NodeLabel == b.NodeLabel
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,6 +104,42 @@ func TestStartupMakesTheTopologies(t *testing.T) {
 	}
 	if made.Spec.Levels[0].Key != "example.com/rack" || ofScheduler.Spec.Levels[0].NodeLabel != "example.com/rack" {
 		t.Errorf("levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
+	}
+}
+
+func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
+	before := fromBefore()
+	before.UID = "of-before"
+	old := topology.ForScheduler(before)
+	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
+	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
+	if err := r.Startup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := &kaiv1alpha1.Topology{}
+	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil {
+		t.Fatalf("until somebody looks again the gangs have no Topology: %v", err)
+	}
+	if diff := cmp.Diff([]kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/rack"}}, found.Spec.Levels); diff != "" {
+		t.Errorf("levels (-want +got):\n%s", diff)
+	}
+}
+
+func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
+	before := fromBefore()
+	before.UID = "of-before"
+	old := topology.ForScheduler(before)
+	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
+	old.Finalizers = []string{"example.com/held"}
+	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
+	for range 2 { // The deletion brings it back here.
+		if err := r.Startup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := &kaiv1alpha1.Topology{}
+	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil || found.DeletionTimestamp == nil {
+		t.Fatalf("%v, being deleted since %v", err, found.DeletionTimestamp)
 	}
 }
 

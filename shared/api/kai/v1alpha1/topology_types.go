@@ -28,7 +28,7 @@ type Topology struct {
 type TopologySpec struct {
 	// levels are the levels of the hierarchy, broadest first, each named by the node label that tells its domains apart.
 	// A label appears once. kubernetes.io/hostname can only be the narrowest level, unless one level inside the host
-	// follows it: a level whose label has "numa" in its key. Levels cannot be changed: pods stand where the old levels put
+	// follows it: a level with alias numa, or whose label has "numa" in its key. Levels cannot be changed: pods stand where the old levels put
 	// them. To change them, delete the Topology and create it anew.
 	//
 	// +required
@@ -37,7 +37,7 @@ type TopologySpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="levels are immutable: delete the Topology and create it anew to change them"
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, b.nodeLabel == a.nodeLabel))",message="each nodeLabel may name one level only"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(l, l.nodeLabel == 'kubernetes.io/hostname') || self[size(self) - 1].nodeLabel == 'kubernetes.io/hostname' || (size(self) > 1 && self[size(self) - 2].nodeLabel == 'kubernetes.io/hostname' && self[size(self) - 1].nodeLabel.lowerAscii().contains('numa'))",message="kubernetes.io/hostname must be the narrowest level, unless a numa level follows it"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(l, l.nodeLabel == 'kubernetes.io/hostname') || self[size(self) - 1].nodeLabel == 'kubernetes.io/hostname' || (size(self) > 1 && self[size(self) - 2].nodeLabel == 'kubernetes.io/hostname' && ((has(self[size(self) - 1].alias) && self[size(self) - 1].alias == 'numa') || self[size(self) - 1].nodeLabel.lowerAscii().contains('numa')))",message="kubernetes.io/hostname must be the narrowest level, unless a numa level follows it"
 	Levels []TopologyLevel `json:"levels"`
 }
 
@@ -51,6 +51,13 @@ type TopologyLevel struct {
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
 	NodeLabel string `json:"nodeLabel"`
+
+	// alias is a short name of the level, for people. numa says that its domains are inside of hosts, which the label does not
+	// tell. PodGroups and annotations name levels by their nodeLabel.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Alias string `json:"alias,omitempty"`
 }
 
 // TopologyList is a list of Topologies.

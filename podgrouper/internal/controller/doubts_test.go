@@ -1,0 +1,60 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestADoubtIsToldOnceItLasts(t *testing.T) {
+	start := time.Unix(1000, 0)
+	a, b := client.ObjectKey{Namespace: "ns", Name: "a"}, client.ObjectKey{Namespace: "ns", Name: "b"}
+	var d doubts
+	expect := func(what string, key client.ObjectKey, after, want time.Duration) {
+		t.Helper()
+		if got := d.wait(key, start.Add(after)); got != want {
+			t.Errorf("%s: %v left, want %v", what, got, want)
+		}
+	}
+	expect("at first", a, 0, settling)
+	expect("on the way", a, settling/2, settling/2)
+	expect("another PodGroup has its own time", b, settling/2, settling)
+	expect("it lasted", a, settling, 0)
+	expect("once told, a new one begins anew", a, settling, settling)
+	d.over(b)
+	expect("what is over does not count", b, 5*settling, settling)
+}
+
+// A Topology whose levels change is gone for a moment, of which no gang is told; one that stays away is told, once.
+func TestWorkloadsAreNotToldOfATopologyThatIsReplaced(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	k := &keeper{clock: clock}
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	missing := field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations"), "net", "no Topology has this name")}
+
+	if wait := k.unsettled(podGroup, missing); wait != settling {
+		t.Errorf("at first it waits for %v", wait)
+	}
+	clock.SetTime(clock.Now().Add(settling / 2))
+	if wait := k.unsettled(podGroup, nil); wait != 0 {
+		t.Errorf("the new Topology is there, and it waits for %v", wait)
+	}
+	clock.SetTime(clock.Now().Add(settling))
+	if wait := k.unsettled(podGroup, missing); wait != settling {
+		t.Errorf("the next time counts by itself, and it waits for %v", wait)
+	}
+	clock.SetTime(clock.Now().Add(settling))
+	if wait := k.unsettled(podGroup, missing); wait != 0 {
+		t.Errorf("it lasted, and waits for %v", wait)
+	}
+	podGroup.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionValid, Status: metav1.ConditionFalse}}
+	if wait := k.unsettled(podGroup, missing); wait != 0 {
+		t.Errorf("what was told stands, and it waits for %v", wait)
+	}
+}

@@ -1,0 +1,64 @@
+package warning_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap/zapcore"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"packtree.dev/shared/warning"
+)
+
+// written are the level, the message and the values of the line that a program would write at a log level.
+func written(t *testing.T, level zapcore.Level, logger func(logr.Logger) logr.Logger) map[string]any {
+	t.Helper()
+	var out bytes.Buffer
+	warning.Log(logger(zap.New(zap.WriteTo(&out), zap.Level(level), zap.JSONEncoder())), "a level is gone", "domain", "rack")
+	if out.Len() == 0 {
+		return nil
+	}
+	line := map[string]any{}
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatalf("%v in %s", err, out.String())
+	}
+	delete(line, "ts")
+	return line
+}
+
+func TestALineHasTheLevelWarn(t *testing.T) {
+	named := func(made logr.Logger) logr.Logger { return made.WithValues("namespace", "ns") }
+	got := written(t, zapcore.InfoLevel, named)
+	if got["msg"] != "a level is gone" || got["namespace"] != "ns" || got["domain"] != "rack" || got["level"] != "warn" {
+		t.Errorf("the line lacks what it was to say: %v", got)
+	}
+	if diff := cmp.Diff(map[string]any(nil), written(t, zapcore.ErrorLevel, named)); diff != "" {
+		t.Errorf("with log level error (-want +got):\n%s", diff)
+	}
+}
+
+// Controllers are given a logger that stands in for the program's, which is set later.
+func TestTheLoggerOfControllersIsNoOther(t *testing.T) {
+	var out bytes.Buffer
+	stands := log.Log.WithName("controller")
+	log.SetLogger(zap.New(zap.WriteTo(&out), zap.JSONEncoder()))
+	warning.Log(stands, "a level is gone", "domain", "rack")
+	if line := out.String(); !strings.Contains(line, `"level":"warn"`) || !strings.Contains(line, `"domain":"rack"`) {
+		t.Errorf("written: %s", line)
+	}
+}
+
+func TestAnyLoggerIsWritten(t *testing.T) {
+	var lines []string
+	warning.Log(funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}), "a level is gone", "domain", "rack")
+	if len(lines) != 1 || !strings.Contains(lines[0], `"level"="warn"`) || !strings.Contains(lines[0], `"domain"="rack"`) {
+		t.Errorf("written: %v", lines)
+	}
+	warning.Log(logr.Logger{}, "nobody hears that")
+}
