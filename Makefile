@@ -1,7 +1,13 @@
 # One verb per job; `make help` lists them.
 
 MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin e2e
-SUITES := $(filter-out internal,$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
+# Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
+TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/lint e2e/tools/promql e2e/tools/workflows
+# The longest suites come first, for several run at once.
+LONG := docs grove dynamo rights topologies
+SUITES := $(LONG) $(filter-out internal $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
+# How many suites run at once. They wait more than they compute.
+CLUSTERS ?= 4
 PROGRAMS := dynamo-operator grove-operator podgrouper kai-topology-plugin devcluster
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -14,15 +20,19 @@ export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools test test-modules verify e2e e2e-kind demo binaries images freeze release-check release matrix clean
+.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-kind demo binaries images freeze release-check release matrix clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+demo: TOOLS = etcd kube-apiserver kube-controller-manager kwok helm
 demo: build tools ## the whole path on a real control plane: examples applied, packed, checked, drawn (KEEP=1 leaves it up)
 	go run ./e2e/cmd/demo
 
-test: verify lint build-standalone test-modules e2e ## everything that proves the project
+ci: verify lint build-standalone test ## everything that proves the project, as .ci/run does on a clean clone
+
+test: build tools ## the tests of all modules and the e2e suites, side by side
+	@$(TESTS) --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
 
 build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
 	go build -ldflags '$(LDFLAGS)' -o bin/ \
@@ -44,22 +54,24 @@ release: ## says what a release would publish; with PUSH=1 REGISTRY=… images, 
 		$(if $(REMOTE),--remote $(REMOTE)) $(if $(BRANCH),--branch $(BRANCH))
 
 space := $(subst ,, )
-list = ["$(subst $(space),"$(comma)",$(strip $(1)))"]
 comma := ,
+joined = $(subst $(space),$(comma),$(strip $(1)))
+list = ["$(subst $(comma),"$(comma)",$(call joined,$(1)))"]
 
 matrix: ## modules and suites as JSON lists, for jobs that each do one (into GITHUB_OUTPUT if that is set)
 	@printf '%s\n' 'modules=$(call list,$(MODULES))' 'suites=$(call list,$(SUITES))' >>"$${GITHUB_OUTPUT:-/dev/stdout}"
 
 tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK and helm into bin/tools (minutes the first time)
-	@e2e/tools/build.sh
+	@e2e/tools/build.sh $(TOOLS)
 
 generate: ## deep copies, CRDs, clients and docs/api from the API types; the tables of values in the charts' READMEs
 	shared/api/generate.sh
 	go run ./e2e/cmd/valuetables charts/*
 
-tidy: ## go.mod and go.sum of every module, with the versions that all of them together use
+tidy: ## go.mod and go.sum of every module, with the versions that the programs and the tools of e2e/tools use together
+	@directory=$$(mktemp -d) && export GOWORK=$$directory/go.work && go work init $(MODULES:%=./%) ./e2e/tools && go work sync; rm -r $$directory
+	@for m in $(MODULES) $(TOOL_MODULES); do echo "tidy $$m"; (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 	go work sync
-	@for m in $(MODULES) e2e/tools e2e/tools/codegen e2e/tools/lint e2e/tools/promql e2e/tools/workflows; do echo "tidy $$m"; (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
 lint: bin/golangci-lint ## golangci-lint, import rules included, and helm lint through the chart tests
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && ../bin/golangci-lint run --allow-parallel-runners ./...) || exit 1; done
@@ -68,19 +80,20 @@ bin/golangci-lint: e2e/tools/lint/go.mod
 	@echo "building golangci-lint (minutes the first time)"
 	@GOWORK=off go -C e2e/tools/lint build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-build-standalone: ## each module by itself, as a release builds it
-	@for m in $(MODULES); do echo "build $$m with GOWORK=off"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
+# go list with -export compiles packages and their tests as go build and go test do, and links nothing.
+build-standalone: ## each module and its tests by itself, as a release builds it
+	@for m in $(MODULES); do echo "build $$m with GOWORK=off"; (cd $$m && GOWORK=off go list -test -export -f '' ./... >/dev/null) || exit 1; done
+
+# The runner says a line for each suite and each package that takes its time; what they print is in bin/tests.
+TESTS = go run ./e2e/cmd/tests --clusters $(CLUSTERS)
+PACKAGES = $$(go list $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/ | paste -sd, -)
+TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/promql e2e/tools/workflows)
 
 test-modules: build tools ## the tests of every module, or of MODULES, but the e2e suites
-	go test -timeout 30m $$(go list $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/)
-ifneq ($(filter e2e,$(MODULES)),)
-	GOWORK=off go -C e2e/tools test ./...
-	GOWORK=off go -C e2e/tools/promql test -count=1 ./...
-	GOWORK=off go -C e2e/tools/workflows test -count=1 ./...
-endif
+	@$(TESTS) --packages $(PACKAGES) $(if $(TESTED_TOOLS),--standalone $(call joined,$(TESTED_TOOLS)))
 
-e2e: build tools ## the e2e suites, or SUITES, on a dev cluster (or on KUBECONFIG)
-	go test -count=1 -p 1 -timeout 30m $(SUITES:%=./e2e/suites/%/...)
+e2e: build tools ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once (or on KUBECONFIG)
+	@$(TESTS) --suites $(call joined,$(SUITES))
 
 e2e-kind: build tools ## the suite wholepath on a cluster of kind, with images of this checkout (needs docker buildx and kind)
 	@PLATFORMS=linux/$$(go env GOARCH) .ci/images images

@@ -16,35 +16,55 @@ import (
 // heartbeat is how often a build that is still running says so.
 const heartbeat = 15 * time.Second
 
-// temporary begins the name of a binary that is not finished.
+// temporary begins the name of a directory with binaries that are not finished.
 const temporary = ".building-"
 
-// build compiles one tool next to its place and renames it, so that whoever looks finds a whole binary or none.
-func build(ctx context.Context, t tool, pins pins, into, label string, progress io.Writer) error {
-	unfinished, err := filepath.Abs(filepath.Join(into, temporary+t.name))
+// build compiles tools beside their place and renames them, so that whoever looks finds a whole binary or none. One call of the compiler makes
+// them all: what they have in common is compiled once, and while one is linked the next is compiled.
+func build(ctx context.Context, tools []tool, ldflags, into string, progress io.Writer) error {
+	unfinished, err := os.MkdirTemp(into, temporary)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(unfinished)
+	defer os.RemoveAll(unfinished)
+	directory, err := filepath.Abs(unfinished)
+	if err != nil {
+		return err
+	}
 	// -v names each package as it is compiled, which is the only sign of progress that the compiler gives.
-	compile := exec.CommandContext(ctx, "go", "build", "-v", "-ldflags", ldflags(t, pins), "-o", unfinished, t.pkg)
-	compile.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	// An interrupt lets go clean its own temporary files up.
-	compile.Cancel = func() error { return compile.Process.Signal(os.Interrupt) }
-	compile.WaitDelay = 10 * time.Second
-	output := &compileOutput{}
-	compile.Stdout, compile.Stderr = output, output
+	arguments := []string{"build", "-v", "-ldflags", ldflags, "-o", directory + string(filepath.Separator)}
+	for _, t := range tools {
+		arguments = append(arguments, t.pkg)
+	}
+	if err := compile(ctx, arguments, progress); err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if err := os.Rename(filepath.Join(directory, t.built()), filepath.Join(into, t.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-	fmt.Fprintf(progress, "%s: building\n", label)
+// compile runs go and says every now and then how far it is.
+func compile(ctx context.Context, arguments []string, progress io.Writer) error {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	// An interrupt lets go clean its own temporary files up.
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = 10 * time.Second
+	output := &compileOutput{}
+	command.Stdout, command.Stderr = output, output
 	started := time.Now()
 	done := make(chan error, 1)
-	go func() { done <- compile.Run() }()
+	go func() { done <- command.Run() }()
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			fmt.Fprintf(progress, "%s: still building after %s, %s\n", label, time.Since(started).Round(time.Second), output.done())
+			fmt.Fprintf(progress, "still building after %s, %s\n", time.Since(started).Round(time.Second), output.done())
 		case err := <-done:
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -52,10 +72,6 @@ func build(ctx context.Context, t tool, pins pins, into, label string, progress 
 			if err != nil {
 				return fmt.Errorf("%w\n%s", err, output.complaints())
 			}
-			if err := os.Rename(unfinished, filepath.Join(into, t.name)); err != nil {
-				return err
-			}
-			fmt.Fprintf(progress, "%s: built in %s\n", label, time.Since(started).Round(time.Second))
 			return nil
 		}
 	}
@@ -65,7 +81,7 @@ func build(ctx context.Context, t tool, pins pins, into, label string, progress 
 func removeLeftovers(into string) {
 	leftovers, _ := filepath.Glob(filepath.Join(into, temporary+"*"))
 	for _, leftover := range leftovers {
-		os.Remove(leftover)
+		os.RemoveAll(leftover)
 	}
 }
 

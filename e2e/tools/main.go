@@ -98,14 +98,14 @@ func ensure(ctx context.Context, tools []tool, pins pins, into string, progress 
 	if len(missing) == 0 {
 		return nil
 	}
-	fmt.Fprintf(progress, "Building %d tools from source into %s: the first time this compiles Kubernetes and takes several minutes.\n",
-		len(missing), into)
+	var names []string
+	for _, t := range missing {
+		names = append(names, t.name+" "+pins.version(t.pkg))
+	}
+	fmt.Fprintf(progress, "Building from source into %s: %s. The first time this compiles Kubernetes and takes minutes.\n", into, strings.Join(names, ", "))
 	started := time.Now()
-	for i, t := range missing {
-		label := fmt.Sprintf("[%d/%d] %s %s", i+1, len(missing), t.name, pins.version(t.pkg))
-		if err := build(ctx, t, pins, into, label, progress); err != nil {
-			return fmt.Errorf("building %s: %w", t.name, err)
-		}
+	if err := build(ctx, missing, ldflags(pins), into, progress); err != nil {
+		return fmt.Errorf("building %s: %w", strings.Join(names, ", "), err)
 	}
 	fmt.Fprintf(progress, "Tools are ready after %s.\n", time.Since(started).Round(time.Second))
 	return nil
@@ -113,6 +113,6 @@ func ensure(ctx context.Context, tools []tool, pins pins, into string, progress 
 
 func stale(tools []tool, pins pins, into string) []tool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool {
-		return current(filepath.Join(into, t.name), pins, ldflags(t, pins))
+		return current(filepath.Join(into, t.name), pins, ldflags(pins))
 	})
 }

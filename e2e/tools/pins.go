@@ -61,14 +61,19 @@ func parsePins(text string) pins {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// binaryName is the last element of the import path, as `go build` has it. etcd's main package is its server module.
+// binaryName is that of the program: etcd's main package is its server module.
 func binaryName(pkg string) string {
-	name := path.Base(pkg)
-	if majorVersion.MatchString(name) {
-		name = path.Base(path.Dir(pkg))
-	}
 	if strings.HasPrefix(pkg, "go.etcd.io/etcd/server") {
 		return "etcd"
+	}
+	return tool{pkg: pkg}.built()
+}
+
+// built is what `go build` calls the binary: the last element of the import path that is no major version.
+func (t tool) built() string {
+	name := path.Base(t.pkg)
+	if majorVersion.MatchString(name) {
+		return path.Base(path.Dir(t.pkg))
 	}
 	return name
 }
@@ -83,18 +88,16 @@ func (p pins) version(pkg string) string {
 	return ""
 }
 
-// ldflags strip the binary and stamp it as its own release build would: from the module cache, Kubernetes calls itself
-// v0.0.0-master, which clients then compare with, and helm takes the cluster that it renders for to be v1.20.
-func ldflags(t tool, pins pins) string {
-	kubernetes := pins.version("k8s.io/kubernetes")
-	release := strings.SplitN(strings.TrimPrefix(kubernetes, "v"), ".", 3)
+// ldflags strip the binaries and stamp them as their own release builds would: from the module cache, Kubernetes calls itself v0.0.0-master,
+// which clients then compare with, and helm takes the cluster that it renders for to be v1.20. Variables that a program lacks do not disturb it.
+func ldflags(pins pins) string {
 	flags := []string{"-s", "-w"}
 	stamp := func(variable, value string) {
 		flags = append(flags, fmt.Sprintf("-X %s=%s", variable, value))
 	}
-	switch {
-	case len(release) != 3:
-	case strings.HasPrefix(t.pkg, "k8s.io/kubernetes/"):
+	kubernetes := pins.version("k8s.io/kubernetes")
+	release := strings.SplitN(strings.TrimPrefix(kubernetes, "v"), ".", 3)
+	if len(release) == 3 {
 		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 			stamp(pkg+".gitVersion", kubernetes)
 			stamp(pkg+".gitMajor", release[0])
@@ -102,13 +105,12 @@ func ldflags(t tool, pins pins) string {
 			stamp(pkg+".gitCommit", "unknown")
 			stamp(pkg+".gitTreeState", "clean")
 		}
-	case strings.HasPrefix(t.pkg, "helm.sh/helm/"):
-		stamp("helm.sh/helm/v3/internal/version.version", pins.version(t.pkg))
 		for _, pkg := range []string{"helm.sh/helm/v3/pkg/chartutil", "helm.sh/helm/v3/pkg/lint/rules"} {
 			stamp(pkg+".k8sVersionMajor", release[0])
 			stamp(pkg+".k8sVersionMinor", release[1])
 		}
 	}
+	stamp("helm.sh/helm/v3/internal/version.version", pins.version("helm.sh/helm/v3"))
 	return strings.Join(flags, " ")
 }
 

@@ -1,0 +1,191 @@
+// Package testrun runs several `go test` side by side and says what becomes of their packages: a line for each that takes its time or fails,
+// the output of each in a file, and a summary with the time of each suite and module.
+package testrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Command is one `go test`.
+type Command struct {
+	// Directory is where it runs, the working directory if empty, and Environment is added to that of the process.
+	Directory   string
+	Environment []string
+	// Arguments follow `go test -json`.
+	Arguments []string
+}
+
+// Run is a set of commands that run side by side.
+type Run struct {
+	// Output gets the progress and the summary.
+	Output io.Writer
+	// Logs is the directory that the output of packages goes to. What was in it is removed.
+	Logs string
+
+	mu      sync.Mutex
+	results map[string]*result
+	// compiler has what it said about each import path.
+	compiler map[string]string
+}
+
+const (
+	// short is how long a package may take without a line of its own.
+	short = time.Second
+	// heartbeat is how often the packages under way are named.
+	heartbeat = 30 * time.Second
+	// grace is what tests get to take their clusters down when the run is called off.
+	grace = 30 * time.Second
+)
+
+// ErrFailed is returned when tests failed; the output says which.
+var ErrFailed = errors.New("tests failed")
+
+// Do runs the commands and returns when all have ended.
+func (r *Run) Do(ctx context.Context, commands ...Command) error {
+	r.Output = &shared{to: r.Output}
+	r.results, r.compiler = map[string]*result{}, map[string]string{}
+	if err := errors.Join(os.RemoveAll(r.Logs), os.MkdirAll(r.Logs, 0o755)); err != nil {
+		return err
+	}
+	started := time.Now()
+	errs := make([]error, len(commands))
+	var all sync.WaitGroup
+	for i, command := range commands {
+		all.Go(func() { errs[i] = r.follow(ctx, command) })
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	r.watch(done)
+	summary := summarize(r.sorted(), time.Since(started))
+	if err := os.WriteFile(filepath.Join(r.Logs, "summary.txt"), []byte(summary), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprint(r.Output, summary)
+	return one(errs)
+}
+
+// one is what stopped a command, or else that tests failed, once however many commands say so.
+func one(errs []error) error {
+	failed := slices.Contains(errs, ErrFailed)
+	others := slices.DeleteFunc(errs, func(err error) bool { return err == nil || err == ErrFailed })
+	if len(others) == 0 && failed {
+		return ErrFailed
+	}
+	return errors.Join(others...)
+}
+
+// follow runs one command. The error is ErrFailed if go test ran and did not succeed.
+func (r *Run) follow(ctx context.Context, command Command) error {
+	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, command.Arguments...)...)
+	test.Dir, test.Env, test.Stderr = command.Directory, append(os.Environ(), command.Environment...), r.Output
+	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
+	test.WaitDelay = grace
+	output, err := test.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := test.Start(); err != nil {
+		return err
+	}
+	reading := read(output, r.Output, r.take)
+	ended := test.Wait()
+	var exit *exec.ExitError
+	if errors.As(ended, &exit) && ctx.Err() == nil {
+		ended = ErrFailed
+	}
+	if reading != nil {
+		return fmt.Errorf("reading what go test says: %w", reading)
+	}
+	return ended
+}
+
+func (r *Run) take(e event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Package == "" {
+		r.compiler[e.ImportPath] += e.Output
+		return nil
+	}
+	known, err := r.result(e.Package)
+	if err != nil || !known.take(e) {
+		return err
+	}
+	if e.FailedBuild != "" {
+		fmt.Fprint(known.log, r.compiler[e.FailedBuild])
+	}
+	if known.state == failed || known.took >= short {
+		fmt.Fprintln(r.Output, known.line())
+	}
+	return known.log.Close()
+}
+
+func (r *Run) result(importPath string) (*result, error) {
+	if known, ok := r.results[importPath]; ok {
+		return known, nil
+	}
+	added, err := newResult(importPath, r.Logs, time.Now())
+	r.results[importPath] = added
+	return added, err
+}
+
+// watch names the packages under way now and then.
+func (r *Run) watch(done <-chan struct{}) {
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			r.sayUnderWay()
+		}
+	}
+}
+
+func (r *Run) sayUnderWay() {
+	var names []string
+	for _, result := range r.sorted() {
+		r.mu.Lock()
+		if result.state == running {
+			names = append(names, fmt.Sprintf("%s %s", result.name, seconds(time.Since(result.started))))
+		}
+		r.mu.Unlock()
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(r.Output, "     running: %s\n", strings.Join(names, ", "))
+	}
+}
+
+func (r *Run) sorted() []*result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*result
+	for _, result := range r.results {
+		all = append(all, result)
+	}
+	slices.SortFunc(all, func(a, b *result) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// shared lets several goroutines write, a line at a time.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write is io.Writer's.
+func (s *shared) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(text)
+}

@@ -1,0 +1,135 @@
+package testrun
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// module writes a module outside of every workspace, and returns the `go test` of all its packages.
+func module(t *testing.T, files map[string]string) Command {
+	t.Helper()
+	directory := t.TempDir()
+	files["go.mod"] = "module packtree.dev/m\n\ngo 1.26.0\n"
+	for name, content := range files {
+		file := filepath.Join(directory, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Command{Directory: directory, Environment: []string{"GOWORK=off"}, Arguments: []string{"-vet=off", "./..."}}
+}
+
+func run(t *testing.T, commands ...Command) (output, logs string, err error) {
+	t.Helper()
+	var out strings.Builder
+	logs = filepath.Join(t.TempDir(), "logs")
+	err = (&Run{Output: &out, Logs: logs}).Do(t.Context(), commands...)
+	return out.String(), logs, err
+}
+
+func lastLine(output string) string {
+	lines := strings.Split(strings.TrimSuffix(output, "\n"), "\n")
+	return lines[len(lines)-1]
+}
+
+const header = "import (\"testing\"; \"fmt\"; \"time\")\nvar (_ = fmt.Sprint; _ = time.Second; _ testing.TB)\n"
+
+func TestWhatPassedIsCountedAndSlowPackagesHaveALine(t *testing.T) {
+	output, logs, err := run(t, module(t, map[string]string{
+		"slow/slow_test.go": "package slow\n" + header +
+			`func TestSlow(t *testing.T) { time.Sleep(1100*time.Millisecond); t.Run("part", func(t *testing.T) { fmt.Println("heard") }) }`,
+		"fast/fast_test.go": "package fast\n" + header + "func TestFast(t *testing.T) {}\nfunc TestLeft(t *testing.T) { t.Skip() }",
+		"none/none.go":      "package none",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := lastLine(output); got != "3 passed, 0 failed" {
+		t.Errorf("the last line is %q", got)
+	}
+	progress, summary, _ := strings.Cut(output, "time")
+	if !strings.Contains(progress, "m/slow") || strings.Contains(progress, "m/fast") {
+		t.Errorf("lines of progress:\n%s", progress)
+	}
+	if fields := strings.Fields(strings.Split(summary, "\n")[1]); len(fields) != 4 || fields[1] != "3" || fields[2] != "3" || fields[3] != "m" {
+		t.Errorf("the module's line has %q, want 3 tests in 3 packages of m", fields)
+	}
+	if log, err := os.ReadFile(filepath.Join(logs, "m_slow.log")); err != nil || !strings.Contains(string(log), "heard") {
+		t.Errorf("the log has not what the test printed: %v\n%s", err, log)
+	}
+}
+
+func TestEveryWayToFailIsNamedWithItsLog(t *testing.T) {
+	for name, c := range map[string]struct {
+		source string
+		failed string
+		says   string
+	}{
+		"a test fails": {
+			`func TestWrong(t *testing.T) { t.Run("part", func(t *testing.T) { t.Error("two is not three") }) }`, "TestWrong/part", "two is not three",
+		},
+		"it does not compile":  {`func TestWrong(t *testing.T) { undeclared() }`, "", "undefined: undeclared"},
+		"it panics":            {`func TestWrong(t *testing.T) { panic("out of its mind") }`, "TestWrong", "out of its mind"},
+		"it ends the process":  {`func init() { fmt.Println("bad start"); var p *int; *p = 1 }`, "", "bad start"},
+		"no test runs to fail": {"func TestMain(m *testing.M) { fmt.Println(\"no cluster\"); panic(1) }", "", "no cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			output, logs, err := run(t,
+				module(t, map[string]string{"a/a_test.go": "package a\n" + header + c.source}),
+				module(t, map[string]string{"b/b_test.go": "package b\n" + header + "func TestRight(t *testing.T) {}"}),
+			)
+			if !errors.Is(err, ErrFailed) {
+				t.Errorf("the error is %v", err)
+			}
+			if got := lastLine(output); !strings.HasPrefix(got, "1 passed, ") || strings.HasSuffix(got, " 0 failed") {
+				t.Errorf("the last line is %q", got)
+			}
+			log := filepath.Join(logs, "m_a.log")
+			if !strings.Contains(output, "\nFAIL m/a: "+log+"\n") || !strings.Contains(output, c.failed) {
+				t.Errorf("it must name %q and %s:\n%s", c.failed, log, output)
+			}
+			if content, err := os.ReadFile(log); err != nil || !strings.Contains(string(content), c.says) {
+				t.Errorf("%s must have %q: %v\n%s", log, c.says, err, content)
+			}
+		})
+	}
+}
+
+func TestACommandThatCannotRunIsAnError(t *testing.T) {
+	output, _, err := run(t, Command{Directory: t.TempDir(), Environment: []string{"GOWORK=off"}, Arguments: []string{"./..."}})
+	if err == nil {
+		t.Errorf("a directory without a module passes:\n%s", output)
+	}
+}
+
+func TestLogsOfAnEarlierRunAreRemoved(t *testing.T) {
+	logs := t.TempDir()
+	old := filepath.Join(logs, "old.log")
+	if err := os.WriteFile(old, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	command := module(t, map[string]string{"a/a_test.go": "package a\n" + header + "func TestRight(t *testing.T) {}"})
+	if err := (&Run{Output: &out, Logs: logs}).Do(t.Context(), command); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); !os.IsNotExist(err) {
+		t.Errorf("%s is still there", old)
+	}
+}
+
+func TestSuitesHaveLinesOfTheirOwnAndModulesOneForAllPackages(t *testing.T) {
+	for name, want := range map[string]string{
+		"e2e/suites/grove":              "e2e/suites/grove",
+		"e2e/placement":                 "e2e",
+		"grove-operator/internal/gangs": "grove-operator",
+		"shared":                        "shared",
+	} {
+		if got := (&result{name: name}).part(); got != want {
+			t.Errorf("%s belongs to %q, want %q", name, got, want)
+		}
+	}
+}
