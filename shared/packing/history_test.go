@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/internal/oracle"
 )
 
 // ledger is what a cluster should hold, as plain maps.
@@ -136,44 +137,44 @@ func TestAClusterAnswersAsOneBuiltAnew(t *testing.T) {
 func TestNamesAndOrderDoNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
-		first := s.build().Decide(&s.gang, packing.Options{})
+		first := s.Build().Decide(&s.Gang, packing.Options{})
 		renamed := rename(s, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
-		second := renamed.build().Decide(&renamed.gang, packing.Options{})
+		second := renamed.Build().Decide(&renamed.Gang, packing.Options{})
 		if first.Verdict != second.Verdict {
 			t.Fatalf("%s became %s", first.Verdict, second.Verdict)
 		}
 		if first.Verdict != packing.Placed {
 			return
 		}
-		if diff := cmp.Diff(scoreDecision(t, s, first), scoreDecision(t, renamed, second), cmp.AllowUnexported(quality{})); diff != "" {
+		if diff := cmp.Diff(score(t, s, first), score(t, renamed, second)); diff != "" {
 			t.Fatalf("quality (-first +second):\n%s", diff)
 		}
 	})
 }
 
 // rename gives every group, pod and node another name and shuffles all lists.
-func rename(s *scene, random *rand.Rand) *scene {
+func rename(s *oracle.Scene, random *rand.Rand) *oracle.Scene {
 	names := map[string]string{}
-	for i, k := range random.Perm(len(s.nodes)) {
-		names[s.nodes[i].Name] = fmt.Sprintf("other-%d", k)
+	for i, k := range random.Perm(len(s.Nodes)) {
+		names[s.Nodes[i].Name] = fmt.Sprintf("other-%d", k)
 	}
-	r := &scene{topologies: s.topologies, excluded: map[string]map[string]bool{}}
-	for _, n := range s.nodes {
+	r := &oracle.Scene{Topologies: s.Topologies, Excluded: map[string]map[string]bool{}}
+	for _, n := range s.Nodes {
 		n.Name = names[n.Name]
-		r.nodes = append(r.nodes, n)
+		r.Nodes = append(r.Nodes, n)
 	}
-	random.Shuffle(len(r.nodes), func(i, j int) { r.nodes[i], r.nodes[j] = r.nodes[j], r.nodes[i] })
-	for key, nodes := range s.excluded {
-		r.excluded[key] = map[string]bool{}
+	random.Shuffle(len(r.Nodes), func(i, j int) { r.Nodes[i], r.Nodes[j] = r.Nodes[j], r.Nodes[i] })
+	for key, nodes := range s.Excluded {
+		r.Excluded[key] = map[string]bool{}
 		for n, out := range nodes {
-			r.excluded[key][names[n]] = out
+			r.Excluded[key][names[n]] = out
 		}
 	}
-	r.gang.Root = renameGroup(s.gang.Root, r, names, random)
+	r.Gang.Root = renameGroup(s.Gang.Root, r, names, random)
 	return r
 }
 
-func renameGroup(g packing.Group, r *scene, names map[string]string, random *rand.Rand) packing.Group {
+func renameGroup(g packing.Group, r *oracle.Scene, names map[string]string, random *rand.Rand) packing.Group {
 	g.Name = fmt.Sprint("g", random.Uint64())
 	g.Running, g.Beside = renameAll(g.Running, names), renameAll(g.Beside, names)
 	g.Follow = slices.Clone(g.Follow)
@@ -185,7 +186,7 @@ func renameGroup(g packing.Group, r *scene, names map[string]string, random *ran
 		key := g.Pending[i].Shape.Key
 		g.Pending[i].Names = podNames(fmt.Sprint("p", random.Uint64()), len(g.Pending[i].Names))
 		g.Pending[i].Shape.Excluded = func(node string) string {
-			if r.excluded[key][node] {
+			if r.Excluded[key][node] {
 				return "a taint"
 			}
 			return ""
@@ -213,23 +214,23 @@ func renameAll(list []string, names map[string]string) []string {
 func TestOrderOfInputDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
-		names := slices.Sorted(maps.Keys(s.topologies))
+		names := slices.Sorted(maps.Keys(s.Topologies))
 		build := func() *packing.Cluster {
 			c := packing.NewCluster()
 			for _, name := range names {
-				if err := c.SetTopology(name, s.topologies[name]); err != nil {
+				if err := c.SetTopology(name, s.Topologies[name]); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for _, n := range s.nodes {
+			for _, n := range s.Nodes {
 				c.SetNode(n)
 			}
 			return c
 		}
-		first := build().Decide(&s.gang, packing.Options{})
+		first := build().Decide(&s.Gang, packing.Options{})
 		slices.Reverse(names)
-		slices.Reverse(s.nodes)
-		second := build().Decide(&s.gang, packing.Options{})
+		slices.Reverse(s.Nodes)
+		second := build().Decide(&s.Gang, packing.Options{})
 		if diff := cmp.Diff(first, second); diff != "" {
 			t.Fatalf("(-first +second):\n%s", diff)
 		}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"packtree.dev/shared/packing"
 )
 
@@ -44,13 +42,6 @@ func TestPlacementChoosesAmongDomainsThatFit(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestSpreadingFeasibilityIsTheOracles(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawScene(t)
-		checkAgainst(t, s, s.build().Decide(&s.gang, packing.Options{Placement: packing.Spread}), judge(s))
-	})
 }
 
 func TestOptionsThatMeanNothingAreNamed(t *testing.T) {

@@ -1,62 +1,44 @@
-package packing_test
+package oracle
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"packtree.dev/shared/packing"
 )
 
-// scene is a small cluster and gang, kept as plain data, so that the oracle can
-// judge it without any code of the package.
-type scene struct {
-	topologies map[string][]string
-	nodes      []packing.Node
-	excluded   map[string]map[string]bool // by shape key, node
-	gang       packing.Gang
-}
-
-func (s *scene) build() *packing.Cluster {
-	c := packing.NewCluster()
-	for name, levels := range s.topologies {
-		if err := c.SetTopology(name, levels); err != nil {
-			panic(err)
-		}
-	}
-	for _, n := range s.nodes {
-		c.SetNode(n)
-	}
-	return c
-}
-
-// quality is what the goals say about a placement: pods first, then units of
+// Quality is what the goals say about a placement: pods first, then units of
 // preferred levels by depth.
-type quality struct {
-	feasible bool
-	pods     int
-	units    []int
+type Quality struct {
+	Feasible bool
+	Pods     int
+	Units    []int
 }
 
-func (q quality) better(than quality) bool {
-	if q.feasible != than.feasible {
-		return q.feasible
+// Better compares qualities.
+func (q Quality) Better(than Quality) bool {
+	if q.Feasible != than.Feasible {
+		return q.Feasible
 	}
-	if q.pods != than.pods {
-		return q.pods > than.pods
+	if q.Pods != than.Pods {
+		return q.Pods > than.Pods
 	}
-	return slices.Compare(q.units, than.units) < 0
+	return slices.Compare(q.Units, than.Units) < 0
 }
 
 // oracle tries every way to give each pending pod a node or none.
 type oracle struct {
-	scene  *scene
-	groups []*oracleGroup
-	kinds  []podKind
+	scene  *Scene
+	index  map[string]int
+	groups []*group
+	kinds  []kind
 	free   []map[string]int64
-	best   quality
+	paths  map[string][]string
+	best   Quality
 }
 
-type oracleGroup struct {
+type group struct {
 	g      *packing.Group
 	parent int
 	depth  int
@@ -65,37 +47,44 @@ type oracleGroup struct {
 	placed int
 }
 
-// podKind is a number of equal pods of one leaf.
-type podKind struct {
+// kind is a number of equal pods of one leaf.
+type kind struct {
 	leaf  int
 	shape packing.Shape
 	count int
 }
 
-func judge(s *scene) quality {
-	o := &oracle{scene: s}
-	o.add(&s.gang.Root, -1, 0)
-	for _, n := range s.nodes {
+// Judge gives the best quality of all placements.
+func Judge(s *Scene) Quality {
+	o := newOracle(s)
+	o.try(0, 0, 0)
+	return o.best
+}
+
+func newOracle(s *Scene) *oracle {
+	o := &oracle{scene: s, index: map[string]int{}, paths: map[string][]string{}}
+	for i, n := range s.Nodes {
+		o.index[n.Name] = i
 		free := map[string]int64{}
 		for r, a := range n.Allocatable {
 			free[r] = a
 		}
 		o.free = append(o.free, free)
 	}
-	o.try(0, 0, 0)
-	return o.best
+	o.add(&s.Gang.Root, -1, 0)
+	return o
 }
 
 func (o *oracle) add(g *packing.Group, parent, depth int) {
 	i := len(o.groups)
-	o.groups = append(o.groups, &oracleGroup{g: g, parent: parent, depth: depth})
+	o.groups = append(o.groups, &group{g: g, parent: parent, depth: depth})
 	for _, name := range g.Running {
 		if n := o.node(name); n >= 0 {
 			o.stand(i, n, 0)
 		}
 	}
 	for _, pods := range g.Pending {
-		o.kinds = append(o.kinds, podKind{leaf: i, shape: pods.Shape, count: len(pods.Names)})
+		o.kinds = append(o.kinds, kind{leaf: i, shape: pods.Shape, count: len(pods.Names)})
 	}
 	for k := range g.Children {
 		o.add(&g.Children[k], i, depth+1)
@@ -103,7 +92,10 @@ func (o *oracle) add(g *packing.Group, parent, depth int) {
 }
 
 func (o *oracle) node(name string) int {
-	return slices.IndexFunc(o.scene.nodes, func(n packing.Node) bool { return n.Name == name })
+	if i, known := o.index[name]; known {
+		return i
+	}
+	return -1
 }
 
 func (o *oracle) stand(leaf, node, placed int) {
@@ -123,7 +115,7 @@ func (o *oracle) unstand(leaf int) {
 // try gives pods of a kind, from the node on, to nodes; taken of them have one.
 func (o *oracle) try(kind, node, taken int) {
 	if kind == len(o.kinds) {
-		if q := o.score(); q.better(o.best) {
+		if q := o.score(); q.Better(o.best) {
 			o.best = q
 		}
 		return
@@ -137,19 +129,21 @@ func (o *oracle) try(kind, node, taken int) {
 	if !o.takes(node, k.shape) {
 		return
 	}
-	for r, a := range k.shape.Requests {
-		o.free[node][r] -= a
-	}
+	o.use(node, k.shape, 1)
 	o.stand(k.leaf, node, 1)
 	o.try(kind, node, taken+1)
 	o.unstand(k.leaf)
-	for r, a := range k.shape.Requests {
-		o.free[node][r] += a
+	o.use(node, k.shape, -1)
+}
+
+func (o *oracle) use(node int, shape packing.Shape, pods int64) {
+	for r, a := range shape.Requests {
+		o.free[node][r] -= a * pods
 	}
 }
 
 func (o *oracle) takes(node int, shape packing.Shape) bool {
-	if o.scene.excluded[shape.Key][o.scene.nodes[node].Name] {
+	if o.scene.Excluded[shape.Key][o.scene.Nodes[node].Name] {
 		return false
 	}
 	for r, a := range shape.Requests {
@@ -160,18 +154,20 @@ func (o *oracle) takes(node int, shape packing.Shape) bool {
 	return true
 }
 
-func (o *oracle) score() quality {
-	if !o.satisfied(0) {
-		return quality{}
+func (o *oracle) score() Quality {
+	if !o.satisfied(0) || o.groups[0].placed < o.best.Pods {
+		return Quality{}
 	}
-	units := make([]int, 6*4)
 	for i, g := range o.groups {
 		if g.placed > 0 && (!o.satisfied(i) || !o.allowed(g)) {
-			return quality{}
+			return Quality{}
 		}
+	}
+	units := make([]int, 6*4)
+	for _, g := range o.groups {
 		o.countUnits(g, units)
 	}
-	return quality{feasible: true, pods: o.groups[0].placed, units: units}
+	return Quality{Feasible: true, Pods: o.groups[0].placed, Units: units}
 }
 
 func (o *oracle) satisfied(i int) bool {
@@ -191,12 +187,12 @@ func (o *oracle) satisfied(i int) bool {
 	return satisfied >= need
 }
 
-func (o *oracle) allowed(g *oracleGroup) bool {
+func (o *oracle) allowed(g *group) bool {
 	if level := g.g.Constraint.Required; level != "" && !o.together(g.g.Constraint.Topology, level, g.stands) {
 		return false
 	}
 	for _, anchor := range g.g.Follow {
-		stands := slices.Clone(g.stands)
+		stands := slices.Clone(g.stands[len(g.stands)-g.placed:])
 		known := false
 		for _, name := range anchor.Nodes {
 			if n := o.node(name); n >= 0 {
@@ -204,24 +200,29 @@ func (o *oracle) allowed(g *oracleGroup) bool {
 				known = true
 			}
 		}
-		if known && !o.together(anchor.Topology, anchor.Level, o.placedWith(g, stands)) {
+		// An anchor ties the new pods, and not those that run already.
+		if known && !o.together(anchor.Topology, anchor.Level, stands) {
 			return false
 		}
 	}
 	return true
 }
 
-// placedWith are the nodes that an anchor speaks about: it ties the new pods,
-// whose nodes are the last of stands, and not those that run already.
-func (o *oracle) placedWith(g *oracleGroup, stands []int) []int {
-	return stands[len(g.stands)-g.placed:]
-}
-
 // path is the domain of a node at a level, as its labels joined, or "".
 func (o *oracle) path(topology, level string, node int) string {
+	key := topology + "\x00" + level
+	if _, known := o.paths[key]; !known {
+		for n := range o.scene.Nodes {
+			o.paths[key] = append(o.paths[key], o.join(topology, level, n))
+		}
+	}
+	return o.paths[key][node]
+}
+
+func (o *oracle) join(topology, level string, node int) string {
 	var b strings.Builder
-	for _, key := range o.scene.topologies[topology] {
-		value, ok := o.scene.nodes[node].Labels[key]
+	for _, key := range o.scene.Topologies[topology] {
+		value, ok := o.scene.Nodes[node].Labels[key]
 		if !ok {
 			return ""
 		}
@@ -242,30 +243,51 @@ func (o *oracle) together(topology, level string, nodes []int) bool {
 	return true
 }
 
-// besides are the nodes of other gangs that the preferred level speaks of too.
-func (o *oracle) besides(g *oracleGroup) []int {
-	var nodes []int
-	for _, name := range g.g.Beside {
-		if n := o.node(name); n >= 0 {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
-func (o *oracle) countUnits(g *oracleGroup, units []int) {
-	levels := o.scene.topologies[g.g.Constraint.Topology]
+func (o *oracle) countUnits(g *group, units []int) {
+	levels := o.scene.Topologies[g.g.Constraint.Topology]
 	preferred := slices.Index(levels, g.g.Constraint.Preferred)
 	required := slices.Index(levels, g.g.Constraint.Required)
+	nodes := g.stands
+	for _, name := range g.g.Beside {
+		if n := o.node(name); n >= 0 {
+			nodes = append(nodes[:len(nodes):len(nodes)], n)
+		}
+	}
 	for level := preferred; level > required; level-- {
 		seen := map[string]bool{}
-		for _, n := range append(o.besides(g), g.stands...) {
+		for _, n := range nodes {
 			p := o.path(g.g.Constraint.Topology, levels[level], n)
 			if p == "" {
-				p = o.scene.nodes[n].Name
+				p = o.scene.Nodes[n].Name
 			}
 			seen[p] = true
 		}
 		units[g.depth*4+preferred-level] += len(seen)
 	}
+}
+
+// Score judges the assignments of a decision by the same rules.
+func Score(s *Scene, d *packing.Decision) (Quality, error) {
+	o := newOracle(s)
+	byName := map[string]kind{}
+	for _, k := range o.kinds {
+		for _, pods := range o.groups[k.leaf].g.Pending {
+			if pods.Shape.Key == k.shape.Key {
+				for _, name := range pods.Names {
+					byName[name] = k
+				}
+			}
+		}
+	}
+	for _, a := range d.Assignments {
+		k, known := byName[a.Pod]
+		delete(byName, a.Pod)
+		n := o.node(a.Node)
+		if !known || n < 0 || !o.takes(n, k.shape) {
+			return Quality{}, fmt.Errorf("pod %s cannot be on node %s", a.Pod, a.Node)
+		}
+		o.use(n, k.shape, 1)
+		o.stand(k.leaf, n, 1)
+	}
+	return o.score(), nil
 }
