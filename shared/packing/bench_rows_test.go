@@ -3,7 +3,9 @@
 package packing_test
 
 import (
+	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,4 +45,44 @@ func BenchmarkDecideRows(b *testing.B) {
 			b.ReportMetric(float64(most)/1e6, "MB-allocated")
 		})
 	}
+}
+
+// BenchmarkDecideGrid decides planted gangs of all sorts, and tells how many were
+// not found and what the slowest hundredth took.
+func BenchmarkDecideGrid(b *testing.B) {
+	for _, fill := range []int{50, 80, 95, 99} {
+		for _, nodes := range []int{1_000, 5_000, 10_000} {
+			b.Run(fmt.Sprintf("fill=%d/nodes=%d", fill, nodes), func(b *testing.B) { benchGrid(b, nodes, fill) })
+		}
+	}
+}
+
+func benchGrid(b *testing.B, nodes, fill int) {
+	var took []time.Duration
+	unknown := map[string]int{}
+	seed := uint64(0)
+	for b.Loop() {
+		seed++
+		for _, p := range grid([]int{nodes}, []int{1, 2, 3, 4, 5, 6, 7, 8}, []int{fill}) {
+			c, gang := p.instance(b, seed)
+			start := cpuTime()
+			d := c.Decide(gang, packing.Options{})
+			took = append(took, cpuTime()-start)
+			if d.Verdict != packing.Placed {
+				unknown[p.sort]++
+			}
+			if testing.Verbose() && (d.Verdict != packing.Placed || took[len(took)-1] > 20*time.Millisecond) {
+				b.Logf("%s seed %d: %s after %d steps, %v, %d groups", p, seed, d.Verdict, d.Steps, took[len(took)-1], len(gang.Root.Children))
+			}
+		}
+	}
+	slices.Sort(took)
+	misses := 0
+	for _, n := range unknown {
+		misses += n
+	}
+	b.ReportMetric(100*float64(misses)/float64(len(took)), "%unknown")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-cpu-ms")
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-cpu-ms")
+	b.Log(unknown)
 }

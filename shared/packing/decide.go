@@ -21,6 +21,8 @@ type decision struct {
 	found  []placement
 	// optimal says that nothing better was given up for lack of budget.
 	optimal bool
+	// large says that an exact search was left out, so that nothing is proved.
+	large bool
 	// least is the first selection of the minima, for explanations.
 	least *selection
 	// largest selects all that could be placed; roomy says that no bound rules
@@ -186,7 +188,7 @@ func (d *decision) enumerate() Verdict {
 			return Unknown
 		}
 	}
-	if !all || d.p.partial {
+	if !all || d.p.partial || d.large {
 		return Unknown
 	}
 	return Infeasible
@@ -209,6 +211,7 @@ func (d *decision) minima() ([]*selection, bool) {
 func (d *decision) exactly(s *selection) bool {
 	o := newOptimiser(d.trial, d.snapshot(), d.slot, s, false)
 	o.run()
+	d.large = d.large || o.large
 	if o.found == nil {
 		return false
 	}
@@ -238,6 +241,7 @@ func (d *decision) within(share int, search func()) {
 
 // extend looks for a selection of more pods that can be placed.
 func (d *decision) extend() {
+	d.large = false
 	options, all := d.p.selections(false)
 	if !all {
 		d.optimal = false
@@ -253,58 +257,71 @@ func (d *decision) extend() {
 				continue
 			}
 			if d.greedily(s) || d.exactly(s) {
-				return
+				break
 			}
 		}
 	})
+	d.optimal = d.optimal && !d.large && !d.p.partial
 }
 
-// prefer looks for a placement of as many pods that uses fewer preferred units.
+// prefer looks for a placement of as many pods that uses fewer preferred units,
+// as long as a bound leaves hope for one.
 func (d *decision) prefer() {
 	best := d.p.costOf(d.found)
+	if !d.p.leastCost(d.chosen).less(best) && d.p.total(d.chosen.want, 0) == d.p.total(d.largest.want, 0) {
+		return
+	}
 	alternatives := []*selection{d.chosen}
 	if d.p.total(d.chosen.want, 0) < d.p.total(d.largest.want, 0) {
 		alternatives = d.equallyLarge()
 	}
-	alternatives = slices.DeleteFunc(alternatives, func(s *selection) bool { return !d.p.leastCost(s).less(best) })
+	bound := newRelaxation(d.trial)
+	alternatives = slices.DeleteFunc(alternatives, func(s *selection) bool {
+		return !d.p.leastCost(s).less(best) || !bound.leastCost(s).less(best)
+	})
 	if len(alternatives) == 0 {
 		return
 	}
-	if d.p.cluster.topologies[0].domains[whole].size > maxExactNodes {
-		d.within(4, func() { d.elsewhere(best) })
+	d.large = false
+	if d.p.cluster.topologies[0].domains[whole].size > maxExactNodes && len(d.snapshot().nodes) > maxExactNodes {
+		d.optimal = false
+		d.within(preferShare, func() { d.elsewhere(best, bound.leastCost(d.chosen)) })
 		return
 	}
-	d.within(4, func() {
+	d.within(preferShare, func() {
 		for _, s := range alternatives {
 			o := newOptimiser(d.trial, d.snapshot(), d.slot, s, true)
 			o.best = best
 			o.run()
+			d.large = d.large || o.large
 			if o.found != nil {
 				d.keep(s, o.found)
 				best = d.p.costOf(o.found)
 			}
 		}
 	})
+	d.optimal = d.optimal && !d.large && !d.p.partial
 }
+
+// preferShare is the part of the budget for fewer preferred units.
+const preferShare = 4
 
 // elsewhere is prefer for large clusters: it repeats the greedy search in each
 // domain that the gang could choose, until a bound says that nothing is better.
-func (d *decision) elsewhere(best cost) {
-	s, least := d.chosen, d.p.sharperLeastCost(d.chosen)
+func (d *decision) elsewhere(best, least cost) {
 	for _, r := range d.candidates(0) {
-		if !least.less(best) {
+		if !least.less(best) || d.exhausted() {
 			return
 		}
-		g := newGreedy(d.trial, s)
+		g := newGreedy(d.trial, d.chosen)
 		if g.into(0, r) {
 			if c := d.p.costOf(d.trail); c.less(best) {
 				best = c
-				d.keep(s, d.trail)
+				d.keep(d.chosen, d.trail)
 			}
 		}
 		d.undo(0)
 	}
-	d.optimal = d.optimal && !least.less(best)
 }
 
 // equallyLarge are all selections of as many pods as the chosen one.

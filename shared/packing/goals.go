@@ -98,56 +98,6 @@ func (p *problem) leastCost(s *selection) cost {
 	return total
 }
 
-// sharperLeastCost is leastCost with as many units as the pods of each shape
-// need, were all units as roomy as the roomiest. O(domains) a level and shape.
-func (p *problem) sharperLeastCost(s *selection) cost {
-	total := p.leastCost(s)
-	roomiest := map[[3]int]int64{}
-	for i := range p.groups {
-		g := &p.groups[i]
-		if !g.soft() || len(g.joined) > 0 {
-			continue
-		}
-		units := int64(1)
-		for shape, n := range p.wants(s.want, i) {
-			key := [3]int{g.slot, g.preferred, shape}
-			room, known := roomiest[key]
-			if !known {
-				room = p.roomiest(g.slot, g.preferred, shape)
-				roomiest[key] = room
-			}
-			if n > 0 && room > 0 {
-				units = max(units, (int64(n)+room-1)/room)
-			}
-		}
-		if p.total(s.want, i) > 0 {
-			total[g.depth*p.costWidth()] += int(units - 1)
-		}
-	}
-	return total
-}
-
-// roomiest is how many pods of a shape fit into the roomiest unit of a level.
-func (p *problem) roomiest(slot, level, shape int) int64 {
-	t := p.cluster.topologies[slot]
-	if few := p.shapes[shape].few; few != nil {
-		return few.roomiest(t, level)
-	}
-	most, inside := int64(0), int64(0)
-	for _, sum := range p.shapes[shape].dense(slot, t, level) {
-		most = max(most, sum)
-		inside += sum
-	}
-	if inside == p.capacity(wholeCluster, shape) {
-		return most
-	}
-	// Some nodes are in no domain of the level, and so units themselves.
-	for _, fit := range p.shapes[shape].fit {
-		most = max(most, int64(fit))
-	}
-	return most
-}
-
 func (p *problem) addLeast(to cost, i int, s *selection) {
 	g := &p.groups[i]
 	if len(g.joined) > 0 {

@@ -54,6 +54,9 @@ type cargo struct {
 	// owners lists, for each item in an instance of a box, whose pods or which
 	// groups they are.
 	owners map[owner][]share
+	// large says that there are more items, or nodes for them, than a search could
+	// look at; the items are not complete then.
+	large bool
 	// restricted are the restrictions of each group beyond its fixed domains.
 	restricted map[int][]*restriction
 }
@@ -64,10 +67,19 @@ type owner struct{ box, item int }
 // share is a number of pods of a leaf, or a group that is an instance of a box.
 type share struct{ group, count int }
 
+const (
+	// maxItems bounds the items of an exact search, and maxTable how many numbers a
+	// table of them by node has.
+	maxItems = 400
+	maxTable = 1 << 20
+)
+
 // newCargo turns a selection into items, with the given restrictions by group.
 func newCargo(snap *snapshot, sel *selection, slot int, restricted map[int][]*restriction) *cargo {
 	c := &cargo{p: snap.p, snap: snap, sel: sel, slot: slot, index: map[string]int{}, owners: map[owner][]share{}, restricted: restricted}
-	c.total = c.pack(0, none, none, nil)
+	if c.total = c.pack(0, none, none, nil); c.large {
+		return c
+	}
 	c.podsFirst()
 	c.countPods()
 	return c
@@ -115,6 +127,9 @@ func (c *cargo) podsFirst() {
 // no box. enclosing is the level of the innermost box around, box its group.
 func (c *cargo) pack(i, box, enclosing int, outer []*restriction) load {
 	if c.p.total(c.sel.want, i) == 0 {
+		return nil
+	}
+	if c.large {
 		return nil
 	}
 	grp := &c.p.groups[i]
@@ -182,6 +197,9 @@ func (c *cargo) podClass(shape int, inner []*restriction) int {
 	if at, ok := c.index[b.String()]; ok {
 		return at
 	}
+	if c.large {
+		return 0
+	}
 	allowed := make([]bool, len(c.snap.nodes))
 	for n, node := range c.snap.nodes {
 		allowed[n] = c.p.shapes[shape].on(node) > 0 && admitted(c.p, inner, node)
@@ -201,6 +219,10 @@ func admitted(p *problem, rules []*restriction, node int32) bool {
 func (c *cargo) intern(key string, it item) int {
 	if at, ok := c.index[key]; ok {
 		return at
+	}
+	if len(c.items) > 0 && (len(c.items) >= maxItems || (len(c.items)+1)*len(c.snap.nodes) > maxTable) {
+		c.large = true
+		return 0
 	}
 	c.items = append(c.items, it)
 	c.index[key] = len(c.items) - 1

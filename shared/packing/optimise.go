@@ -27,6 +27,8 @@ type optimiser struct {
 	// best is the cost to beat; nil means that any placement will do.
 	best  cost
 	found []placement
+	// large says that the search had to be left out.
+	large bool
 }
 
 // choice is a group and the level at which units are chosen for it.
@@ -105,7 +107,12 @@ func (o *optimiser) run() {
 
 // pack asks whether the gang fits with what was chosen so far.
 func (o *optimiser) pack() []placement {
-	e := newExact(o.t, newCargo(o.snap, o.sel, o.slot, o.chosen))
+	c := newCargo(o.snap, o.sel, o.slot, o.chosen)
+	o.t.steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.items)/32
+	if o.large = c.large; o.large {
+		return nil
+	}
+	e := newExact(o.t, c)
 	if root := e.solve(); root != nil {
 		return e.realise(root)
 	}

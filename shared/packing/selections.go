@@ -44,20 +44,28 @@ type chooser struct {
 	p *problem
 	// minimal leaves out what could do with less.
 	minimal bool
-	// overflow says that there were more than maxSelections.
+	// overflow says that there were more than maxSelections, or that listing them
+	// took more room than room has left.
 	overflow bool
+	room     int
 }
+
+// selectionRoom bounds the numbers written down for a list of selections.
+const selectionRoom = 2 << 20
 
 // selections lists the selections that satisfy the gang: the least of them only,
 // by growing size, or all, by shrinking size. False when there are too many to
 // list; the list has some then.
 func (p *problem) selections(minimal bool) ([]*selection, bool) {
-	c := &chooser{p: p, minimal: minimal}
+	c := &chooser{p: p, minimal: minimal, room: selectionRoom}
 	if !minimal && c.roughly(0) > manySelections {
 		return nil, false
 	}
 	var result []*selection
 	for _, want := range c.satisfying(0, false) {
+		if c.room -= len(want); c.room < -selectionRoom {
+			break
+		}
 		result = append(result, p.newSelection(want))
 	}
 	slices.SortStableFunc(result, func(a, b *selection) int {
@@ -100,7 +108,9 @@ func (c *chooser) satisfying(i int, blocked bool) [][]int32 {
 	children := slices.Collect(c.p.children(i))
 	options := make([][][]int32, len(children))
 	for k, child := range children {
-		options[k] = c.satisfying(child, blocked)
+		if options[k] = c.satisfying(child, blocked); c.overflow {
+			return nil
+		}
 	}
 	return c.combine(i, children, options)
 }
@@ -115,17 +125,18 @@ func (c *chooser) leaf(i int, blocked bool) [][]int32 {
 	}
 	var result [][]int32
 	want := c.nothing()
+	c.room -= len(want)
 	pending := c.p.wants(c.p.pending, i)
 	// Small pods first: if any pods do for a minimum, they are the ones to try.
 	order := c.p.smallFirst()
 	var choose func(k, sum int)
 	choose = func(k, sum int) {
-		if len(result) == maxSelections {
-			c.overflow = true
+		if c.full(len(result)) {
 			return
 		}
 		if k == len(order) {
 			if sum == g.need || sum > g.need && !c.minimal {
+				c.room -= len(want)
 				result = append(result, slices.Clone(want))
 			}
 			return
@@ -135,7 +146,8 @@ func (c *chooser) leaf(i int, blocked bool) [][]int32 {
 		if c.minimal {
 			most = min(most, int32(max(0, min(g.need, maxFit)-sum)))
 		}
-		for n := most; n >= 0; n-- {
+		for n := most; n >= 0 && !c.overflow; n-- {
+			c.room--
 			row[shape] = n
 			choose(k+1, sum+int(n))
 		}
@@ -143,6 +155,12 @@ func (c *chooser) leaf(i int, blocked bool) [][]int32 {
 	}
 	choose(0, 0)
 	return result
+}
+
+// full reports whether a list of so many ends here.
+func (c *chooser) full(listed int) bool {
+	c.overflow = c.overflow || listed == maxSelections || c.room < 0
+	return c.overflow
 }
 
 // smallFirst sorts shapes by how many of them fit into the cluster.
@@ -173,8 +191,7 @@ func (c *chooser) combine(parent int, children []int, options [][][]int32) [][]i
 		if satisfied+len(children)-k < need {
 			return
 		}
-		if len(result) == maxSelections {
-			c.overflow = true
+		if c.full(len(result)) {
 			return
 		}
 		if k == len(children) || enough && c.minimal {
@@ -185,6 +202,7 @@ func (c *chooser) combine(parent int, children []int, options [][][]int32) [][]i
 		// Of children alike only the first few are chosen, not other ones.
 		if !c.minimal || class != skipped {
 			for _, option := range options[k] {
+				c.room -= len(want)
 				choose(k+1, satisfied+1, added(want, option), none)
 			}
 		}

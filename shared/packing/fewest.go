@@ -1,0 +1,136 @@
+package packing
+
+import (
+	"math"
+	"slices"
+)
+
+// fewest bounds from below how many units of preferred levels the placements of a
+// selection use: as many as its pods need, were they alone in the cluster.
+type fewest struct {
+	*relaxation
+	s     *selection
+	known map[fewestOf]int
+}
+
+// fewestOf is a kind of groups and a level.
+type fewestOf struct{ kind, level int }
+
+// leastCost is the cost of no placement of a selection but of dearer ones.
+func (x *relaxation) leastCost(s *selection) cost {
+	f := &fewest{relaxation: x, s: s, known: map[fewestOf]int{}}
+	total := x.p.leastCost(s)
+	for i := range x.p.groups {
+		if x.p.groups[i].soft() && x.p.total(s.want, i) > 0 {
+			f.raise(total, i)
+		}
+	}
+	return total
+}
+
+// raise adds the units of one group beyond what any group has.
+func (f *fewest) raise(total cost, i int) {
+	g := &f.p.groups[i]
+	at := g.depth * f.p.costWidth()
+	for level := g.preferred; level > g.required; level-- {
+		if len(g.joined) > 0 {
+			if level == g.preferred {
+				total[at] += f.units(i, level)
+			}
+			continue
+		}
+		total[at] += f.units(i, level) - 1
+		at++
+	}
+}
+
+// units is how many domains of a level a group's pods need at least, beside those
+// that it uses anyway, in the best domain of its required level.
+func (f *fewest) units(i, level int) int {
+	key := fewestOf{f.s.kind[i], level}
+	if n, known := f.known[key]; known {
+		return n
+	}
+	g := &f.p.groups[i]
+	least, floor := math.MaxInt, 1
+	if len(g.joined) > 0 {
+		floor = 0
+	}
+	in := func(at int32) bool {
+		least = min(least, f.unitsIn(i, level, at))
+		return least > floor
+	}
+	t := f.p.cluster.topologies[g.slot]
+	if g.required == none {
+		in(whole)
+	} else {
+		t.domainsAt(whole, g.required, in)
+	}
+	if least == math.MaxInt || f.steps > f.stop {
+		least = floor // nothing is known
+	}
+	f.known[key] = max(least, floor)
+	return f.known[key]
+}
+
+// unitsIn is units inside one domain; math.MaxInt where the pods do not fit.
+func (f *fewest) unitsIn(i, level int, at int32) int {
+	g := &f.p.groups[i]
+	wants := f.p.wants(f.s.want, i)
+	var kinds []int
+	for k, n := range wants {
+		if n > 0 {
+			kinds = append(kinds, k)
+		}
+	}
+	offers := make([][]int64, len(f.measures))
+	given := make([]int64, len(f.measures))
+	row := make([]int64, len(f.measures))
+	last := unit{at: none, node: none}
+	flush := func() {
+		joined := slices.Contains(g.joined, last)
+		for m, offer := range row {
+			if joined {
+				given[m] = plusSaturating(given[m], offer)
+			} else if offer > 0 {
+				offers[m] = append(offers[m], offer)
+			}
+		}
+		clear(row)
+	}
+	t := f.p.cluster.topologies[g.slot]
+	t.nodesOf(at, func(node int32) bool {
+		f.steps += 1 + len(kinds)/8
+		if u := f.p.unitOf(g.slot, level, node); u != last {
+			flush()
+			last = u
+		}
+		f.offerOn(node, kinds, wants, row)
+		return f.steps <= f.stop
+	})
+	flush()
+	most := 0
+	for m := range f.measures {
+		need := -given[m]
+		for _, k := range kinds {
+			need = plusSaturating(max(need, math.MinInt64/2), timesSaturating(int64(wants[k]), f.measures[m].weight[k]))
+		}
+		most = max(most, f.enough(offers[m], need))
+	}
+	return most
+}
+
+// enough is how many of the largest offers meet a need; math.MaxInt if all don't.
+func (f *fewest) enough(offers []int64, need int64) int {
+	if need <= 0 {
+		return 0
+	}
+	f.steps += len(offers) / 4
+	slices.Sort(offers)
+	for n := 1; n <= len(offers); n++ {
+		if need -= offers[len(offers)-n]; need <= 0 {
+			return n
+		}
+	}
+	return math.MaxInt
+}

@@ -1,0 +1,160 @@
+package packing_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"packtree.dev/shared/packing"
+)
+
+// planted describes a gang that is known to fit, since it is made by putting pods
+// on nodes: of what is free it takes a percentage.
+type planted struct {
+	nodes, kinds, fill int
+	// sort is "rigid", "elastic", "nested" or "preferred".
+	sort string
+}
+
+func (p planted) String() string {
+	return fmt.Sprintf("nodes=%d/kinds=%d/fill=%d/%s", p.nodes, p.kinds, p.fill, p.sort)
+}
+
+// plantedDevices is what is free in such a cluster, whatever its size: gangs of
+// some thousand pods at most.
+const plantedDevices = 4096
+
+type garden struct {
+	planted
+	random *rand.Rand
+	free   [][2]int64
+	kinds  []packing.Shape
+	sizes  [][2]int64
+}
+
+func (p planted) instance(tb testing.TB, seed uint64) (*packing.Cluster, *packing.Gang) {
+	tb.Helper()
+	g := &garden{planted: p, random: rand.New(rand.NewPCG(seed, uint64(p.nodes*100+p.fill)))}
+	c := packing.NewCluster()
+	if err := c.SetTopology("yard", yardLevels); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range p.nodes {
+		free := [2]int64{0, int64(g.random.IntN(8_000))}
+		if g.random.IntN(p.nodes) < plantedDevices/5 {
+			free = [2]int64{1 + g.random.Int64N(8), 8_000 + g.random.Int64N(56_000)}
+		}
+		node := yardNode(i)
+		node.Allocatable = packing.Resources{"device": free[0], "cpu": free[1]}
+		c.SetNode(node)
+		g.free = append(g.free, free)
+	}
+	for k := range p.kinds {
+		size := [2]int64{1 + g.random.Int64N(4), 500 * (1 + g.random.Int64N(12))}
+		if k == 0 {
+			size[0] = 1
+		}
+		g.sizes = append(g.sizes, size)
+		g.kinds = append(g.kinds, packing.Shape{Key: fmt.Sprint("kind-", k), Requests: packing.Resources{"device": size[0], "cpu": size[1]}})
+	}
+	return c, &packing.Gang{Root: g.plant()}
+}
+
+func (g *garden) total() int64 {
+	sum := int64(0)
+	for _, free := range g.free {
+		sum += free[0]
+	}
+	return sum
+}
+
+// plant makes groups until the gang takes its part of what is free. Each group
+// stands in one rack, whether it asks for that or not.
+func (g *garden) plant() packing.Group {
+	root := packing.Group{Name: "gang"}
+	left := g.total() * int64(g.fill) / 100
+	for failed := 0; left > 0 && failed < 300; {
+		rack := g.random.IntN((g.nodes + nodesPerRack - 1) / nodesPerRack)
+		pods, taken := g.group(rack, min(left, 4+g.random.Int64N(29)))
+		if taken == 0 {
+			failed++
+			continue
+		}
+		left -= taken
+		root.Children = append(root.Children, g.leaf(fmt.Sprint("group-", len(root.Children)), pods))
+	}
+	return root
+}
+
+// group takes pods out of a rack, by kind.
+func (g *garden) group(rack int, goal int64) (pods []int, taken int64) {
+	pods = make([]int, len(g.kinds))
+	for tries := 0; tries < 60 && taken < goal; tries++ {
+		node := rack*nodesPerRack + g.random.IntN(nodesPerRack)
+		k := g.random.IntN(len(g.kinds))
+		size := g.sizes[k]
+		if node >= g.nodes || g.free[node][0] < size[0] || g.free[node][1] < size[1] || taken+size[0] > goal {
+			continue
+		}
+		g.free[node][0] -= size[0]
+		g.free[node][1] -= size[1]
+		pods[k]++
+		taken += size[0]
+	}
+	return pods, taken
+}
+
+func (g *garden) leaf(name string, pods []int) packing.Group {
+	leaf := packing.Group{Name: name}
+	switch g.sort {
+	case "nested":
+		leaf.Constraint = in("rack")
+	case "preferred":
+		leaf.Constraint = packing.Constraint{Topology: "yard", Preferred: "rack"}
+	}
+	for k, n := range pods {
+		leaf.MinMember += n
+		if g.sort == "elastic" {
+			n += g.random.IntN(3)
+		}
+		if n > 0 {
+			leaf.Pending = append(leaf.Pending, packing.Pods{Shape: g.kinds[k], Names: podNames(fmt.Sprintf("%s-%d", name, k), n)})
+		}
+	}
+	return leaf
+}
+
+// grid has all combinations.
+func grid(sizes, kinds, fills []int) []planted {
+	var all []planted
+	for _, nodes := range sizes {
+		for _, k := range kinds {
+			for _, fill := range fills {
+				for _, sort := range []string{"rigid", "elastic", "nested", "preferred"} {
+					all = append(all, planted{nodes, k, fill, sort})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// A gang that fits is placed, however little room it leaves.
+func TestPlantedGangsAreFound(t *testing.T) {
+	unknown, tried := 0, 0
+	for _, p := range grid([]int{1000}, []int{1, 3, 8}, []int{80, 95}) {
+		c, gang := p.instance(t, 1)
+		tried++
+		switch d := c.Decide(gang, packing.Options{}); d.Verdict {
+		case packing.Placed:
+		case packing.Unknown:
+			unknown++
+			t.Logf("%s: %s", p, d.Message())
+		default:
+			t.Errorf("%s: %s: %s", p, d.Verdict, d.Message())
+		}
+	}
+	if unknown > tried/100 {
+		t.Errorf("%d of %d not found", unknown, tried)
+	}
+}
