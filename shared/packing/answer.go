@@ -28,7 +28,7 @@ func unplacedGroups(g *Group, list []GroupPlacement) []GroupPlacement {
 
 // answer turns the placement found into a Decision.
 func (d *decision) answer() Decision {
-	result := Decision{Verdict: d.verdict, Notes: d.p.notes, Steps: min(d.steps, d.budget)}
+	result := Decision{Verdict: d.verdict, Notes: d.p.notes, Steps: min(d.steps, d.budget-allowances*d.allowance)}
 	if d.verdict == Placed {
 		result.Optimal = d.optimal
 	}

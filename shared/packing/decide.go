@@ -47,7 +47,8 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 		return invalid(gang, err)
 	}
 	budget := cmp.Or(options.Budget, DefaultBudget)
-	d := &decision{trial: &trial{p: p, budget: budget, spread: options.Placement == Spread}, optimal: true}
+	allowance := p.total(p.pending, 0) + len(p.groups)
+	d := &decision{trial: &trial{p: p, budget: budget + allowance*allowances, allowance: allowance, spread: options.Placement == Spread}, optimal: true}
 	d.decide()
 	d.undo(0)
 	d.terse = options.Terse
@@ -66,9 +67,11 @@ func (d *decision) decide() {
 		return
 	}
 	d.roomy = d.p.holdsGang(d.largest)
-	if d.roomy && d.greedily(d.largest) {
-		d.verdict = Placed
-	} else {
+	placed := false
+	if d.roomy {
+		d.part(greedyShare, func() { placed = d.greedily(d.largest) })
+	}
+	if d.verdict = Placed; !placed {
 		d.verdict = d.feasible()
 	}
 	if d.verdict != Placed {
@@ -128,9 +131,8 @@ func (d *decision) feasible() Verdict {
 	if d.reach(0) {
 		return d.better()
 	}
-	verdict, optimal := Unknown, d.optimal
-	d.within(enumerationShare, func() { verdict = d.enumerate() })
-	d.optimal = optimal
+	verdict := Unknown
+	d.part(enumerationShare, func() { verdict = d.enumerate() })
 	for attempt := 1; verdict == Unknown && !d.exhausted(); attempt++ {
 		if d.reach(attempt) {
 			return d.better()
@@ -139,8 +141,14 @@ func (d *decision) feasible() Verdict {
 	return verdict
 }
 
-// enumerationShare leaves steps for greedy attempts after an enumeration.
-const enumerationShare = 2
+// allowances is how often each pod may be placed beside the budget.
+const allowances = 4
+
+const (
+	// greedyShare is the part of the budget for all pods of the gang at once, and
+	// enumerationShare that for enumerating; what is left is for greedy attempts.
+	greedyShare, enumerationShare = 4, 2
+)
 
 // better places what was reached once more, so that preferred levels are met.
 func (d *decision) better() Verdict {
@@ -148,9 +156,11 @@ func (d *decision) better() Verdict {
 		return Placed
 	}
 	best, found := d.p.costOf(d.found), d.found
-	if d.greedily(d.chosen) && best.less(d.p.costOf(d.found)) {
-		d.found = found
-	}
+	d.part(greedyShare, func() {
+		if d.greedily(d.chosen) && best.less(d.p.costOf(d.found)) {
+			d.found = found
+		}
+	})
 	return Placed
 }
 
@@ -228,15 +238,21 @@ func (d *decision) snapshot() *snapshot {
 	return d.snap
 }
 
-// within runs a search that may take only a part of the budget that is left.
-func (d *decision) within(share int, search func()) {
+// part runs a search that may take only a part of the budget that is left, and
+// reports whether it came to its end.
+func (d *decision) part(share int, search func()) bool {
 	budget := d.budget
-	d.budget = d.steps + (budget-d.steps)/share
+	d.budget = min(budget, d.steps+d.allowance+max(0, budget-d.steps-allowances*d.allowance)/share)
 	search()
-	if d.exhausted() {
-		d.optimal = false
-	}
+	ended := !d.exhausted()
 	d.budget = budget
+	return ended
+}
+
+// within is part for a search for something better.
+func (d *decision) within(share int, search func()) {
+	ended := d.part(share, search)
+	d.optimal = d.optimal && ended
 }
 
 // extend looks for a selection of more pods that can be placed.
@@ -304,7 +320,7 @@ func (d *decision) prefer() {
 }
 
 // preferShare is the part of the budget for fewer preferred units.
-const preferShare = 4
+const preferShare = 8
 
 // elsewhere is prefer for large clusters: it repeats the greedy search in each
 // domain that the gang could choose, until a bound says that nothing is better.

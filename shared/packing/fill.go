@@ -41,6 +41,9 @@ func (g *greedy) fill(leaf, shape int, pods int64, r region) bool {
 		g.fillBins(leaf, shape, pods, r.slot, mark)
 		return true
 	}
+	if r.at == whole {
+		r.slot = g.p.tree
+	}
 	g.fillDomain(leaf, shape, pods, r.place)
 	return true
 }
@@ -52,6 +55,7 @@ func (g *greedy) fillDomain(leaf, shape int, pods int64, in place) {
 		return
 	}
 	mark := len(g.bins)
+	g.steps += (len(d.nodes) + len(d.children)) / 16
 	for _, node := range d.nodes {
 		g.addNode(shape, node)
 	}

@@ -79,11 +79,11 @@ func (p *problem) enter(i int, r region) (region, bool) {
 // choose places a group in one domain of its required level, the tightest first.
 func (g *greedy) choose(i int, r region) bool {
 	grp := &g.p.groups[i]
-	best, ok := g.scan(i, r)
+	best, ok := g.scan(i, r, grp.required)
 	if ok && g.into(i, best) {
 		return true
 	}
-	candidates := g.regions(i, r, grp.required)
+	candidates := g.holding(i, g.regions(i, r, grp.required))
 	g.sortByTightness(i, candidates)
 	for _, candidate := range candidates {
 		if (!ok || candidate.at != best.at) && g.into(i, candidate) {
@@ -91,6 +91,12 @@ func (g *greedy) choose(i int, r region) bool {
 		}
 	}
 	return false
+}
+
+// holding leaves out regions that cannot hold a group.
+func (g *greedy) holding(i int, candidates []region) []region {
+	g.steps += len(candidates) / 16
+	return slices.DeleteFunc(candidates, func(r region) bool { return !g.p.holds(g.s, i, r) })
 }
 
 // regions are those that the domains of a level cut out of a region, without those
@@ -118,9 +124,9 @@ func (g *greedy) regions(i int, r region, level int) []region {
 	return found
 }
 
-// scan finds the tightest domain with enough room for the pods of each shape,
-// without collecting all; it knows only regions without filters.
-func (g *greedy) scan(i int, r region) (region, bool) {
+// scan finds the tightest domain of a level with enough room for the pods of each
+// shape, without collecting all; it knows only regions without filters.
+func (g *greedy) scan(i int, r region, level int) (region, bool) {
 	grp := &g.p.groups[i]
 	best := int32(none)
 	switch {
@@ -129,10 +135,10 @@ func (g *greedy) scan(i int, r region) (region, bool) {
 	case len(r.filters) > 0 || r.slot != grp.slot && r.at != whole:
 		return r, false
 	case r.at == whole:
-		best = g.scanLevel(i, grp.slot, grp.required)
+		best = g.scanLevel(i, grp.slot, level)
 	default:
 		spare := int64(math.MaxInt64)
-		g.p.cluster.topologies[grp.slot].domainsAt(r.at, grp.required, func(at int32) bool {
+		g.p.cluster.topologies[grp.slot].domainsAt(r.at, level, func(at int32) bool {
 			here := region{place: place{grp.slot, at}}
 			if room := g.tightness(g.room(i, here)); (best == none || room < spare) && g.takesAll(i, here.place) {
 				best, spare = at, room
@@ -214,6 +220,7 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 	if len(g.p.shapes) == 0 {
 		return
 	}
+	g.steps += len(regions) / 4
 	// The regions are those that domains of one level cut out of another region.
 	slot := g.p.groups[i].slot
 	room := make(map[int32]int64, len(regions))
@@ -296,7 +303,7 @@ func (g *greedy) alike(siblings []int, r region) int {
 		}
 		return len(siblings)
 	}
-	candidates := g.regions(siblings[0], r, first.required)
+	candidates := g.holding(siblings[0], g.regions(siblings[0], r, first.required))
 	g.sortByTightness(siblings[0], candidates)
 	next := 0
 	for k, sibling := range siblings {

@@ -2,12 +2,13 @@ package packing
 
 import "slices"
 
-// grow adds pods to a placement group by group where there are too many
-// selections to try them all: for each leaf, and each child left out, as many as
-// the greedy search still places, small pods first since they make the most.
-// Earlier groups may move; none loses a pod.
+// grow adds pods to a placement where there are too many selections to try them
+// all: first beside those that are placed, then group by group: for each leaf, and
+// each child left out, as many as the greedy search still places, small pods first
+// since they make the most. Earlier groups may move; none loses a pod.
 // O(groups · shapes · log pods) greedy searches.
 func (d *decision) grow() {
+	d.growBeside()
 	for _, shape := range d.p.smallFirst() {
 		for i := range d.p.groups {
 			if d.p.groups[i].leaf() {
@@ -15,6 +16,46 @@ func (d *decision) grow() {
 			}
 		}
 	}
+}
+
+// growBeside fills up leaves that have reached their minimum, each where it and
+// the groups around it stand.
+func (d *decision) growBeside() {
+	g := newGreedy(d.trial, d.largest)
+	regions := d.growing()
+	d.redo(d.found)
+	want := slices.Clone(d.chosen.want)
+	for _, shape := range d.p.smallFirst() {
+		for i, r := range regions {
+			left := d.p.wants(d.largest.want, i)[shape] - d.p.wants(want, i)[shape]
+			if r == nil || left == 0 || d.exhausted() {
+				continue
+			}
+			n := min(int64(left), d.p.capacity(*r, shape))
+			if n > 0 && g.fill(i, shape, n, *r) {
+				d.p.wants(want, i)[shape] += int32(n)
+			}
+		}
+	}
+	d.keep(d.p.newSelection(want), d.trail)
+	d.undo(0)
+}
+
+// growing are the regions where leaves may get further pods: those of leaves that,
+// with all groups around them, reach their minimum and stand where they must.
+func (d *decision) growing() []*region {
+	l, meets := d.ledger(), d.p.meeting(d.chosen.want)
+	regions := make([]*region, len(d.p.groups))
+	for i := range d.p.groups {
+		if d.p.groups[i].leaf() && !slices.ContainsFunc(d.lineage(i), func(up int) bool {
+			g := &d.p.groups[up]
+			return !meets[up] || g.required != none && len(l.of(g, up)) == 0
+		}) {
+			r := d.standing(i, l)
+			regions[i] = &r
+		}
+	}
+	return regions
 }
 
 // growLeaf finds the largest number of further pods of a leaf and shape by
@@ -43,6 +84,7 @@ func (d *decision) with(leaf, shape int, pods int32) *selection {
 	for i := leaf; i != none; i = d.p.groups[i].parent {
 		d.complete(want, i)
 	}
+	d.steps += len(d.p.groups)/2 + len(want)/8
 	return d.p.newSelection(want)
 }
 
@@ -89,4 +131,18 @@ func (d *decision) meets(want []int32, i int) bool {
 		}
 	}
 	return satisfied >= g.minChildren
+}
+
+// meeting says for all groups whether wants reach their minimum.
+func (p *problem) meeting(want []int32) []bool {
+	meets := make([]bool, len(p.groups))
+	satisfied := make([]int, len(p.groups))
+	for i := len(p.groups) - 1; i >= 0; i-- {
+		g := &p.groups[i]
+		meets[i] = g.leaf() && p.total(want, i) >= g.need || !g.leaf() && satisfied[i] >= g.minChildren
+		if meets[i] && i > 0 {
+			satisfied[g.parent]++
+		}
+	}
+	return meets
 }

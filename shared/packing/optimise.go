@@ -92,7 +92,7 @@ func newOptimiser(t *trial, snap *snapshot, slot int, sel *selection, goals bool
 
 // run searches; afterwards found has the best placement that beats best, if any.
 func (o *optimiser) run() {
-	if o.pack() == nil {
+	if !o.packs() {
 		return
 	}
 	paid := o.p.newCost()
@@ -107,16 +107,28 @@ func (o *optimiser) run() {
 
 // pack asks whether the gang fits with what was chosen so far.
 func (o *optimiser) pack() []placement {
+	e, root := o.solve()
+	if root == nil {
+		return nil
+	}
+	o.t.steps += o.p.total(o.sel.want, 0)
+	return e.realise(root)
+}
+
+// solve is pack without saying where.
+func (o *optimiser) solve() (*exact, *packed) {
 	c := newCargo(o.snap, o.sel, o.slot, o.chosen)
 	o.t.steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.items)/32
 	if o.large = c.large; o.large {
-		return nil
+		return nil, nil
 	}
 	e := newExact(o.t, c)
-	if root := e.solve(); root != nil {
-		return e.realise(root)
-	}
-	return nil
+	return e, e.solve()
+}
+
+func (o *optimiser) packs() bool {
+	_, root := o.solve()
+	return root != nil
 }
 
 // enough reports whether the search can stop.
@@ -173,6 +185,7 @@ func (o *optimiser) units(c *choice) []unit {
 	g := &o.p.groups[c.group]
 	room := map[unit]int64{}
 	var units []unit
+	o.t.steps += len(o.snap.nodes) / 4
 	for _, node := range o.snap.nodes {
 		fit := int64(0)
 		for s, n := range o.p.wants(o.sel.want, c.group) {
@@ -221,7 +234,7 @@ func (o *optimiser) choose(k int, paid cost, units []unit) {
 	}
 	before := o.chosen[c.group]
 	o.chosen[c.group] = append(slices.Clone(before), &restriction{slot: g.slot, level: c.level, units: units})
-	if k+1 == len(o.choices) || o.pack() != nil {
+	if k+1 == len(o.choices) || o.packs() {
 		o.decide(k+1, paid)
 	}
 	o.chosen[c.group] = before

@@ -9,6 +9,11 @@ import (
 // members use if possible, or else in few.
 func (g *greedy) prefer(i int, r region) bool {
 	grp := &g.p.groups[i]
+	if len(grp.joined) == 0 {
+		if best, ok := g.scan(i, r, grp.preferred); ok && g.unit(i, best) {
+			return true
+		}
+	}
 	units := g.p.domainsIn(r, grp.slot, grp.preferred)
 	g.sortByTightness(i, units)
 	slices.SortStableFunc(units, func(a, b region) int {
@@ -18,15 +23,25 @@ func (g *greedy) prefer(i int, r region) bool {
 		if g.exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) == 1 {
 			break
 		}
-		g.steps++
-		if mark := len(g.trail); g.p.holds(g.s, i, u) {
-			if g.inside(i, u) {
-				return true
-			}
-			g.undo(mark)
+		if g.unit(i, u) {
+			return true
 		}
 	}
 	return g.spread(i, r, units)
+}
+
+// unit places a group inside one unit of its preferred level, or nothing.
+func (g *greedy) unit(i int, u region) bool {
+	if !g.p.holds(g.s, i, u) {
+		return false
+	}
+	g.steps++
+	mark := len(g.trail)
+	if g.inside(i, u) {
+		return true
+	}
+	g.undo(mark)
+	return false
 }
 
 // strange is 0 for a domain that running members of the group use, else 1.
@@ -57,8 +72,8 @@ func (g *greedy) spread(i int, r region, units []region) bool {
 func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
 	best, bestKey := 0, [3]int64{-1}
 	total := int64(g.p.total(rest, i))
+	g.steps += len(units) / 4
 	for k, u := range units {
-		g.steps++
 		takes, fit := g.takes(i, rest, u)
 		key := [3]int64{int64(1 - g.p.strange(&g.p.groups[i], u)), takes, 0}
 		if takes == total {

@@ -15,6 +15,9 @@ type problem struct {
 	// slots are the topologies that matter, those of constraints and anchors; at
 	// least the one without name.
 	slots []int
+	// tree is the topology by which pods that may go anywhere are brought together,
+	// and nodes are found without looking at each.
+	tree int
 	notes []string
 	// pending has the pods that wait, by group and shape; parents have the sums.
 	pending []int32
@@ -116,10 +119,35 @@ func newProblem(c *Cluster, gang *Gang) (*problem, error) {
 	if err := p.countPending(); err != nil {
 		return nil, err
 	}
+	p.chooseTree()
 	p.anchor()
 	p.confine()
 	p.classify()
 	return p, nil
+}
+
+// chooseTree takes a topology that the gang names, if it may go anywhere in a large
+// cluster, or another one; of several the first by name.
+func (p *problem) chooseTree() {
+	if p.groups[0].required != none || len(p.cluster.nodes) < manyNodes {
+		return
+	}
+	candidates := p.slots[1:]
+	if len(candidates) == 0 {
+		for slot, t := range p.cluster.topologies {
+			if t != nil && slot > 0 {
+				candidates = append(candidates, slot)
+			}
+		}
+	}
+	for _, slot := range candidates {
+		if p.tree == 0 || p.cluster.topologies[slot].name < p.cluster.topologies[p.tree].name {
+			p.tree = slot
+		}
+	}
+	if !slices.Contains(p.slots, p.tree) {
+		p.slots = append(p.slots, p.tree)
+	}
 }
 
 func (p *problem) addGroup(source *Group, parent, depth int) error {

@@ -14,6 +14,10 @@ func (e *exact) quick(cell int, l load) ([]part, bool) {
 	put := make([]load, len(nodes))
 	for _, class := range e.bySize {
 		for n := l[class]; n > 0; {
+			e.t.steps += len(nodes) / 16
+			if e.t.exhausted() {
+				return nil, false
+			}
 			at, fit := e.tightestNode(class, nodes, free)
 			if at == none {
 				return nil, false

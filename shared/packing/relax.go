@@ -45,7 +45,9 @@ const (
 	// measuredKinds is up to how many kinds pods of some kinds only are counted.
 	measuredKinds = 12
 	// relaxShare is the part of the budget that bounds may take.
-	relaxShare = 4
+	relaxShare = 8
+	// closely is up to how many nodes what they offer is added up for every group.
+	closely = 32
 )
 
 func newRelaxation(t *trial) *relaxation {
@@ -196,7 +198,8 @@ func (x *relaxation) here(i int, in place) lower {
 	} else {
 		l = x.parent(i, in)
 	}
-	if l.fits && l.some && x.steps <= x.stop {
+	g, size := &x.p.groups[i], x.p.cluster.topologies[in.slot].domains[in.at].size
+	if l.fits && l.some && x.steps <= x.stop && (i == 0 || g.required != none || size <= closely) {
 		for m, offer := range x.offer(i, in) {
 			l.fits = l.fits && l.weights[m] <= offer
 		}

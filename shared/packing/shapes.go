@@ -318,7 +318,30 @@ func (c *Cluster) recount(s *shapeCounts) {
 	}
 	clear(s.fit)
 	for i := range c.nodes {
-		c.refresh(s, int32(i))
+		if s.eligible.has(int32(i)) && c.nodes[i].present {
+			s.fit[i] = fitting(c.resources.row(int32(i)), s.requests)
+		}
+	}
+	for slot, t := range c.topologies {
+		if t != nil {
+			s.sumUp(slot, t)
+		}
+	}
+}
+
+// sumUp adds up the counts of nodes in their domains, and those of domains in
+// broader ones. O(nodes + domains).
+func (s *shapeCounts) sumUp(slot int, t *topology) {
+	sums := s.sums[slot]
+	for node, at := range t.home {
+		if at != none {
+			sums[at] += int64(s.fit[node])
+		}
+	}
+	for level := len(t.levels) - 1; level >= 0; level-- {
+		for _, at := range t.rankedDomains(level) {
+			sums[t.domains[at].parent] += sums[at]
+		}
 	}
 }
 

@@ -7,16 +7,12 @@ type trial struct {
 	// trail lists what was placed, in order.
 	trail []placement
 	steps int
-	// budget bounds steps.
-	budget int
+	// budget bounds steps. It includes allowance, what it takes to place each pod
+	// once, which is not to be what spends a budget.
+	budget, allowance int
 	// spread asks for emptiest domains first.
 	spread bool
 }
-
-// fewShapes is how many shapes cost a step each when pods are placed. Each of many
-// costs far less, so that a gang in which no two pods are alike, since each has a
-// volume of its own, does not spend the budget on being placed once.
-const fewShapes = 4
 
 // placement is a number of pods of one leaf and shape on one node.
 type placement struct {
@@ -28,8 +24,7 @@ func (t *trial) exhausted() bool { return t.steps >= t.budget }
 
 // put places pods. O(shapes of the gang · (resources + levels)).
 func (t *trial) put(leaf, shape int, node int32, pods int32) {
-	shapes := len(t.p.shapes)
-	t.steps += min(shapes, fewShapes) + shapes/fewShapes/fewShapes
+	t.steps++
 	t.trail = append(t.trail, placement{leaf: int32(leaf), shape: int32(shape), pods: pods, node: node})
 	t.apply(shape, node, pods)
 }
@@ -57,7 +52,9 @@ func (t *trial) apply(shape int, node int32, pods int32) {
 		row[q.resource] -= q.amount * int64(pods)
 	}
 	if len(t.p.shapes) > manyShapes {
-		for _, i := range t.p.shapesOn(node) {
+		shapes := t.p.shapesOn(node)
+		t.steps += len(shapes) / 16
+		for _, i := range shapes {
 			t.set(t.p.shapes[i], node, fitting(row, t.p.shapes[i].requests))
 		}
 		return
