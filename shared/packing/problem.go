@@ -17,7 +17,7 @@ type problem struct {
 	slots []int
 	// tree is the topology by which pods that may go anywhere are brought together,
 	// and nodes are found without looking at each.
-	tree int
+	tree  int
 	notes []string
 	// pending has the pods that wait, by group and shape; parents have the sums.
 	pending []int32
