@@ -89,10 +89,10 @@ func benchGrid(b *testing.B, nodes, fill int) {
 
 func BenchmarkDecidePlanted(b *testing.B) {
 	for _, sort := range []string{"rigid", "elastic", "nested", "preferred"} {
-		p := planted{10_000, 8, 95, sort}
+		p := planted{10_000, 8, 99, sort}
 		b.Run(p.String(), func(b *testing.B) {
 			c, gang := p.instance(b, 1)
-			benchDecide(b, c, gang, packing.Placed)
+			benchDecide(b, c, gang, c.Decide(gang, packing.Options{}).Verdict)
 		})
 	}
 }

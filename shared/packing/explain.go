@@ -10,6 +10,10 @@ import (
 // picked by a bound first.
 const nearestTried = 2
 
+// explainBudget bounds the search for the nearest domain in steps, beside those
+// that it takes to place each pod once.
+const explainBudget = 5_000
+
 // maxExplained is how many groups with waiting pods are explained.
 const maxExplained = 8
 
@@ -131,7 +135,7 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 		e.Sentence = d.nowhereSentence(i, &e)
 		return e
 	}
-	g := newGreedy(&trial{p: d.p, budget: DefaultBudget}, s)
+	g := newGreedy(&trial{p: d.p, budget: explainBudget + len(d.p.groups) + e.Wanted}, s)
 	slices.SortStableFunc(regions, func(a, b region) int {
 		takesA, _ := g.takes(i, s.want, a)
 		takesB, _ := g.takes(i, s.want, b)
@@ -168,14 +172,25 @@ func (d *decision) about(i int) Explanation {
 // measure fills in the domain, what pods without room lack there, and which
 // nodes are excluded for them. It returns what to say when nothing is short.
 func (d *decision) measure(e *Explanation, r region, rest []int32) (otherwise string) {
-	t := d.p.cluster.topologies[r.slot]
-	e.Domain = t.domains[r.at].path
-	if len(e.Domain) > 0 && e.Topology == "" {
-		e.Topology, e.Level = t.name, t.levels[t.domains[r.at].level]
-	}
+	d.name(e, r)
 	e.Short = d.shortages(r, rest)
 	e.Excluded = d.exclusions(r, rest)
 	return d.emptiness(r, rest)
+}
+
+// name gives an explanation the domain of a region: that of the topology which it
+// speaks of, and where that does not cut the region the one that does.
+func (d *decision) name(e *Explanation, r region) {
+	if slot, named := d.p.cluster.topologyIndex[e.Topology]; named {
+		if at := r.within(slot); at > whole {
+			e.Domain = d.p.cluster.topologies[slot].domains[at].path
+			return
+		}
+	}
+	t := d.p.cluster.topologies[r.slot]
+	if e.Domain = t.domains[r.at].path; len(e.Domain) > 0 {
+		e.Topology, e.Level = t.name, t.levels[t.domains[r.at].level]
+	}
 }
 
 // emptiness tells why pods that lack nothing have no room in a region.

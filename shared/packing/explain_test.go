@@ -1,6 +1,7 @@
 package packing_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -159,5 +160,30 @@ func TestAGangGoesBesideOthersWhereItPrefersTo(t *testing.T) {
 				t.Errorf("stands in %v, want %s", d.Groups[1].Domains[0].Paths, tc.zone)
 			}
 		})
+	}
+}
+
+// A region may be cut out by domains of two topologies: the sentence speaks of the
+// one whose level it names, whichever of them came first.
+func TestExplanationsNameTheDomainOfTheirTopology(t *testing.T) {
+	for _, names := range [][]string{{"a-fabric", "z-site"}, {"z-fabric", "a-site"}} {
+		fabric, site := names[0], names[1]
+		c := packing.NewCluster()
+		for name, level := range map[string]string{fabric: "rail", site: "rack"} {
+			if err := c.SetTopology(name, []string{level}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, labels := range []map[string]string{{"rail": "rail-1", "rack": "rack-1"}, {"rail": "rail-1", "rack": "rack-1"}, {"rail": "rail-2", "rack": "rack-2"}} {
+			c.SetNode(packing.Node{Name: fmt.Sprint("node-", i), Labels: labels, Allocatable: packing.Resources{"device": int64(2 - i/2)}})
+		}
+		child := leaf("workers", 5, shape(1), packing.Constraint{Topology: site, Required: "rack"})
+		d := c.Decide(&packing.Gang{Root: packing.Group{
+			Constraint: packing.Constraint{Topology: fabric, Required: "rail"}, Children: []packing.Group{child},
+		}}, packing.Options{})
+		want := `group "workers" needs one rack, and the nearest is rack-1: 4 of 5 pods fit, short of 1 device`
+		if d.Message() != want || d.Explanations[0].Topology != site {
+			t.Errorf("%s: %s, want %s", d.Verdict, d.Message(), want)
+		}
 	}
 }

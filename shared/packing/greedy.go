@@ -221,13 +221,21 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 		return
 	}
 	g.steps += len(regions) / 4
-	// The regions are those that domains of one level cut out of another region.
-	slot := g.p.groups[i].slot
-	room := make(map[int32]int64, len(regions))
-	for _, r := range regions {
-		room[r.within(slot)] = g.tightness(g.room(i, r))
+	type candidate struct {
+		room  int64
+		at    int
+		which region
 	}
-	slices.SortStableFunc(regions, func(a, b region) int { return cmp.Compare(room[a.within(slot)], room[b.within(slot)]) })
+	sorted := make([]candidate, len(regions))
+	for k, r := range regions {
+		sorted[k] = candidate{g.tightness(g.room(i, r)), k, r}
+	}
+	slices.SortFunc(sorted, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.room, b.room), a.at-b.at)
+	})
+	for k := range sorted {
+		regions[k] = sorted[k].which
+	}
 }
 
 // into tries to place a group's content in one region.

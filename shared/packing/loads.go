@@ -70,7 +70,7 @@ type share struct{ group, count int }
 const (
 	// maxItems bounds the items of an exact search, and maxTable how many numbers a
 	// table of them by node has.
-	maxItems = 400
+	maxItems = 800
 	maxTable = 1 << 20
 )
 

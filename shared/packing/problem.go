@@ -34,6 +34,9 @@ type problem struct {
 	// minima are of each group; nil until asked for.
 	minima []minimum
 
+	// volumes are of one pod of each kind; nil until asked for.
+	volumes []int64
+
 	// onNode lists the shapes that a node may take; dense are those of many nodes,
 	// which nodes that were not visited lack.
 	onNode  map[int32][]int32

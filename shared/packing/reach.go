@@ -122,9 +122,11 @@ func (g *reach) parent(i int, r region) bool {
 	if left >= len(children) {
 		sign = -1
 	}
-	size := make(map[int]int, len(children))
+	size := make(map[int]int64, len(children))
 	for _, child := range children {
-		size[child] = g.p.least(child)
+		if size[child] = int64(g.p.least(child)); sign < 0 {
+			size[child] = g.p.volume(g.p.pending, child)
+		}
 	}
 	slices.SortStableFunc(children, func(a, b int) int {
 		return cmp.Or(cmp.Compare(g.p.rigour(b), g.p.rigour(a)), sign*cmp.Compare(size[a], size[b]),

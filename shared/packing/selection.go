@@ -1,6 +1,9 @@
 package packing
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // selection says which pods are to be placed: so many of each shape of each
 // group. What a placement search gets is one selection, all of it mandatory.
@@ -65,6 +68,12 @@ func (p *problem) sortByDifficulty(s *selection, siblings []int) {
 	if len(siblings) < 2 {
 		return
 	}
+	volume := make(map[int]int64, len(siblings))
+	if len(p.shapes) > 1 {
+		for _, sibling := range siblings {
+			volume[sibling] = p.volume(s.want, sibling)
+		}
+	}
 	slices.SortStableFunc(siblings, func(a, b int) int {
 		if s.kind[a] == s.kind[b] {
 			return 0
@@ -72,11 +81,30 @@ func (p *problem) sortByDifficulty(s *selection, siblings []int) {
 		if d := p.rigour(b) - p.rigour(a); d != 0 {
 			return d
 		}
+		if d := cmp.Compare(volume[b], volume[a]); d != 0 {
+			return d
+		}
 		if d := p.total(s.want, b) - p.total(s.want, a); d != 0 {
 			return d
 		}
 		return s.kind[a] - s.kind[b]
 	})
+}
+
+// volume measures the pods of a group: one counts the more, the fewer of its kind
+// fit into the cluster.
+func (p *problem) volume(want []int32, i int) int64 {
+	if p.volumes == nil {
+		p.volumes = make([]int64, len(p.shapes))
+		for k := range p.shapes {
+			p.volumes[k] = maxFit * 1024 / max(1, p.capacity(wholeCluster, k))
+		}
+	}
+	sum := int64(0)
+	for k, n := range p.wants(want, i) {
+		sum += int64(n) * p.volumes[k]
+	}
+	return sum
 }
 
 // rigour tells how little choice a group leaves: an anchored one least, then a
