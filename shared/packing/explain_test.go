@@ -179,9 +179,10 @@ func TestExplanationsNameTheDomainOfTheirTopology(t *testing.T) {
 		}
 		child := leaf("workers", 5, shape(1), packing.Constraint{Topology: site, Required: "rack"})
 		d := c.Decide(&packing.Gang{Root: packing.Group{
-			Constraint: packing.Constraint{Topology: fabric, Required: "rail"}, Children: []packing.Group{child},
+			Follow:   []packing.Anchor{{Topology: fabric, Level: "rail", Nodes: []string{"node-0"}, Whose: "gang base"}},
+			Children: []packing.Group{child},
 		}}, packing.Options{})
-		want := `group "workers" needs one rack, and the nearest is rack-1: 4 of 5 pods fit, short of 1 device`
+		want := `the gang must join gang base in rail rail-1, where group "workers" needs one rack, and the nearest is rack-1: 4 of 5 pods fit, short of 1 device`
 		if d.Message() != want || d.Explanations[0].Topology != site {
 			t.Errorf("%s: %s, want %s", d.Verdict, d.Message(), want)
 		}
