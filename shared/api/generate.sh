@@ -15,7 +15,8 @@ rm -f api/crds/*.yaml
 "$tools/controller-gen" crd:generateEmbeddedObjectMeta=true,allowDangerousTypes=true paths=./api/... output:crd:dir=api/crds
 
 go run ./api/trimcrds api/crds/*.yaml
-go run ./api/opencrds api/crds/grove.io_podcliquesets.yaml api/crds/nvidia.com_dynamographdeployments.yaml
+go run ./api/opencrds api/crds/grove.io_podcliquesets.yaml api/crds/nvidia.com_dynamographdeployments.yaml \
+	api/crds/scheduling.run.ai_podgroups.yaml
 
 inputs=""
 for dir in api/grove/v1alpha1 api/grovescheduler/v1alpha1 api/kai/v1alpha1 api/scheduling/v2alpha2 api/dynamo/v1alpha1 api/dynamo/v1beta1; do

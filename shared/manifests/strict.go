@@ -19,6 +19,8 @@ type Problem struct {
 	Reason string
 	// Unknown marks a field that does not exist, or exists twice.
 	Unknown bool
+	// Meant is the field that was probably meant by an unknown one; empty if none comes near.
+	Meant string
 }
 
 // DecodeStrict fills object, a pointer, from JSON, with regard to case, and returns every value of a wrong type and every
@@ -52,8 +54,10 @@ func unknownField(object any, finding error) Problem {
 	}
 	path := located.FieldPath()
 	reason, _, _ := strings.Cut(finding.Error(), ` "`)
+	problem := Problem{Path: path, Reason: reason, Unknown: true}
 	if suggestion, ok := didyoumean.Field(object, path); ok && reason == "unknown field" {
-		reason += fmt.Sprintf(", did you mean %q?", suggestion)
+		problem.Meant = suggestion
+		problem.Reason += fmt.Sprintf(", did you mean %q?", suggestion)
 	}
-	return Problem{Path: path, Reason: reason, Unknown: true}
+	return problem
 }

@@ -39,7 +39,7 @@ type decision struct {
 // Cost: O(groups + pods + domains looked at) where the tightest domains take the
 // gang, which is usual; at most Options.Budget steps of search otherwise.
 func (c *Cluster) Decide(gang *Gang, options Options) Decision {
-	if err := options.check(); err != nil {
+	if err := options.Check(); err != nil {
 		return invalid(gang, err)
 	}
 	p, err := newProblem(c, gang)

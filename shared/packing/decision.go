@@ -50,8 +50,8 @@ type Options struct {
 	Terse bool
 }
 
-// check names what is invalid in the options.
-func (o *Options) check() error {
+// Check names what is invalid in the options.
+func (o Options) Check() error {
 	if o.Budget < 0 {
 		return fmt.Errorf("the budget is %d steps; give at least 1, or 0 for the default of %d", o.Budget, DefaultBudget)
 	}

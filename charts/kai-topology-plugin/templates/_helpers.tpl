@@ -91,6 +91,14 @@ profiles:
       postFilter:
         enabled:
           - name: KAITopology
+      # Before kube-scheduler's binder, which would not tell pods where they are.
+      bind:
+        enabled:
+          - name: KAITopology
+    pluginConfig:
+      - name: KAITopology
+        args:
+          placement: {{ .Values.placement }}
 {{- end -}}
 
 {{/* The ConfigMap with the configuration. Its name changes with the content, so that a change starts new pods and a rollback finds the old one. */}}

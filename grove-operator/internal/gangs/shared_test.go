@@ -118,3 +118,17 @@ func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 		})
 	}
 }
+
+func TestAllGangsOfASetAskForThePlacementThatItAsksFor(t *testing.T) {
+	set := fixture.Set(t, setWith("", "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"))
+	set.Annotations = map[string]string{schedulingv2alpha2.AnnotationPlacement: schedulingv2alpha2.PlacementSpread, "team": "a"}
+	made := gangs.Desired(set, 0, topology.Resolution{}, live{}.view())
+	if len(made) != 2 {
+		t.Fatalf("%d gangs", len(made))
+	}
+	for _, gang := range made {
+		if diff := cmp.Diff(map[string]string{schedulingv2alpha2.AnnotationPlacement: "Spread"}, gang.Annotations); diff != "" {
+			t.Errorf("annotations of %s (-want +got):\n%s", gang.Name, diff)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
@@ -35,6 +36,18 @@ type Question struct {
 	Reshape func(pod *corev1.Pod, shape packing.Shape) packing.Shape
 	// Budget bounds the search in steps; 0 means the engine's own bound.
 	Budget int
+	// Placement is for gangs whose PodGroups do not say which domains they would rather have.
+	Placement packing.Placement
+}
+
+// placement returns which domains the gang gets among those that do equally well.
+func (q Question) placement() packing.Placement {
+	switch asked := packing.Placement(q.Gang.PodGroup.Annotations[scheduling.AnnotationPlacement]); asked {
+	case packing.Pack, packing.Spread:
+		return asked
+	default:
+		return q.Placement // Of what it may say instead the pod grouper tells.
+	}
 }
 
 // Answer is what becomes of a gang.

@@ -22,7 +22,7 @@ type Session struct {
 
 	gang     *gang.Gang
 	together bool
-	budget   int
+	options  packing.Options
 	// reshaped are keys of shapes that mean nothing to others.
 	reshaped []string
 }
@@ -41,7 +41,8 @@ func Open(ctx context.Context, q Question) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
-	session := &Session{Trial: trial, gang: q.Gang, together: len(q.With) > 0, budget: q.Budget}
+	session := &Session{Trial: trial, gang: q.Gang, together: len(q.With) > 0}
+	session.options = packing.Options{Budget: q.Budget, Placement: q.placement()}
 	if err := session.prepare(ctx, q); err != nil {
 		trial.End()
 		return nil, err
@@ -74,7 +75,7 @@ func (s *Session) prepare(ctx context.Context, q Question) error {
 
 // Decide answers the question on the trial as it is now.
 func (s *Session) Decide() (*Answer, error) {
-	decided := s.Trial.Cluster.Decide(s.Packing, packing.Options{Budget: s.budget})
+	decided := s.Trial.Cluster.Decide(s.Packing, s.options)
 	if err := s.Trial.Err(); err != nil {
 		return nil, fmt.Errorf("looking at nodes: %w", err)
 	}

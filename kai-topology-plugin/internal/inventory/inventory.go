@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 )
 
 // Inventory is a cluster at one moment.
@@ -21,6 +22,8 @@ type Inventory struct {
 	Topologies map[string]*kai.Topology
 	PodGroups  []*scheduling.PodGroup
 	Pods       []*corev1.Pod
+	// Placement is what the scheduler is configured for: for gangs that do not say which domains they would rather have.
+	Placement packing.Placement
 	// Workloads are the objects that gangs are made for, as far as they are known: see WorkloadKinds.
 	Workloads []*unstructured.Unstructured
 	// Written has the manifests of those pods that came from one, to be printed again.

@@ -16,6 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/packing"
 	"packtree.dev/shared/render"
 )
 
@@ -32,7 +33,7 @@ type whatIfResult struct {
 
 func (p *plugin) whatIfCommand() *cobra.Command {
 	var files []string
-	output, budget := "", 0
+	output, placement, budget := "", "", 0
 	command := &cobra.Command{
 		Use:   "what-if -f FILE [-f FILE ...] [-o tree|json|yaml]",
 		Short: "Decide manifests on the cluster as it is, and change nothing",
@@ -60,16 +61,21 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 			if budget < 0 {
 				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", budget)
 			}
-			return p.whatIf(command, files, budget, output)
+			options := packing.Options{Placement: packing.Placement(placement), Budget: budget}
+			if err := options.Check(); err != nil {
+				return usage(command, "--placement: %v", err)
+			}
+			return p.whatIf(command, files, options, output)
 		},
 	}
 	render.BindFiles(command, &files)
 	command.Flags().StringVarP(&output, "output", "o", "tree", "tree (for people), json, or yaml (the pods that have a node)")
 	command.Flags().IntVar(&budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	place.BindPlacement(command, &placement)
 	return command
 }
 
-func (p *plugin) whatIf(command *cobra.Command, files []string, budget int, output string) error {
+func (p *plugin) whatIf(command *cobra.Command, files []string, options packing.Options, output string) error {
 	asked, err := p.readAsked(command, files)
 	if err != nil {
 		return err
@@ -80,9 +86,10 @@ func (p *plugin) whatIf(command *cobra.Command, files []string, budget int, outp
 	}
 	notes := append(priorityNotes(read, asked), read.Notes...)
 	cluster := read.Merge(asked)
+	cluster.Placement = options.Placement
 	notes = append(notes, plainNotes(cluster, asked)...)
 	question := questionOf(cluster, asked, metav1.NewTime(p.now()))
-	decided, err := place.Decide(command.Context(), cluster, question.turns, budget, question.unasked)
+	decided, err := place.Decide(command.Context(), cluster, question.turns, options.Budget, question.unasked)
 	if err != nil {
 		return fmt.Errorf("deciding: %w", err)
 	}

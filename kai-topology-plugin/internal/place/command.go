@@ -10,6 +10,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/turns"
+	"packtree.dev/shared/packing"
 	"packtree.dev/shared/render"
 )
 
@@ -36,9 +37,10 @@ var Printers = map[string]func(io.Writer, *inventory.Inventory, *Result) error{
 func Command() *cobra.Command {
 	var files []string
 	var output string
+	var placement string
 	var budget int
 	command := &cobra.Command{
-		Use:   "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--search-budget N]",
+		Use:   "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--placement Pack|Spread] [--search-budget N]",
 		Short: "Decide PodGroups from manifests, without a cluster",
 		Long: `place reads Node, Topology, PodGroup and Pod manifests, ignores other kinds, and decides every PodGroup in the order in
 which the scheduler would: priority, creation time, name; each on what the earlier ones left. A Pod with spec.nodeName is
@@ -59,13 +61,24 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 			if budget < 0 {
 				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", budget)
 			}
-			return run(command, files, budget, printer)
+			options := packing.Options{Placement: packing.Placement(placement), Budget: budget}
+			if err := options.Check(); err != nil {
+				return usage(command, "--placement: %v", err)
+			}
+			return run(command, files, options, printer)
 		},
 	}
 	render.BindFiles(command, &files)
 	command.Flags().StringVarP(&output, "output", "o", "json", "json, tree (for people) or yaml (the pods that have a node)")
 	command.Flags().IntVar(&budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	BindPlacement(command, &placement)
 	return command
+}
+
+// BindPlacement makes the scheduler's argument placement a flag.
+func BindPlacement(command *cobra.Command, placement *string) {
+	command.Flags().StringVar(placement, "placement", string(packing.Pack),
+		"the domains of gangs that do not say it themselves: Pack (the tightest that fits) or Spread (the emptiest), as the scheduler is configured")
 }
 
 // usage is a mistake in a flag's value, treated like one that the flags themselves find.
@@ -73,7 +86,7 @@ func usage(command *cobra.Command, format string, args ...any) error {
 	return command.FlagErrorFunc()(command, fmt.Errorf(format, args...))
 }
 
-func run(command *cobra.Command, files []string, budget int, printer func(io.Writer, *inventory.Inventory, *Result) error) error {
+func run(command *cobra.Command, files []string, options packing.Options, printer func(io.Writer, *inventory.Inventory, *Result) error) error {
 	documents, err := render.Input(command, files)
 	if err != nil {
 		return err
@@ -82,11 +95,12 @@ func run(command *cobra.Command, files []string, budget int, printer func(io.Wri
 	if err := render.Reject(command, findings); err != nil {
 		return err
 	}
+	read.Placement = options.Placement
 	if len(read.PodGroups) == 0 {
 		fmt.Fprintln(command.ErrOrStderr(), "place: the input has no PodGroup, so there is nothing to decide")
 	}
 	none := func(turns.Turn) bool { return false }
-	decided, err := Decide(command.Context(), read, turns.In(read), budget, none)
+	decided, err := Decide(command.Context(), read, turns.In(read), options.Budget, none)
 	if err != nil {
 		return fmt.Errorf("deciding: %w", err)
 	}

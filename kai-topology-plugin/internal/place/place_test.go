@@ -163,6 +163,7 @@ func TestWrongFlags(t *testing.T) {
 	for name, args := range map[string][]string{
 		"an unknown format": {"-f", "testdata", "-o", "table"},
 		"a negative budget": {"-f", "testdata", "--search-budget", "-1"},
+		"no placement":      {"-f", "testdata", "--placement", "spread"},
 		"no file":           {},
 		"an argument":       {"-f", "testdata", "more"},
 	} {

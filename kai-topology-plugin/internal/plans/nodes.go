@@ -3,6 +3,8 @@ package plans
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
@@ -29,4 +31,27 @@ func (b *Book) Nodes(key gang.Key) []string {
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes)
+}
+
+// Planned returns the node of each pod that a gang's plan sends there, or that has been put on it.
+func (b *Book) Planned(key gang.Key) map[types.UID]string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	nodes := map[types.UID]string{}
+	known := b.gangs[key]
+	if known == nil {
+		return nodes
+	}
+	for pod, held := range known.seats {
+		nodes[pod] = held.placement.Node
+	}
+	if known.plan != nil {
+		for pod, placement := range known.plan.awaited {
+			nodes[pod] = placement.Node
+		}
+	}
+	for pod, assumed := range known.assumed {
+		nodes[pod] = assumed.pod.Spec.NodeName
+	}
+	return nodes
 }

@@ -98,6 +98,7 @@ func benchOf(t *testing.T, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, 
 		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})
 		profile.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}, Disabled: []config.Plugin{{Name: "*"}}}
 		profile.Plugins.PostFilter = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
+		profile.Plugins.Bind = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
 	}
 
 	made := &bench{activator: &activator{pods: map[string]bool{}}, objects: packtreefake.NewSimpleClientset(objects...)}

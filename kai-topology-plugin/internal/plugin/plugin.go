@@ -11,6 +11,7 @@
 //	followers.go   room is found and kept for gangs that will have to follow into the same domain
 //	permit.go      pods wait until the minima of the gang have nodes, and go together
 //	inflight.go    so many are bound at a time
+//	bind.go        a pod learns where it is by the request that binds it
 //	misplaced.go   nodes that are not what they were when they were planned for
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
 //	preempt.go     a gang that does not fit has others leave; preempt_*.go has who, and how
@@ -41,10 +42,12 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/plans"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	"packtree.dev/kai-topology-plugin/internal/ranks"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
 	"packtree.dev/shared/client/clientset/versioned"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 )
 
 // Name is the plugin's name in a KubeSchedulerConfiguration.
@@ -55,7 +58,9 @@ type Plugin struct {
 	handle   fwk.Handle
 	profiles *profiles
 	// name is that of the plugin's own profile.
-	name       string
+	name string
+	// placement is for gangs that do not say which domains they would rather have.
+	placement  packing.Placement
 	view       *clusterview.View
 	pods       corelisters.PodLister
 	nodes      corelisters.NodeLister
@@ -71,6 +76,7 @@ type Plugin struct {
 	begun    *begunGangs
 	roster   *gang.Roster
 	outlines *outlines
+	ranks    *ranks.Book
 	turned   *turnedAway
 	binding  slots
 	status   *podgroupstatus.Writer
@@ -104,21 +110,31 @@ var (
 	_ fwk.ReservePlugin     = &Plugin{}
 	_ fwk.PermitPlugin      = &Plugin{}
 	_ fwk.PreBindPlugin     = &Plugin{}
+	_ fwk.BindPlugin        = &Plugin{}
 	_ fwk.PostBindPlugin    = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
 )
 
 // Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if another one
-// is the leader: up to then it writes nothing. The plugin takes no arguments. Marks tells whether a pod of a gang that does not
+// is the leader: up to then it writes nothing. Marks tells whether a pod of a gang that does not
 // fit is to be marked unschedulable.
 func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, marks func(pod *corev1.Pod) bool) {
 	shared := &profiles{}
-	factory = func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	factory = func(ctx context.Context, configured runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		arguments, err := argumentsOf(configured)
+		if err != nil {
+			return nil, err
+		}
 		client, err := clientOf(handle)
 		if err != nil {
 			return nil, err
 		}
-		return newPluginAmong(ctx, shared, handle, client, leading)
+		made, err := newPluginAmong(ctx, shared, handle, client, leading)
+		if err != nil {
+			return nil, err
+		}
+		made.placement = arguments.Placement
+		return made, nil
 	}
 	return factory, shared.mark
 }
@@ -166,6 +182,7 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		begun:    newBegunGangs(),
 		roster:   gang.NewRoster(all.have),
 		outlines: newOutlines(),
+		ranks:    ranks.NewBook(),
 		turned:   &turnedAway{},
 		binding:  newSlots(),
 		bypass:   bypass.New(),

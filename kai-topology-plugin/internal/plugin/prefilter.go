@@ -210,6 +210,7 @@ func (p *Plugin) answer(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 		View:       p.view,
 		Nodes:      nodes,
 		Reserved:   reserved,
+		Placement:  p.placement,
 	}, followers)
 	if err != nil {
 		return nil, err
@@ -222,7 +223,11 @@ func (p *Plugin) answer(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 
 // open makes an answer the plan of its gang and calls the pods of the gang, but for the one that is here already.
 func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answer *decision.Answer, here *corev1.Pod) {
-	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, assembled.Satisfied(gang.NoPending), p.placements(assembled, answer))
+	begun := assembled.Satisfied(gang.NoPending)
+	if !begun {
+		p.ranks.Forget(keyOfPodGroup(podGroup)) // None of them is being bound.
+	}
+	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, begun, p.placements(assembled, answer))
 	p.cleared(keyOfPodGroup(podGroup))
 	redeemed := p.promises.Redeem(keyOfPodGroup(podGroup))
 	p.promise(assembled, answer)

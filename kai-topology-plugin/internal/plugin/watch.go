@@ -148,6 +148,7 @@ func (p *Plugin) podAppeared(pod *corev1.Pod) {
 	if !gang.Pending(pod) {
 		p.settleAsker(key, pod)
 		p.held.remove(key, pod.UID)
+		p.ranks.Drop(key, pod.UID) // It has its rank itself now.
 		missed = p.book.Settled(key, pod.UID)
 		p.markBegun(key)
 	}
@@ -171,6 +172,7 @@ func (p *Plugin) podLeft(pod *corev1.Pod) {
 		return
 	}
 	p.roster.Drop(key, pod.UID)
+	p.ranks.Drop(key, pod.UID)
 	p.held.remove(key, pod.UID)
 	p.book.Settled(key, pod.UID)
 	p.gangChanged(key)
@@ -207,6 +209,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
 				p.outlines.forget(keyOfPodGroup(podGroup))
+				p.ranks.Forget(keyOfPodGroup(podGroup))
 				p.patience.forget(keyOfPodGroup(podGroup))
 				p.rounds.forget(keyOfPodGroup(podGroup))
 				p.leading.forget(keyOfPodGroup(podGroup))

@@ -94,6 +94,9 @@ profiles:
       postFilter:
         enabled:
           - name: KAITopology
+      bind:
+        enabled:
+          - name: KAITopology
 `
 
 // startScheduler starts the program and ends it with the spec.

@@ -19,6 +19,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/plans"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -114,6 +115,7 @@ type Table struct {
 	topologies map[string]*kai.Topology
 	levels     podgrouptree.Levels
 	promises   *plans.Promises
+	placement  packing.Placement
 }
 
 // Set returns the table with everything on it that stands. Its filters run until ctx is done.
@@ -125,7 +127,7 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	return &Table{
 		cluster: offline, view: clusterview.New(offline),
 		companies: companies(cluster.PodGroups), members: cluster.Members(), topologies: cluster.Topologies,
-		levels: cluster.Levels, promises: plans.NewPromises(),
+		levels: cluster.Levels, promises: plans.NewPromises(), placement: cluster.Placement,
 	}, nil
 }
 
@@ -140,7 +142,7 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 		return nil, err
 	}
 	answer, err := foresight.Decide(ctx, decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Budget: budget,
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Budget: budget, Placement: t.placement,
 		Reserved: t.promises.Reserved(turn.Rank.Gang, turn.Rank.Priority),
 	}, t.followersOf(turn.Gang))
 	if err != nil {

@@ -2,6 +2,7 @@ package grouping
 
 import (
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -35,18 +36,40 @@ func CarriedLabels(w Workload, templates []Template) map[string]string {
 }
 
 // CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other gangs it
-// shares a topology constraint, and for which topology its pods are made. Nil if there are none.
+// shares a topology constraint, for which topology its pods are made, and which domains it would rather have; the last also of
+// the nearest owner above it that says so. Nil if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
-	var carried map[string]string
+	carried := map[string]string{}
 	for _, key := range scheduling.CarriedAnnotations() {
-		if value := w.Owner.GetAnnotations()[key]; value != "" {
-			if carried == nil {
-				carried = map[string]string{}
-			}
-			carried[key] = value
-		}
+		carried[key] = w.Owner.GetAnnotations()[key]
+	}
+	carried[scheduling.AnnotationPlacement], _ = ParsePlacement(w)
+	maps.DeleteFunc(carried, func(_, value string) bool { return value == "" })
+	if len(carried) == 0 {
+		return nil
 	}
 	return carried
+}
+
+// ParsePlacement returns the placement that the workload, or the nearest owner above it, asks for; unset where nobody says anything,
+// or nothing that is known.
+func ParsePlacement(w Workload) (string, field.ErrorList) {
+	for i, owner := range w.Upwards() {
+		value, given := owner.GetAnnotations()[scheduling.AnnotationPlacement]
+		switch {
+		case !given || i > 0 && !w.means(owner):
+			continue
+		case value == scheduling.PlacementPack || value == scheduling.PlacementSpread:
+			return value, nil
+		}
+		errs := field.ErrorList{field.Invalid(annotationsPath.Key(scheduling.AnnotationPlacement), value,
+			fmt.Sprintf("must be %s or %s", scheduling.PlacementPack, scheduling.PlacementSpread))}
+		if i > 0 {
+			errs = elsewhere(owner, errs)
+		}
+		return "", errs
+	}
+	return "", nil
 }
 
 // HasCarriedLabel reports whether the labels say anything that goes to a PodGroup.

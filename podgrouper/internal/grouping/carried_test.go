@@ -84,12 +84,38 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 	}
 	shared := map[string]string{
 		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
-		scheduling.AnnotationPodsTopology: "t",
+		scheduling.AnnotationPodsTopology: "t", scheduling.AnnotationPlacement: "Spread",
 	}
 	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := grouping.CarriedAnnotations(annotated(map[string]string{"team": "x"})); got != nil {
 		t.Errorf("other annotations are carried over: %v", got)
+	}
+}
+
+func TestParsePlacement(t *testing.T) {
+	asking := func(placement string) grouping.Owner {
+		return owner("Job", "train", map[string]string{scheduling.AnnotationPlacement: placement})
+	}
+	silent := owner("Job", "train", nil)
+	for name, c := range map[string]struct {
+		workload grouping.Workload
+		want     string
+		wrong    []string
+	}{
+		"nobody says anything":       {workload: grouping.Workload{Owner: silent}},
+		"the workload":               {workload: grouping.Workload{Owner: asking("Spread")}, want: "Spread"},
+		"an owner above it":          {workload: grouping.Workload{Owner: silent, Above: []grouping.Owner{asking("Spread")}}, want: "Spread"},
+		"the nearest counts":         {workload: grouping.Workload{Owner: asking("Pack"), Above: []grouping.Owner{asking("Spread")}}, want: "Pack"},
+		"a word that is none":        {workload: grouping.Workload{Owner: asking("spread")}, wrong: []string{`metadata.annotations[packtree.dev/placement]: Invalid value: "spread": must be Pack or Spread`}},
+		"a word that is none, above": {workload: grouping.Workload{Owner: silent, Above: []grouping.Owner{asking("")}}, wrong: []string{`metadata.annotations[packtree.dev/placement]: Invalid value: "": must be Pack or Spread (in Job train)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, errs := grouping.ParsePlacement(c.workload)
+			if diff := cmp.Diff(c.wrong, lines(errs)); diff != "" || got != c.want {
+				t.Errorf("placement %q, want %q; findings (-want +got):\n%s", got, c.want, diff)
+			}
+		})
 	}
 }

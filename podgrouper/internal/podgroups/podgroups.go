@@ -4,6 +4,7 @@ package podgroups
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	group := catalog.For(w.Owner).Group(w)
 	labels := grouping.CarriedLabels(w, group.Templates)
 	preemptibility, wrong := grouping.ParsePreemptibility(labels)
+	_, misplaced := grouping.ParsePlacement(w)
 	var unresolved field.ErrorList
 	if levels != nil {
 		unresolved = group.Check(levels)
@@ -60,7 +62,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 			},
 			Spec: spec,
 		},
-		Problems:   append(group.Problems, wrong...),
+		Problems:   slices.Concat(group.Problems, wrong, misplaced),
 		Unresolved: unresolved,
 		Fatal:      append(tooLarge(group), podgrouptree.ValidateCreate(&spec)...),
 	}

@@ -77,3 +77,11 @@ func TestAWrongPreemptibilityIsReportedAndLeftOut(t *testing.T) {
 		t.Errorf("got %v and %q", decision.Problems, decision.PodGroup.Spec.Preemptibility)
 	}
 }
+
+func TestAWrongPlacementIsReportedAndLeftOut(t *testing.T) {
+	owner := &metav1.ObjectMeta{Name: "train", Annotations: map[string]string{scheduling.AnnotationPlacement: "Tight"}}
+	decision := podgroups.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: jobKind}}, nil)
+	if len(decision.Problems) != 1 || decision.PodGroup.Annotations != nil {
+		t.Errorf("got %v and %v", decision.Problems, decision.PodGroup.Annotations)
+	}
+}

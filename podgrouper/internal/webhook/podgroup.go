@@ -22,8 +22,8 @@ const PodGroupPath = "/validate-scheduling-run-ai-v2alpha2-podgroup"
 
 // Register serves the webhooks of the pod grouper.
 func Register(mgr manager.Manager) {
-	handler := admission.WithValidator(mgr.GetScheme(), validator{reader: mgr.GetClient()})
-	mgr.GetWebhookServer().Register(PodGroupPath, handler)
+	judged := admission.WithValidator(mgr.GetScheme(), validator{reader: mgr.GetClient()}).Handler
+	mgr.GetWebhookServer().Register(PodGroupPath, &admission.Webhook{Handler: unknownFields{next: judged}})
 }
 
 type validator struct {

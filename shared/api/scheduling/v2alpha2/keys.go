@@ -32,9 +32,31 @@ func CompanyAnnotations() []string {
 // is about to change, or the pod to be replaced. Unset: the pods say nothing about topologies.
 const AnnotationPodsTopology = "packtree.dev/pods-topology"
 
-// CarriedAnnotations returns the keys of the annotations that go from a PodGang to its PodGroup.
+// AnnotationPlacement, on a PodGroup and on the workload that it is made from, says which of the domains that satisfy its
+// constraints equally a gang gets: PlacementPack or PlacementSpread. Unset: what the scheduler is configured for.
+const AnnotationPlacement = "packtree.dev/placement"
+
+// Values of AnnotationPlacement.
+const (
+	// PlacementPack is the tightest domain that fits, which keeps large ones free for large gangs.
+	PlacementPack = "Pack"
+	// PlacementSpread is the emptiest domain that fits, so that gangs share as little as possible.
+	PlacementSpread = "Spread"
+)
+
+// Annotations with which the scheduler binds the pods of gangs that name a Topology, for the downward API.
+const (
+	// AnnotationTopologyDomain is where the pod's node is in the Topology: its label values from the broadest level down, joined by
+	// "/", where "%" and "/" inside of a value are written %25 and %2F.
+	AnnotationTopologyDomain = "packtree.dev/topology-domain"
+	// AnnotationTopologyRank is the pod's number among the pods of its leaf, from 0 on. The lower ones of pods that are placed
+	// together are in the domains that come first; a pod that takes the place of a lost one has its number.
+	AnnotationTopologyRank = "packtree.dev/topology-rank"
+)
+
+// CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
 func CarriedAnnotations() []string {
-	return append(CompanyAnnotations(), AnnotationPodsTopology)
+	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement)
 }
 
 // AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected to have,

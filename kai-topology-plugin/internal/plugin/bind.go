@@ -1,0 +1,133 @@
+package plugin
+
+import (
+	"context"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/ranks"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+)
+
+// Bind binds a pod of a gang that names a topology, and tells the pod where it is in the very request: the API server copies the
+// annotations of a Binding to its pod. Other pods are left to kube-scheduler's own plugin.
+func (p *Plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	hints := p.hints(p.latest(pod), node)
+	if hints == nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: hints},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}
+	klog.FromContext(ctx).V(3).Info("Binding a pod of a gang", "pod", klog.KObj(pod), "node", node)
+	return fwk.AsStatus(p.bind(ctx, binding))
+}
+
+// bind goes the way of kube-scheduler's own binder.
+func (p *Plugin) bind(ctx context.Context, binding *corev1.Binding) error {
+	cacher := p.handle.APICacher()
+	if cacher == nil {
+		return p.handle.ClientSet().CoreV1().Pods(binding.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	}
+	finished, err := cacher.BindPod(binding)
+	if err != nil {
+		return err
+	}
+	return cacher.WaitOnFinish(ctx, finished)
+}
+
+// hints are the annotations that tell a pod its domain and its rank; nil if no topology is named for it, or its node is in no domain
+// of that.
+func (p *Plugin) hints(pod *corev1.Pod, node string) map[string]string {
+	key, member := gang.KeyOf(pod)
+	if !member {
+		return nil
+	}
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if err != nil {
+		return nil
+	}
+	levels := p.levelsOf(podGroup, gang.LeafOf(pod))
+	domain := p.domainOf(levels, node)
+	if len(domain) == 0 {
+		return nil
+	}
+	rank := p.ranks.Rank(key, pod.UID, func() []ranks.Member { return p.placedWith(key, pod, node, levels) })
+	return map[string]string{
+		scheduling.AnnotationTopologyDomain: domain.String(),
+		scheduling.AnnotationTopologyRank:   strconv.Itoa(rank),
+	}
+}
+
+// levelsOf returns the levels of the Topology that is named for a leaf, or nearest above it, or for the gang and its companions.
+func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
+	tree, hold := p.outlines.of(podGroup, p.levels)
+	if hold != nil {
+		return nil
+	}
+	name := podGroup.Annotations[scheduling.AnnotationSharedTopology]
+	for group := tree.Leaf(leaf); group != nil; group = group.Parent {
+		if group.Constraint.Topology != "" {
+			name = group.Constraint.Topology
+			break
+		}
+	}
+	levels, _ := p.levels(name)
+	return levels
+}
+
+// domainOf is the path of the narrowest domain that a node is in.
+func (p *Plugin) domainOf(levels []string, node string) (domain packing.Path) {
+	found, err := p.nodes.Get(node)
+	if err != nil {
+		return nil
+	}
+	for _, level := range levels {
+		value, labelled := found.Labels[level]
+		if !labelled {
+			break
+		}
+		domain = append(domain, value)
+	}
+	return domain
+}
+
+// placedWith are the pods of a leaf that have a node or a plan, the pod that is being bound among them.
+func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels []string) []ranks.Member {
+	pods, err := p.shownPodsOf(key)
+	if err != nil {
+		return nil
+	}
+	planned := p.book.Planned(key)
+	planned[pod.UID] = node
+	var members []ranks.Member
+	for _, other := range pods {
+		at := planned[other.UID]
+		if gang.Standing(other) {
+			at = other.Spec.NodeName
+		}
+		if at == "" || gang.LeafOf(other) != gang.LeafOf(pod) {
+			continue
+		}
+		members = append(members, ranks.Member{
+			UID: other.UID, Name: other.Name, Path: append(p.domainOf(levels, at), at), Rank: rankOf(other),
+		})
+	}
+	return members
+}
+
+// rankOf is the rank with which a pod was bound.
+func rankOf(pod *corev1.Pod) int {
+	rank, err := strconv.Atoi(pod.Annotations[scheduling.AnnotationTopologyRank])
+	if err != nil || pod.Spec.NodeName == "" {
+		return ranks.None // Also of a pod whose template was copied from another.
+	}
+	return rank
+}

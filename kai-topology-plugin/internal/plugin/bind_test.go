@@ -1,0 +1,106 @@
+package plugin
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// bindings are what a bench has asked the API server to bind.
+func (b *bench) bindings(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	said := map[string]map[string]string{}
+	for _, action := range b.ClientSet().(*fake.Clientset).Actions() {
+		create, ok := action.(clienttesting.CreateAction)
+		if ok && action.GetSubresource() == "binding" {
+			binding := create.GetObject().(*corev1.Binding)
+			said[binding.Name] = binding.Annotations
+		}
+	}
+	return said
+}
+
+// inRacks labels nodes so that each is a rack of its own, in the order of their names but for the last, which is in none.
+func inRacks(count int) []*corev1.Node {
+	made := nodes(count)
+	for i, node := range made {
+		node.Labels = map[string]string{"zone": "z/1", "rack": string(rune('a' + count - 1 - i))}
+	}
+	delete(made[count-1].Labels, "zone")
+	return made
+}
+
+func constrained(minimum int32) *scheduling.PodGroup {
+	made := podGroup("gang", minimum)
+	made.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "net", PreferredTopologyLevel: "rack"}
+	return made
+}
+
+func network() *kai.Topology {
+	return &kai.Topology{
+		ObjectMeta: metav1.ObjectMeta{Name: "net"},
+		Spec:       kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: "zone"}, {NodeLabel: "rack"}}},
+	}
+}
+
+func TestABindingTellsThePodOfAGangWhereItIs(t *testing.T) {
+	a, b, plain := newPod("gang", "a"), newPod("gang", "b"), newPod("", "plain")
+	bench := newBench(t, inRacks(3)[:2], []*corev1.Pod{a, b, plain}, constrained(2), network())
+	bench.setNodes(t, inRacks(3))
+	on := map[string]string{}
+	for _, pod := range []*corev1.Pod{a, b} {
+		node, status := bench.schedule(t, pod)
+		if node == "" {
+			t.Fatalf("pod %s has no node: %v", pod.Name, status)
+		}
+		on[pod.Name] = node
+	}
+	for _, pod := range []*corev1.Pod{b, a} {
+		if status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), pod, on[pod.Name]); !status.IsSuccess() {
+			t.Fatalf("pod %s is not bound: %v", pod.Name, status)
+		}
+	}
+	if status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), plain, "n0"); !status.IsSuccess() {
+		t.Fatalf("a pod without a gang is not bound: %v", status)
+	}
+	hints := func(rack, rank string) map[string]string {
+		return map[string]string{scheduling.AnnotationTopologyDomain: "z%2F1/" + rack, scheduling.AnnotationTopologyRank: rank}
+	}
+	want := map[string]map[string]string{"plain": nil}
+	for pod, node := range on { // n1 is in rack b, n0 in rack c.
+		want[pod] = map[string]map[string]string{"n1": hints("b", "0"), "n0": hints("c", "1")}[node]
+	}
+	if diff := cmp.Diff(want, bench.bindings(t)); diff != "" {
+		t.Errorf("annotations of the bindings (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReplacementHasTheRankOfTheLostPod(t *testing.T) {
+	standing, late := newPod("gang", "standing"), newPod("gang", "late")
+	standing.Spec.NodeName = "n0"
+	standing.Annotations[scheduling.AnnotationTopologyRank] = "1"
+	bench := newBench(t, inRacks(3), []*corev1.Pod{standing, late}, constrained(1), network())
+	bench.setNodes(t, inRacks(3))
+	if got := bench.plugin.hints(late, "n1")[scheduling.AnnotationTopologyRank]; got != "0" {
+		t.Errorf("rank %q, want 0, which is free", got)
+	}
+}
+
+func TestPodsWithoutADomainAreNotToldOfOne(t *testing.T) {
+	pod := newPod("gang", "a")
+	for name, group := range map[string]*scheduling.PodGroup{"a gang without a topology": podGroup("gang", 1), "a node outside": constrained(1)} {
+		bench := newBench(t, inRacks(3), []*corev1.Pod{pod}, group, network())
+		bench.setNodes(t, inRacks(3))
+		if got := bench.plugin.hints(pod, "n2"); got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/refusal"
+)
+
+// unknownFields turns down a PodGroup with a misspelt field before anything else is said of it: what was meant by it is missing, and
+// that would be said in its place. A field that is like none of ours may be one of KAI's, whose programs write PodGroups too: it
+// stays, with a warning.
+type unknownFields struct {
+	next admission.Handler
+}
+
+// Handle answers one review.
+func (u unknownFields) Handle(ctx context.Context, request admission.Request) admission.Response {
+	problems, err := unknown(request)
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	var misspelt []manifests.Problem
+	var warnings []string
+	for _, problem := range problems {
+		if problem.Meant != "" {
+			misspelt = append(misspelt, problem)
+		} else {
+			warnings = append(warnings, problem.Path+": unknown field, which says nothing to this scheduler")
+		}
+	}
+	if len(misspelt) > 0 {
+		return refusal.Of(request, refusal.Problems(misspelt))
+	}
+	return u.next.Handle(ctx, request).WithWarnings(warnings...)
+}
+
+// written is what is looked at of a PodGroup.
+type written struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     any               `json:"spec"`
+}
+
+// unknown returns the fields of a new spec that do not exist. One that stays as it was is not judged again.
+func unknown(request admission.Request) ([]manifests.Problem, error) {
+	var before, after written
+	if err := json.Unmarshal(request.Object.Raw, &after); err != nil {
+		return nil, fmt.Errorf("reading the PodGroup: %w", err)
+	}
+	if request.Operation == admissionv1.Update {
+		if err := json.Unmarshal(request.OldObject.Raw, &before); err != nil {
+			return nil, fmt.Errorf("reading the PodGroup of before: %w", err)
+		}
+		if after.Metadata.DeletionTimestamp != nil || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+			return nil, nil
+		}
+	}
+	spec, err := json.Marshal(map[string]any{"spec": after.Spec})
+	if err != nil {
+		return nil, fmt.Errorf("reading the spec of the PodGroup: %w", err)
+	}
+	var found []manifests.Problem
+	for _, problem := range manifests.DecodeStrict(spec, &struct {
+		Spec scheduling.PodGroupSpec `json:"spec"`
+	}{}) {
+		if problem.Unknown { // Of values the schema has told already.
+			found = append(found, problem)
+		}
+	}
+	return found, nil
+}
