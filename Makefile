@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-kind demo binaries images freeze release-check release matrix clean
+.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-kind demo binaries images freeze release-check release matrix clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ test-modules: build tools ## the tests of every module, or of MODULES, but the e
 
 e2e: build tools ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once (or on KUBECONFIG)
 	@$(TESTS) --suites $(call joined,$(SUITES))
+
+e2e-crashes: build tools ## the stories of suites that have them, each with an operator that is killed half-way: make e2e does so in some
+	@E2E_CRASHES=all $(TESTS) --suites grove,dynamo,topologies,grouping
 
 e2e-kind: build tools ## the suite wholepath on a cluster of kind, with images of this checkout (needs docker buildx and kind)
 	@PLATFORMS=linux/$$(go env GOARCH) .ci/images images

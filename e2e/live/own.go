@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,6 +16,10 @@ import (
 
 	"packtree.dev/e2e/devcluster"
 )
+
+// heartbeat is how long a node is believed to live in a suite that does not say: in most of them no node dies, and what renews the leases of
+// nodes would be a quarter of all requests.
+const heartbeat = 10 * time.Minute
 
 // patience is how long the operators may take to work once the cluster is up, on a machine that does other things too.
 const patience = 2 * time.Minute
@@ -37,7 +42,7 @@ func BringUp(ctx context.Context, options devcluster.Options) (*Own, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Dir, options.Progress = filepath.Join(directory, "cluster"), os.Stderr
+	options.Dir, options.Progress, options.Heartbeat = filepath.Join(directory, "cluster"), os.Stderr, cmp.Or(options.Heartbeat, heartbeat)
 	own := &Own{directory: directory}
 	if own.Machine, err = devcluster.Up(ctx, options); err != nil {
 		return nil, fmt.Errorf("bringing a dev cluster up: %w", joined(err, os.RemoveAll(directory)))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/placement"
 )
@@ -21,11 +23,11 @@ func (c *Cluster) Workload(ctx context.Context, object *unstructured.Unstructure
 // Runs looks whether all pods of a workload run.
 func (c *Cluster) Runs(workload placement.Workload, namespace string) Look {
 	return func(ctx context.Context) (bool, string, error) {
-		standing, err := c.Standing(ctx, namespace)
-		if err != nil {
-			return false, "", err
+		var pods corev1.PodList
+		if err := c.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+			return false, "", fmt.Errorf("listing pods: %w", err)
 		}
-		running := workload.Running(standing.Pods)
+		running := workload.Running(pods.Items)
 		return running >= workload.Pods, fmt.Sprintf("%d of %d pods run", running, workload.Pods), nil
 	}
 }

@@ -9,8 +9,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// pause is the time between two looks of Wait.
-const pause = 200 * time.Millisecond
+// The time between two looks of Wait grows: what takes long is not worth many looks, of which each costs the API server a list.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 800 * time.Millisecond
+)
 
 // Look looks once: whether what is waited for holds, and else in a few words how things are.
 type Look func(ctx context.Context) (done bool, state string, err error)
@@ -18,7 +21,7 @@ type Look func(ctx context.Context) (done bool, state string, err error)
 // Wait looks until it holds or the context ends. The error says what was waited for and how things were at the end.
 func Wait(ctx context.Context, what string, look Look) error {
 	state := "never looked"
-	for {
+	for pause := firstPause; ; pause = min(pause*5/4, lastPause) {
 		done, seen, err := look(ctx)
 		if done && err == nil {
 			return nil

@@ -135,7 +135,7 @@ func (r reader) lays(ctx context.Context, block pages.Block) error {
 // converses compares an answer with what the page shows. What only looks is asked again until it sees that, for things take their time.
 func (r reader) converses(ctx context.Context, block pages.Block, exchange pages.Exchange) error {
 	end := time.Now().Add(patience)
-	for {
+	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		output, err := r.bash(ctx, exchange.Command, "")
 		missing, shown := exchange.Shows(output)
 		if failed := len(exchange.Answer) == 0 && err != nil; shown && !failed {
@@ -144,7 +144,7 @@ func (r reader) converses(ctx context.Context, block pages.Block, exchange pages
 		if !looks(exchange.Command) || time.Now().After(end) || ctx.Err() != nil {
 			return errors.Join(fmt.Errorf("%s: $ %s\nits answer lacks the line %q:\n%s", block.At(), exchange.Command, missing, output), err)
 		}
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 

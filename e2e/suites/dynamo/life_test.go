@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 // life is what happens to deployments.
@@ -26,6 +28,9 @@ func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {
 	for name, story := range life {
+		if operatorDies && !suite.Dies(name, "restart", "deletion") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster.Test(t, story(newWorld(operatorDies)))

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 // stories are what becomes of workloads. They run side by side, each with nodes and a topology of its own.
@@ -24,6 +26,9 @@ func TestGroupingWithAPodGrouperThatDies(t *testing.T) { tell(t, true) }
 
 func tell(t *testing.T, podGrouperDies bool) {
 	for name, story := range stories {
+		if podGrouperDies && !suite.Dies(name, "jobset", "statefulset") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster.Test(t, story(newWorld(podGrouperDies)))

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 // stories are what happens to topologies and to those who use them. They run side by side, each with nodes and topologies of its own;
@@ -27,6 +29,9 @@ func TestTopologiesWithAnOperatorThatDies(t *testing.T) { tell(t, true) }
 
 func tell(t *testing.T, operatorDies bool) {
 	for name, story := range stories {
+		if operatorDies && !suite.Dies(name, "drift", "protection") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(operatorDies)

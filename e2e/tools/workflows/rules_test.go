@@ -89,7 +89,7 @@ func TestTheWorkflowDoesAllThatMakeCIDoes(t *testing.T) {
 	}
 	run := Run(workflow)
 	wanted := slices.DeleteFunc(strings.Fields(string(parts[1])), func(verb string) bool { return verb == "test" })
-	for _, part := range append(wanted, "test-modules", "e2e", "release-check", "e2e-kind") {
+	for _, part := range append(wanted, "test-modules", "e2e", "e2e-crashes", "release-check", "e2e-kind") {
 		if !slices.Contains(run, part) {
 			t.Errorf("no job runs make %s", part)
 		}

@@ -3,6 +3,8 @@ package suite
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +16,12 @@ import (
 
 	config "packtree.dev/shared/api/groveconfig/v1alpha1"
 )
+
+// Dies is whether the operator is killed in the middle of a story: in those that are named, which stand for the others, and in all of them where
+// E2E_CRASHES is all, as make e2e-crashes has it.
+func Dies(story string, named ...string) bool {
+	return os.Getenv("E2E_CRASHES") == "all" || slices.Contains(named, story)
+}
 
 // TheOperatorDies kills the operator, if it is to die in this story, and starts it again.
 func (w *World) TheOperatorDies(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
