@@ -21,12 +21,14 @@ func promised() *plans.Promises {
 		return clusterview.Reserved{node: []*corev1.Pod{pod(name)}}
 	}
 	promises := plans.NewPromises()
-	promises.Keep(key("a"), 5, noon, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")})
-	promises.Keep(key("b"), 0, time.Time{}, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")})
+	promises.Keep(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")}, untilNoon)
+	promises.Keep(key("b"), 0, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")}, func(gang.Key) time.Time { return time.Time{} })
 	return promises
 }
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func untilNoon(gang.Key) time.Time { return noon }
 
 func TestPromisedRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -40,13 +42,13 @@ func TestPromisedRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t
 		"not from the leader":           {except: "a", want: map[string][]string{"n1": {"r"}}},
 		"not from who ranks higher":     {except: "x", priority: 1, want: map[string][]string{"n1": {"p"}, "n2": {"q"}}},
 		"redeemed": {except: "x", want: map[string][]string{"n1": {"p", "r"}},
-			happens: func(p *plans.Promises) { p.Redeem(key("a-1")) }},
+			happens: func(p *plans.Promises) { p.Redeem(key("a-1"), nil) }},
 		"of a leader that changed": {except: "x", want: map[string][]string{"n1": {"r"}},
 			happens: func(p *plans.Promises) { p.Drop(key("a")) }},
 		"of a follower that changed": {except: "x", want: map[string][]string{"n1": {"r"}, "n2": {"q"}},
 			happens: func(p *plans.Promises) { p.Drop(key("a-0")) }},
 		"of a leader that is planned anew": {except: "x", want: map[string][]string{"n1": {"r"}},
-			happens: func(p *plans.Promises) { p.Keep(key("a"), 5, noon, nil) }},
+			happens: func(p *plans.Promises) { p.Keep(key("a"), 5, nil, untilNoon) }},
 		"before the time is up": {except: "x", want: map[string][]string{"n1": {"p", "r"}, "n2": {"q"}},
 			happens: func(p *plans.Promises) { p.Expire(noon.Add(-time.Second)) }},
 		"after the time is up": {except: "x", want: map[string][]string{"n1": {"r"}},
@@ -75,7 +77,7 @@ func TestPromisedRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t
 
 func TestPromisesTellWhetherThereWereAny(t *testing.T) {
 	promises := promised()
-	if !promises.Redeem(key("a-0")) || promises.Redeem(key("a-0")) {
+	if !promises.Redeem(key("a-0"), nil) || promises.Redeem(key("a-0"), nil) {
 		t.Error("a promise is redeemed once")
 	}
 	if !promises.Expire(noon) || promises.Expire(noon) {

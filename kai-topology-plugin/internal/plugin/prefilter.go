@@ -222,9 +222,10 @@ func (p *Plugin) answer(ctx context.Context, assembled *gang.Gang, nodes []fwk.N
 
 // open makes an answer the plan of its gang and calls the pods of the gang, but for the one that is here already.
 func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answer *decision.Answer, here *corev1.Pod) {
-	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, assembled.Satisfied(gang.NoPending), p.placements(assembled, answer))
+	placements := p.placements(assembled, answer)
+	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, assembled.Satisfied(gang.NoPending), placements)
 	p.cleared(keyOfPodGroup(podGroup))
-	redeemed := p.promises.Redeem(keyOfPodGroup(podGroup))
+	redeemed := p.promises.Redeem(keyOfPodGroup(podGroup), placements)
 	p.promise(assembled, answer)
 	for _, pod := range assembled.Pending {
 		// What an earlier plan wanted would count against this one.
