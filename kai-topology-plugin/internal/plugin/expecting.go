@@ -13,12 +13,14 @@ import (
 // cannot be bound, keeps room for expectedLife in every promiseLife and no longer.
 type expectingGangs struct {
 	mu sync.Mutex
+	// life is expectedLife.
+	life time.Duration
 	// since has when a gang was planned first, by the UID of its PodGroup.
 	since map[types.UID]time.Time
 }
 
 func newExpectingGangs() *expectingGangs {
-	return &expectingGangs{since: map[types.UID]time.Time{}}
+	return &expectingGangs{life: expectedLife, since: map[types.UID]time.Time{}}
 }
 
 // left returns for how long room may be kept for the pods that a gang is expected to have; at least 0.
@@ -35,5 +37,5 @@ func (e *expectingGangs) left(podGroup *scheduling.PodGroup, now time.Time) time
 		since = now
 		e.since[podGroup.UID] = now
 	}
-	return max(0, expectedLife-now.Sub(since))
+	return max(0, e.life-now.Sub(since))
 }
