@@ -25,11 +25,11 @@ const maxPlans = 24
 
 // Decide answers a question as decision.Decide does, and keeps the rules that the gang's pods have about each other.
 func Decide(ctx context.Context, question decision.Question) (answer *decision.Answer, err error) {
-	rules := rulesOf(question.Gang.Pending)
+	rules := rulesOf(question.Gang.Pending, question.View.Resources())
 	if !rules.any {
 		return decision.Decide(ctx, question)
 	}
-	stage, err := kubeframework.StageOf(question.View.Filters())
+	stage, err := kubeframework.StageOf(question.View.Resources())
 	if err != nil {
 		return nil, err
 	}
