@@ -68,10 +68,10 @@ func (e ForeignError) Error() string {
 		e.Kind, e.Name, holder, e.Owner.Kind, e.Owner.Name)
 }
 
-// checkOwner returns a ForeignError if the object that was found has another controller than the wanted one.
-func checkOwner(wanted, found client.Object) error {
+// checkOwner returns a ForeignError if the object that was found is somebody else's.
+func (w Writer) checkOwner(wanted, found client.Object) error {
 	owner, holder := metav1.GetControllerOf(wanted), metav1.GetControllerOf(found)
-	if owner == nil || holder != nil && holder.UID == owner.UID {
+	if owner == nil || holder != nil && holder.UID == owner.UID || w.Own != nil && w.Own(found) {
 		return nil
 	}
 	return ForeignError{
@@ -80,7 +80,7 @@ func checkOwner(wanted, found client.Object) error {
 }
 
 // checkName returns a ForeignError if the wanted name is taken. Found is an empty object for what the reader finds.
-func checkName(ctx context.Context, reader client.Reader, wanted, found client.Object) error {
+func (w Writer) checkName(ctx context.Context, reader client.Reader, wanted, found client.Object) error {
 	err := reader.Get(ctx, client.ObjectKeyFromObject(wanted), found)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -88,7 +88,7 @@ func checkName(ctx context.Context, reader client.Reader, wanted, found client.O
 	if err != nil {
 		return fmt.Errorf("looking whether the name is taken: %w", err)
 	}
-	return checkOwner(wanted, found)
+	return w.checkOwner(wanted, found)
 }
 
 // Replaced reports whether a write that carries a UID was refused because another object has got the name since.

@@ -28,6 +28,8 @@ type Writer struct {
 	// CompleteGroups are the API groups of which the cache has every object. Of the kinds of other groups it has the
 	// operator's own objects only, so that an object of somebody else may have the name.
 	CompleteGroups []string
+	// Own reports whether an object of another controller, or of none, is the operator's all the same. Nil: none is.
+	Own func(client.Object) bool
 }
 
 // Manifest returns an object in the form in which it is applied: what is wanted, without status and without fields that
@@ -59,7 +61,7 @@ func (w Writer) Apply(ctx context.Context, desired, seen client.Object) (bool, e
 		}
 		return true, runtime.DefaultUnstructuredConverter.FromUnstructured(wanted.Object, desired)
 	}
-	if err := checkOwner(wanted, seen); err != nil {
+	if err := w.checkOwner(wanted, seen); err != nil {
 		return false, w.failed(Applying, wanted, err)
 	}
 	if seen.GetDeletionTimestamp() != nil || same(wanted, seen) {
@@ -84,7 +86,7 @@ func (w Writer) applyNew(ctx context.Context, wanted *unstructured.Unstructured)
 	if err != nil {
 		return err
 	}
-	if err := checkName(ctx, w.Client, wanted, typed.(client.Object)); err != nil {
+	if err := w.checkName(ctx, w.Client, wanted, typed.(client.Object)); err != nil {
 		return err
 	}
 	// Without force: what somebody else made meanwhile is a conflict and not taken over.
@@ -101,7 +103,7 @@ func (w Writer) create(ctx context.Context, wanted *unstructured.Unstructured) e
 	}
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(wanted.GroupVersionKind())
-	return checkName(ctx, w.Live, wanted, found)
+	return w.checkName(ctx, w.Live, wanted, found)
 }
 
 // applyChanged writes an object of the operator's own.
@@ -112,7 +114,7 @@ func (w Writer) applyChanged(ctx context.Context, wanted *unstructured.Unstructu
 		if err := w.Live.Get(ctx, client.ObjectKeyFromObject(wanted), created); err != nil {
 			return err
 		}
-		if err := checkOwner(wanted, created); err != nil {
+		if err := w.checkOwner(wanted, created); err != nil {
 			return err
 		}
 		if _, err := w.takeOver(ctx, created, ""); err != nil {

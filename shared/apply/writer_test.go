@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer server.Stop()
+		defer func() { _ = server.Stop() }()
 		scheme := runtime.NewScheme()
 		err = errors.Join(clientgoscheme.AddToScheme(scheme), grovev1alpha1.AddToScheme(scheme))
 		if err == nil {
@@ -121,6 +121,8 @@ var kinds = map[string]struct {
 	make   func(owner *corev1.ConfigMap, name string) client.Object
 	change func(client.Object)
 	seen   func() client.Object
+	// reads is how often the cache is asked about a new object.
+	reads int
 }{
 	"of a kind that the cache has in part": {
 		make:   func(owner *corev1.ConfigMap, name string) client.Object { return service(owner, name) },
@@ -131,6 +133,7 @@ var kinds = map[string]struct {
 		make:   func(owner *corev1.ConfigMap, name string) client.Object { return podClique(owner, name) },
 		change: func(object client.Object) { object.(*grovev1alpha1.PodClique).Spec.StartsAfter = nil },
 		seen:   func() client.Object { return &grovev1alpha1.PodClique{} },
+		reads:  1,
 	},
 }
 
@@ -160,8 +163,8 @@ func TestNothingIsWrittenWhereNothingDiffers(t *testing.T) {
 			if desired.GetUID() == "" {
 				t.Error("what was applied is not the object as stored")
 			}
-			if counted.writes != 1 {
-				t.Errorf("%d writes of a new object, want 1", counted.writes)
+			if want := (requests{reads: kind.reads, writes: 1}); *counted != want {
+				t.Errorf("requests %+v for a new object, want %+v", *counted, want)
 			}
 			*counted = requests{}
 			again := kind.make(owner, owner.Name)
@@ -342,5 +345,43 @@ func TestDeleteLeavesAnotherObjectOfTheName(t *testing.T) {
 		if err := w.Delete(t.Context(), stored); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestWhatIsItsOwnMayBeSaid(t *testing.T) {
+	owner := newOwner(t)
+	w := writer(&requests{})
+	w.Own = func(found client.Object) bool { return found.GetLabels()["mine"] == "yes" }
+	orphan := podClique(owner, owner.Name)
+	orphan.OwnerReferences, orphan.Labels["mine"] = nil, "yes"
+	if err := cluster.Create(t.Context(), orphan); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, w, podClique(owner, owner.Name), read(t, owner.Name, &grovev1alpha1.PodClique{}), true)
+	if stored := read(t, owner.Name, &grovev1alpha1.PodClique{}); !metav1.IsControlledBy(stored, owner) {
+		t.Error("the owner that somebody took away is not restored")
+	}
+}
+
+func TestWhatOthersMadeMeanwhileIsNotForced(t *testing.T) {
+	owner := newOwner(t)
+	w := writer(&requests{})
+	theirs := podClique(owner, owner.Name)
+	theirs.OwnerReferences = nil
+	theirs.Spec.Replicas = 7
+	if err := cluster.Create(t.Context(), theirs, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	behind := interceptor.NewClient(cluster, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewNotFound(grovev1alpha1.GroupVersion.WithResource("podcliques").GroupResource(), owner.Name)
+		},
+	})
+	w.Client = behind
+	if _, err := w.Apply(t.Context(), podClique(owner, owner.Name), nil); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	if stored := read(t, owner.Name, &grovev1alpha1.PodClique{}); stored.Spec.Replicas != 7 {
+		t.Errorf("%d replicas; what somebody else made was overwritten", stored.Spec.Replicas)
 	}
 }

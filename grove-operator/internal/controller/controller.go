@@ -21,8 +21,8 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
 	"packtree.dev/grove-operator/internal/controller/podclique"
 	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
@@ -63,6 +63,14 @@ func Cache() cache.Options {
 	}
 }
 
+// Writer writes as the operator. Client reads from a cache that was made with Cache, live past it.
+func Writer(cached client.Client, live client.Reader) apply.Writer {
+	return apply.Writer{
+		Client: cached, Live: live, FieldOwner: "grove-operator",
+		CompleteGroups: []string{grovev1alpha1.GroupName, schedulerv1alpha1.GroupName},
+	}
+}
+
 // Add registers every controller with a manager that was made with Scheme and Cache. The rate of the manager's own client must
 // not be limited: the controllers keep the one that is configured.
 func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.OperatorConfiguration) error {
@@ -71,7 +79,7 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 	}
 	limits := pace.New(config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst, passes(config.Controllers))
 	reader, now := pace.NewClient(mgr.GetClient(), limits), clock.RealClock{}
-	writer := apply.Writer{Client: reader, Live: pace.NewReader(mgr.GetAPIReader(), mgr.GetScheme(), limits)}
+	writer := Writer(reader, pace.NewReader(mgr.GetAPIReader(), mgr.GetScheme(), limits))
 	recorder := events.New(pace.NewRecorder(mgr.GetEventRecorder("grove-operator"), limits))
 	syncs := config.Controllers
 	for name, add := range map[string]func() error{

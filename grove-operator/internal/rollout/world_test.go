@@ -131,11 +131,11 @@ func (w *world) setPass(*rapid.T) {
 	w.now = w.now.Add(time.Second)
 	w.applyChildren()
 	objects := rollout.Of(w.set, w.podCliques, w.groups)
-	decision := rollout.Decide(rollout.Situation{
+	situation := rollout.Situation{
 		Strategy: rollout.StrategyOf(w.set), Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
 		Changed: w.set.Status.CurrentGenerationHash != nil && !templatehash.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
-		Observe: func(replica int32) rollout.Replica { return objects.Replica(replica, w.podsOf(replica)) },
-	})
+	}
+	decision := decide(situation, func(replica int32) rollout.Replica { return objects.Replica(replica, w.podsOf(replica)) })
 	standalone := maps.Clone(w.podCliques)
 	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""

@@ -17,8 +17,8 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"

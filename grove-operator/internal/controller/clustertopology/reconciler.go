@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -19,8 +18,8 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/census"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/topology"
@@ -97,7 +96,7 @@ func (r *Reconciler) reconcile(ctx context.Context, scope *scope) (reconcile.Res
 func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
 	clusterTopology := scope.clusterTopology
 	if !controllerutil.ContainsFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology) {
-		return r.Writer.Hold(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+		return r.Writer.AddFinalizer(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
 	}
 	if !r.Configuration.Enabled {
 		return r.writeStatus(ctx, scope, schedulerTopology{why: "topology awareness is off in the operator's configuration"})
@@ -108,10 +107,8 @@ func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced schedulerTopology) error {
 	judged := statusOf(scope, synced)
-	if apiequality.Semantic.DeepEqual(scope.clusterTopology.Status, judged) {
-		return nil
-	}
-	return r.Writer.ApplyStatus(ctx, scope.clusterTopology, &judged)
+	_, err := r.Writer.Status(ctx, scope.clusterTopology, &scope.clusterTopology.Status, &judged)
+	return err
 }
 
 // syncDefault makes the default topology what the configuration says, whoever changed it; and removes it where topology
@@ -119,12 +116,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced sched
 func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.ClusterTopology) error {
 	desired := topology.Default(r.Configuration)
 	switch {
-	case desired != nil && live == nil:
-		return describe(r.Writer.Apply(ctx, desired, nil))
 	case desired != nil:
-		return describe(r.Writer.Apply(ctx, desired, live))
+		_, err := r.Writer.Apply(ctx, desired, live)
+		return err
 	case live != nil && live.Labels[grovev1alpha1.LabelManagedBy] == grovev1alpha1.LabelManagedByValue:
-		return errors.Join(r.Writer.Delete(ctx, live), r.Writer.Release(ctx, live, grovev1alpha1.FinalizerClusterTopology))
+		return errors.Join(r.Writer.Delete(ctx, live), r.Writer.RemoveFinalizer(ctx, live, grovev1alpha1.FinalizerClusterTopology))
 	}
 	return nil
 }
@@ -134,11 +130,4 @@ func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.Cluste
 func (r *Reconciler) overwritten(live *grovev1alpha1.ClusterTopology) bool {
 	desired := topology.Default(r.Configuration)
 	return desired != nil && live.Name == desired.Name && live.DeletionTimestamp == nil && !slices.Equal(live.Spec.Levels, desired.Spec.Levels)
-}
-
-func describe(err error) error {
-	if err = apply.IgnoreGone(err); err != nil {
-		return fmt.Errorf("applying ClusterTopology %s: %w", grovev1alpha1.DefaultClusterTopologyName, err)
-	}
-	return nil
 }

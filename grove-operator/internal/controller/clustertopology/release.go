@@ -39,7 +39,7 @@ func (r *Reconciler) release(ctx context.Context, scope *scope) (reconcile.Resul
 	if used {
 		return reconcile.Result{}, nil // The set will come to the cache, and bring the topology back here.
 	}
-	return reconcile.Result{}, r.Writer.Release(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+	return reconcile.Result{}, r.Writer.RemoveFinalizer(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
 }
 
 func (r *Reconciler) madeAnew(clusterTopology *grovev1alpha1.ClusterTopology) bool {

@@ -22,7 +22,6 @@ import (
 	"packtree.dev/shared/apiservertest"
 
 	"packtree.dev/grove-operator/internal/admission"
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
 	"packtree.dev/grove-operator/internal/fieldindex"
@@ -100,7 +99,7 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 		t.Fatal(err)
 	}
 	reconciler := &clustertopology.Reconciler{
-		Client: mgr.GetClient(), Writer: apply.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Client: mgr.GetClient(), Writer: controller.Writer(mgr.GetClient(), mgr.GetAPIReader()),
 		Configuration: groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
 			Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "zone", Key: "example.com/zone"}},
 		},

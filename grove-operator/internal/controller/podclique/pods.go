@@ -16,8 +16,8 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
@@ -75,8 +75,8 @@ func unserve(pod *corev1.Pod) client.Patch {
 // retire takes pods that are overdue out of the Service of their replica.
 func (r *Reconciler) retire(ctx context.Context, scope *scope, overdue []*corev1.Pod) error {
 	err := batches.SlowStart(len(overdue), func(i int) error {
-		err := r.Client.Patch(ctx, overdue[i].DeepCopy(), unserve(overdue[i]), apply.FieldOwner)
-		if apply.IgnoreGone(err) != nil {
+		err := r.Client.Patch(ctx, overdue[i].DeepCopy(), unserve(overdue[i]), r.Writer.FieldOwner)
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("taking pod %s out of its Service: %w", overdue[i].Name, err)
 		}
 		return nil
@@ -96,7 +96,7 @@ func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 		}
 		uid := pod.UID
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-		if err = apply.IgnoreGone(err); err != nil {
+		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 		}
 		now := metav1.NewTime(r.Clock.Now())
@@ -120,7 +120,7 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 	made := make([]*corev1.Pod, len(additions))
 	err = batches.SlowStart(len(additions), func(i int) error {
 		pod := maker.Make(additions[i].Name, additions[i].Index)
-		err := r.Client.Create(ctx, pod, apply.FieldOwner)
+		err := r.Client.Create(ctx, pod, r.Writer.FieldOwner)
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -156,8 +156,8 @@ func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 		if err != nil {
 			return err
 		}
-		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content), apply.FieldOwner)
-		if apply.IgnoreGone(err) != nil {
+		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content), r.Writer.FieldOwner)
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("labelling pod %s: %w", change.Pod.Name, err)
 		}
 		return nil
@@ -208,8 +208,8 @@ func (r *Reconciler) open(
 	}
 	return batches.Each(len(openable), func(i int) error {
 		opened := openable[i].DeepCopy()
-		err := r.Client.Patch(ctx, opened, ungate(openable[i]), apply.FieldOwner)
-		if apply.IgnoreGone(err) != nil && !replaced(err) {
+		err := r.Client.Patch(ctx, opened, ungate(openable[i]), r.Writer.FieldOwner)
+		if client.IgnoreNotFound(err) != nil && !apply.Replaced(err) {
 			return fmt.Errorf("opening the gate of pod %s: %w", openable[i].Name, err)
 		}
 		if err == nil {
@@ -217,15 +217,6 @@ func (r *Reconciler) open(
 		}
 		return nil
 	})
-}
-
-// replaced tells that a pod of another UID has got the name of the one that was to be changed. That one is gone.
-func replaced(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
 // openable are the pods that may be scheduled. Where the topology matters, the gang is read past the cache: it may have turned

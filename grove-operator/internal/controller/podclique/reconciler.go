@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,8 +17,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
@@ -144,7 +143,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (reconcile.Resu
 	}
 	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
 		r.report(scope)
-		return reconcile.Result{}, r.Writer.Release(ctx, podClique, grovev1alpha1.FinalizerPodClique)
+		return reconcile.Result{}, r.Writer.RemoveFinalizer(ctx, podClique, grovev1alpha1.FinalizerPodClique)
 	}
 	err := r.delete(ctx, scope.pods)
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
@@ -155,10 +154,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (reconcile.Resu
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
 	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating, rollout.UpdateOfPodClique(scope.set, scope.member, r.Clock.Now()))
 	judged.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
-	if apiequality.Semantic.DeepEqual(scope.podClique.Status, judged) {
-		return nil
-	}
-	if err := r.Writer.ApplyStatus(ctx, scope.podClique, &judged); err != nil {
+	if _, err := r.Writer.Status(ctx, scope.podClique, &scope.podClique.Status, &judged); err != nil {
 		return err
 	}
 	r.Events.Failures(scope.podClique, scope.podClique.Status.LastErrors, judged.LastErrors)

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/coalesce"
@@ -202,14 +202,12 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		live := scope.podCliques[members[i].Name]
 		desired := children.NextPodClique(scope.set, members[i], scope.group, live, reached)
 		scope.keepReplicas(desired)
-		err := r.Writer.ApplyPodClique(ctx, desired, live)
-		if err = apply.IgnoreGone(err); err != nil {
-			return fmt.Errorf("applying PodClique %s: %w", desired.Name, err)
-		}
-		if live == nil {
+		children.KeepPodCliqueScale(desired, live)
+		_, err := r.Writer.Apply(ctx, desired, live)
+		if err == nil && live == nil {
 			scope.created.Add(1)
 		}
-		return nil
+		return client.IgnoreNotFound(err) // The namespace goes.
 	})
 	surplus := slices.DeleteFunc(scope.members(), func(podClique *grovev1alpha1.PodClique) bool { return wanted[podClique.Name] })
 	return errors.Join(applied, r.delete(ctx, scope, surplus))
@@ -245,7 +243,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	if err := r.delete(ctx, scope, scope.members()); err != nil || len(scope.podCliques) > 0 {
 		return errors.Join(err, r.writeStatus(ctx, scope, err))
 	}
-	return r.Writer.Release(ctx, group, grovev1alpha1.FinalizerPodCliqueScalingGroup)
+	return r.Writer.RemoveFinalizer(ctx, group, grovev1alpha1.FinalizerPodCliqueScalingGroup)
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
@@ -256,13 +254,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	judged := status.OfScalingGroup(scope.group, podCliques, rollout.UpdateOf(scope.set, scope.replica, r.Clock.Now()))
 	judged.GangTermination = scope.termination.Record
 	judged.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
-	if apiequality.Semantic.DeepEqual(scope.group.Status, judged) {
-		return nil
-	}
+	write := r.Writer.Status
 	if !apiequality.Semantic.DeepEqual(scope.group.Status.GangTermination, judged.GangTermination) {
-		return r.Writer.ApplyStatusUnchanged(ctx, scope.group, &judged) // What is being recreated is decided on no old view.
+		write = r.Writer.StatusOfSeen // What is being recreated is decided on no old view.
 	}
-	if err := r.Writer.ApplyStatus(ctx, scope.group, &judged); err != nil {
+	if _, err := write(ctx, scope.group, &scope.group.Status, &judged); err != nil {
 		return err
 	}
 	r.Events.Failures(scope.group, scope.group.Status.LastErrors, judged.LastErrors)

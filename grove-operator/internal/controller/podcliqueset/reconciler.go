@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/status"
@@ -58,7 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // adopt holds a new set before anything is created, and makes what its pods need to be let in. The next pass does the rest
 // when the cache shows all that; the changes themselves bring the set back, too.
 func (r *Reconciler) adopt(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (reconcile.Result, error) {
-	if err := r.Writer.Hold(ctx, set, grovev1alpha1.FinalizerPodCliqueSet); err != nil {
+	if err := r.Writer.AddFinalizer(ctx, set, grovev1alpha1.FinalizerPodCliqueSet); err != nil {
 		return reconcile.Result{}, err
 	}
 	none := &scope{set: set}
@@ -73,14 +72,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	judged := status.OfSet(set, scope.observed(), outcome)
 	judged.GangTermination = scope.termination.Record
 	judged.LastErrors = status.LastErrors(set.Status.LastErrors, outcome, r.Clock.Now())
-	if !apiequality.Semantic.DeepEqual(set.Status, judged) {
-		write := r.Writer.ApplyStatus
-		if decided(&set.Status, &judged) {
-			write = r.Writer.ApplyStatusUnchanged
-		}
-		if err := write(ctx, set, &judged); err != nil {
-			return err
-		}
+	write := r.Writer.Status
+	if decided(&set.Status, &judged) {
+		write = r.Writer.StatusOfSeen
+	}
+	if _, err := write(ctx, set, &set.Status, &judged); err != nil {
+		return err
 	}
 	r.Events.Failures(set, set.Status.LastErrors, judged.LastErrors)
 	r.report(scope, set.Status.Conditions, judged.Conditions)

@@ -31,13 +31,16 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 	for replica := range layout.Replicas(scope.set) {
 		situation.Units = append(situation.Units, termination.Replica(scope.set, replica, scope.podCliques, scope.scalingGroups))
 	}
-	var errs []error
-	situation.Confirm = func(replica int32) []termination.Breach {
-		breaches, err := r.confirm(ctx, scope, situation.Units[replica])
-		errs = append(errs, err)
-		return breaches
+	situation.Confirmed = map[int32][]termination.Breach{}
+	for _, unit := range situation.Due() {
+		breaches, err := r.confirm(ctx, scope, unit)
+		if err != nil {
+			return err
+		}
+		situation.Confirmed[unit.Index] = breaches
 	}
 	scope.termination = termination.Decide(situation)
+	var errs []error
 	for _, object := range scope.termination.Delete {
 		errs = append(errs, r.Writer.Delete(ctx, scope.object(object)))
 	}

@@ -15,7 +15,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/events"
@@ -30,30 +29,28 @@ const staleRetry = 100 * time.Millisecond
 // decideUpdate decides how a changed template goes on reaching the pods.
 func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.Decision, error) {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
-	var errs []error
-	decision := rollout.Decide(rollout.Situation{
+	update := rollout.Begin(rollout.Situation{
 		Strategy: rollout.StrategyOf(scope.set),
 		Before:   scope.set.Status.UpdateProgress,
 		Changed:  templateChanged(scope),
 		States:   objects.States,
 		Surplus:  objects.Surplus,
-		Observe: func(replica int32) rollout.Replica {
-			var list corev1.PodList
-			if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
-				errs = append(errs, fmt.Errorf("listing pods of replica %d: %w", replica, err))
-			}
-			pods := make([]*corev1.Pod, 0, len(list.Items))
-			for i := range list.Items {
-				pods = append(pods, &list.Items[i])
-			}
-			return objects.Replica(replica, pods)
-		},
-		Now: r.Clock.Now(),
+		Now:      r.Clock.Now(),
 	})
-	if err := errors.Join(errs...); err != nil {
-		return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, err
+	for _, replica := range update.Queue {
+		var list corev1.PodList
+		if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
+			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, fmt.Errorf("listing pods of replica %d: %w", replica, err)
+		}
+		existing := make([]*corev1.Pod, len(list.Items))
+		for i := range list.Items {
+			existing[i] = &list.Items[i]
+		}
+		if decision, decided := update.Step(replica, objects.Replica(replica, existing)); decided {
+			return decision, nil
+		}
 	}
-	return decision, nil
+	return update.Rest(), nil
 }
 
 // templateChanged tells whether the template is another one than the status knows of. As long as the status knows of none,
@@ -80,7 +77,7 @@ func (r *Reconciler) replace(ctx context.Context, decision rollout.Decision) err
 		pod := decision.Delete[i]
 		uid := pod.UID
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-		if err = apply.IgnoreGone(err); err != nil {
+		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("replacing pod %s: %w", pod.Name, err)
 		}
 		return nil

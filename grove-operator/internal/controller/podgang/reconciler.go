@@ -18,8 +18,8 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
@@ -171,20 +171,15 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 // writeGang applies a gang, and its status where there has been one to tell of.
 func (r *Reconciler) writeGang(ctx context.Context, scope *scope, desired *schedulerv1alpha1.PodGang) error {
 	live := scope.gangs[desired.Name]
-	if live == nil {
-		return r.apply(ctx, desired, nil)
-	}
-	if err := r.apply(ctx, desired, live); err != nil {
-		return err // Its status would tell of pods that it does not list.
+	if err := r.apply(ctx, desired, live); err != nil || live == nil {
+		return err // The status of an older gang would tell of pods that it does not list.
 	}
 	return r.writeStatus(ctx, scope, desired, live)
 }
 
-func (r *Reconciler) apply(ctx context.Context, desired *schedulerv1alpha1.PodGang, live client.Object) error {
-	if err := apply.IgnoreGone(r.Writer.Apply(ctx, desired, live)); err != nil {
-		return fmt.Errorf("applying PodGang %s: %w", desired.Name, err)
-	}
-	return nil
+func (r *Reconciler) apply(ctx context.Context, desired, live *schedulerv1alpha1.PodGang) error {
+	_, err := r.Writer.Apply(ctx, desired, live)
+	return client.IgnoreNotFound(err) // The namespace goes.
 }
 
 func (s *scope) live() gangs.Live {

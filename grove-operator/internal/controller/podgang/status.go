@@ -36,7 +36,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, liv
 	if apiequality.Semantic.DeepEqual(live.Status, changed.Status) {
 		return nil
 	}
-	return r.Writer.ApplyStatus(ctx, live, &status)
+	_, err := r.Writer.Status(ctx, live, nil, &status)
+	return err
 }
 
 // recreated tells what of a gang is being recreated because it stayed below its minimum; empty if nothing is.

@@ -10,7 +10,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -84,7 +83,7 @@ func (r *Reconciler) deleteUnbound(ctx context.Context, outdated []*corev1.Pod) 
 	return batches.SlowStart(len(outdated), func(i int) error {
 		pod := outdated[i]
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
-		if err = apply.IgnoreGone(err); err != nil {
+		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 		}
 		return nil
