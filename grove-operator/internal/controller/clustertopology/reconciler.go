@@ -22,6 +22,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/census"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -57,7 +58,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if request.Name == grovev1alpha1.DefaultClusterTopologyName {
 		if err := r.syncDefault(ctx, clusterTopology); err != nil {
-			return reconcile.Result{}, err
+			return passes.Outcome(ctx, reconcile.Result{}, err)
 		}
 	}
 	if clusterTopology == nil || r.overwritten(clusterTopology) {
@@ -71,7 +72,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return r.reconcile(ctx, &scope{clusterTopology: clusterTopology, users: users, nodes: nodes})
+	scope := &scope{clusterTopology: clusterTopology, users: users, nodes: nodes}
+	if clusterTopology.DeletionTimestamp == nil {
+		return passes.Outcome(ctx, reconcile.Result{}, r.keep(ctx, scope))
+	}
+	wait, err := r.release(ctx, scope)
+	return passes.Outcome(ctx, reconcile.Result{RequeueAfter: wait}, err)
 }
 
 func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopology, error) {
@@ -84,13 +90,6 @@ func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string
 		return nil, fmt.Errorf("reading ClusterTopology %s: %w", name, err)
 	}
 	return found, nil
-}
-
-func (r *Reconciler) reconcile(ctx context.Context, scope *scope) (reconcile.Result, error) {
-	if scope.clusterTopology.DeletionTimestamp != nil {
-		return r.release(ctx, scope)
-	}
-	return reconcile.Result{}, r.keep(ctx, scope)
 }
 
 func (r *Reconciler) keep(ctx context.Context, scope *scope) error {

@@ -18,9 +18,9 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/topology"
 	"packtree.dev/grove-operator/internal/topologychange"
@@ -74,7 +74,7 @@ func unserve(pod *corev1.Pod) client.Patch {
 
 // retire takes pods that are overdue out of the Service of their replica.
 func (r *Reconciler) retire(ctx context.Context, scope *scope, overdue []*corev1.Pod) error {
-	err := batches.SlowStart(len(overdue), func(i int) error {
+	err := passes.SlowStart(len(overdue), func(i int) error {
 		err := r.Client.Patch(ctx, overdue[i].DeepCopy(), unserve(overdue[i]), r.Writer.FieldOwner)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("taking pod %s out of its Service: %w", overdue[i].Name, err)
@@ -89,7 +89,7 @@ func (r *Reconciler) retire(ctx context.Context, scope *scope, overdue []*corev1
 
 // delete deletes pods and marks them as going, so that the status of this pass does not count them.
 func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
-	return batches.Each(len(surplus), func(i int) error {
+	return passes.Each(len(surplus), func(i int) error {
 		pod := surplus[i]
 		if pod.DeletionTimestamp != nil {
 			return nil
@@ -118,7 +118,7 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 		DefaultScheduler: r.DefaultScheduler, Startup: r.Startup,
 	}
 	made := make([]*corev1.Pod, len(additions))
-	err = batches.SlowStart(len(additions), func(i int) error {
+	err = passes.SlowStart(len(additions), func(i int) error {
 		pod := maker.Make(additions[i].Name, additions[i].Index)
 		err := r.Client.Create(ctx, pod, r.Writer.FieldOwner)
 		if apierrors.IsAlreadyExists(err) {
@@ -150,7 +150,7 @@ func ungate(pod *corev1.Pod) client.Patch {
 // relabel sees to it that one pod stands for others, also where an older operator made the pods.
 func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 	changes := pods.RelabelStanding(scope.set, scope.member, scope.podClique, scope.pods)
-	return batches.Each(len(changes), func(i int) error {
+	return passes.Each(len(changes), func(i int) error {
 		change := changes[i]
 		content, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": change.Pod.UID, "labels": change.Labels}})
 		if err != nil {
@@ -206,7 +206,7 @@ func (r *Reconciler) open(
 	if err != nil {
 		return err
 	}
-	return batches.Each(len(openable), func(i int) error {
+	return passes.Each(len(openable), func(i int) error {
 		opened := openable[i].DeepCopy()
 		err := r.Client.Patch(ctx, opened, ungate(openable[i]), r.Writer.FieldOwner)
 		if client.IgnoreNotFound(err) != nil && !apply.Replaced(err) {

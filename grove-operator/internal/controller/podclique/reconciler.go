@@ -23,6 +23,7 @@ import (
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
@@ -73,7 +74,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("observing PodClique %s: %w", request, err)
 	}
 	if podClique.DeletionTimestamp != nil {
-		return r.finalize(ctx, scope)
+		next, err := r.finalize(ctx, scope)
+		return passes.Outcome(ctx, r.recheck(next), err)
 	}
 	plan := pods.Plan{}
 	if scope.set != nil {
@@ -84,9 +86,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
 	r.report(scope)
 	if scope.stale {
-		return reconcile.Result{RequeueAfter: staleRetry}, err
+		return passes.Outcome(ctx, reconcile.Result{RequeueAfter: passes.Window}, err)
 	}
-	return r.recheck(plan.Overdue.Next), err
+	return passes.Outcome(ctx, r.recheck(plan.Overdue.Next), err)
 }
 
 // recheck brings the PodClique back at a moment; not at all if that is zero.
@@ -125,30 +127,30 @@ func (s *scope) keep(items []corev1.Pod) {
 	}
 }
 
-// finalize deletes the pods and lets the PodClique go when they are gone, or will not go by themselves. It looks past the cache
-// first, which may not show yet what the last pass created: of an orphaned PodClique such a pod would be left to nobody.
-func (r *Reconciler) finalize(ctx context.Context, scope *scope) (reconcile.Result, error) {
+// finalize deletes the pods and releases the PodClique when they are gone, or will not go by themselves; next is when it has to
+// look again. It looks past the cache first, which may not show yet what the last pass created: of an orphaned PodClique such a pod would be left to nobody.
+func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time, err error) {
 	podClique := scope.podClique
 	if !controllerutil.ContainsFinalizer(podClique, grovev1alpha1.FinalizerPodClique) {
-		return reconcile.Result{}, nil
+		return time.Time{}, nil
 	}
 	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
 		if err := r.readPods(ctx, scope); err != nil {
-			return reconcile.Result{}, fmt.Errorf("before PodClique %s is released: %w", podClique.Name, err)
+			return time.Time{}, fmt.Errorf("before PodClique %s is released: %w", podClique.Name, err)
 		}
 	}
 	overdue := pods.FindOverdue(scope.pods, r.Clock.Now())
 	if err := r.retire(ctx, scope, overdue.Serving); err != nil {
-		return reconcile.Result{}, err
+		return time.Time{}, err
 	}
 	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
 		r.report(scope)
-		return reconcile.Result{}, r.Writer.RemoveFinalizer(ctx, podClique, grovev1alpha1.FinalizerPodClique)
+		return time.Time{}, r.Writer.RemoveFinalizer(ctx, podClique, grovev1alpha1.FinalizerPodClique)
 	}
-	err := r.delete(ctx, scope.pods)
+	err = r.delete(ctx, scope.pods)
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
 	r.report(scope)
-	return r.recheck(overdue.Next), err
+	return overdue.Next, err
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {

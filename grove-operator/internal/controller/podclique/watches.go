@@ -5,11 +5,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -19,43 +17,29 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/coalesce"
-	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/ownership"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/templatehash"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/turns"
 )
-
-// written are the kinds of objects that a pass may write.
-var written = []schema.GroupKind{
-	corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(),
-	grovev1alpha1.GroupVersion.WithKind("PodClique").GroupKind(),
-	pace.Events,
-}
 
 // SetupWithManager watches PodCliques, their pods, their gangs, the base gangs that those follow, and whose turn it is to
 // be updated.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodClique{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&corev1.Pod{}, coalesce.Events(ownership.Events("PodClique", grovev1alpha1.LabelPodClique))).
-		Watches(&corev1.Pod{}, coalesce.Events(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
+		Watches(&corev1.Pod{}, passes.Coalesce(ownership.Events("PodClique", grovev1alpha1.LabelPodClique))).
+		Watches(&corev1.Pod{}, passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
 		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&grovev1alpha1.PodCliqueSet{}, turns.Handler(r.inReplica), builder.WithPredicates(turns.Changed())).
+		Watches(&grovev1alpha1.PodCliqueSet{}, rollout.TurnHandler(r.inReplica), builder.WithPredicates(rollout.TurnChanged())).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet), builder.WithPredicates(templateChanged())).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrentSyncs,
-			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
-			RateLimiter:             pace.Retries[reconcile.Request](),
-		}).
-		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
+		WithOptions(passes.Options[reconcile.Request](workers)).
+		Complete(r)
 }
 
 // scheduledNow lets the moment through in which a pod got its node, which is what scaled gangs wait for.

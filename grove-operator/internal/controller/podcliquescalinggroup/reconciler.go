@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -26,24 +22,17 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/coalesce"
-	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/ownership"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/termination"
-	"packtree.dev/grove-operator/internal/turns"
 )
-
-// staleRetry is when a pass that decided on an old view of the group is made again. Its own write is on its way to the cache.
-const staleRetry = 100 * time.Millisecond
 
 // Reconciler keeps the PodCliques of each PodCliqueScalingGroup.
 type Reconciler struct {
@@ -57,28 +46,17 @@ type Reconciler struct {
 	Events events.Recorder
 }
 
-// written are the kinds of objects that a pass may write.
-var written = []schema.GroupKind{
-	grovev1alpha1.GroupVersion.WithKind("PodCliqueScalingGroup").GroupKind(),
-	grovev1alpha1.GroupVersion.WithKind("PodClique").GroupKind(),
-	pace.Events,
-}
-
 // SetupWithManager watches PodCliqueScalingGroups, their PodCliques, and the sets whose template they come from.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, termination.Changed()))).
-		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(
+		Watches(&grovev1alpha1.PodClique{}, passes.Coalesce(
 			ownership.Events("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turns.Changed(), termination.Changed()))).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrentSyncs,
-			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
-			RateLimiter:             pace.Retries[reconcile.Request](),
-		}).
-		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
+		WithOptions(passes.Options[reconcile.Request](workers)).
+		Complete(r)
 }
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
@@ -118,24 +96,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("observing PodCliqueScalingGroup %s: %w", request, err)
 	}
 	if group.DeletionTimestamp != nil {
-		return reconcile.Result{}, r.finalize(ctx, scope)
+		return passes.Outcome(ctx, reconcile.Result{}, r.finalize(ctx, scope))
 	}
 	if scope.config != nil {
 		err = r.terminate(ctx, scope)
 		err = errors.Join(err, r.write(ctx, scope))
 	}
 	recorded := r.writeStatus(ctx, scope, err)
-	if apierrors.IsConflict(recorded) {
-		return reconcile.Result{RequeueAfter: staleRetry}, err
+	if recorded != nil {
+		return passes.Outcome(ctx, reconcile.Result{}, errors.Join(err, recorded))
 	}
-	if recorded == nil {
-		r.report(scope)
+	r.report(scope)
+	if err == nil {
+		r.announce(ctx, scope)
 	}
-	if err = errors.Join(err, recorded); err != nil {
-		return reconcile.Result{}, err
-	}
-	r.announce(ctx, scope)
-	return r.requeue(scope), nil
+	return passes.Outcome(ctx, r.requeue(scope), err)
 }
 
 // report tells what this pass has done, after the status that shows it.
@@ -198,7 +173,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		}
 	}
 	reached := rollout.Reached(scope.set, scope.replica)
-	applied := batches.Each(len(members), func(i int) error {
+	applied := passes.Each(len(members), func(i int) error {
 		live := scope.podCliques[members[i].Name]
 		desired := children.NextPodClique(scope.set, members[i], scope.group, live, reached)
 		scope.keepReplicas(desired)
@@ -215,7 +190,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 
 // delete deletes PodCliques, and counts those that were not going already.
 func (r *Reconciler) delete(ctx context.Context, scope *scope, podCliques []*grovev1alpha1.PodClique) error {
-	return batches.Each(len(podCliques), func(i int) error {
+	return passes.Each(len(podCliques), func(i int) error {
 		err := r.Writer.Delete(ctx, podCliques[i])
 		if err == nil && podCliques[i].DeletionTimestamp == nil {
 			scope.deleted.Add(1)

@@ -12,10 +12,10 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/termination"
 )
@@ -41,7 +41,7 @@ type write = func() error
 
 // all makes writes that do not depend on each other.
 func all(writes []write) error {
-	return batches.Each(len(writes), func(i int) error { return writes[i]() })
+	return passes.Each(len(writes), func(i int) error { return writes[i]() })
 }
 
 // childNames are the names of the children that the set has, by kind.
@@ -116,7 +116,7 @@ func (r *Reconciler) prune(ctx context.Context, scope *scope, wanted *childNames
 			surplus = append(surplus, gang)
 		}
 	}
-	return batches.Each(len(surplus), func(i int) error {
+	return passes.Each(len(surplus), func(i int) error {
 		err := r.Writer.Delete(ctx, surplus[i])
 		scope.happened.deletes(surplus[i], err)
 		return err

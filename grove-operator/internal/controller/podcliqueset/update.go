@@ -2,29 +2,22 @@ package podcliqueset
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/batches"
-	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/templatehash"
 )
-
-// staleRetry is when a pass that decided on an old view of the set is made again. Its own write is on its way to the cache.
-const staleRetry = 100 * time.Millisecond
 
 // decideUpdate decides how a changed template goes on reaching the pods.
 func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.Decision, error) {
@@ -73,7 +66,7 @@ func (r *Reconciler) replace(ctx context.Context, decision rollout.Decision) err
 	if len(decision.Delete) > 0 {
 		log.FromContext(ctx).Info("replacing pods", "replica", decision.Replica, "pods", podNames(decision.Delete))
 	}
-	return batches.Each(len(decision.Delete), func(i int) error {
+	return passes.Each(len(decision.Delete), func(i int) error {
 		pod := decision.Delete[i]
 		uid := pod.UID
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
@@ -90,28 +83,6 @@ func podNames(pods []*corev1.Pod) []string {
 		names = append(names, pod.Name)
 	}
 	return names
-}
-
-// writeStatusAndReplace records the decision and then acts on it. Who decided on an old view of the set does neither, and
-// decides again: a turn that was given to one replica is not given to another.
-func (r *Reconciler) writeStatusAndReplace(
-	ctx context.Context, scope *scope, decision rollout.Decision, outcome error,
-) (reconcile.Result, error) {
-	scope.update = decision
-	if isBorn(scope, outcome) {
-		r.reportChildren(scope)
-		return reconcile.Result{RequeueAfter: coalesce.Window}, nil
-	}
-	err := r.writeStatus(ctx, scope, outcome)
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: staleRetry}, outcome
-	}
-	if err != nil {
-		return reconcile.Result{}, errors.Join(outcome, err)
-	}
-	r.reportUpdate(scope)
-	r.announce(ctx, scope)
-	return r.requeue(scope), errors.Join(outcome, r.replace(ctx, decision))
 }
 
 // isBorn tells whether a pass has made the children of a new set and has nothing else to tell. Its status would say that they are

@@ -20,10 +20,10 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -75,9 +75,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.
 		return reconcile.Result{}, fmt.Errorf("observing replica %s: %w", request, err)
 	}
 	if err := r.settleTopology(ctx, scope); err != nil {
-		return reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w", request, err)
+		return passes.Outcome(ctx, reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w", request, err))
 	}
-	return reconcile.Result{}, r.write(ctx, scope)
+	return passes.Outcome(ctx, reconcile.Result{}, r.write(ctx, scope))
 }
 
 func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet, replica int32) (*scope, error) {
@@ -159,27 +159,23 @@ func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
 // write applies the gangs, deletes those of copies that were scaled in, and writes the status of the others.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	desired := gangs.Desired(scope.set, scope.replica, scope.topology, scope.live())
-	err := batches.Each(len(desired), func(i int) error { return r.writeGang(ctx, scope, desired[i]) })
+	err := passes.Each(len(desired), func(i int) error { return r.writeGang(ctx, scope, desired[i]) })
 	surplus := maps.Clone(scope.gangs)
 	for _, wanted := range desired {
 		delete(surplus, wanted.Name)
 	}
 	names := slices.Sorted(maps.Keys(surplus))
-	return errors.Join(err, batches.Each(len(names), func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
+	return errors.Join(err, passes.Each(len(names), func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
 }
 
 // writeGang applies a gang, and its status where there has been one to tell of.
 func (r *Reconciler) writeGang(ctx context.Context, scope *scope, desired *schedulerv1alpha1.PodGang) error {
 	live := scope.gangs[desired.Name]
-	if err := r.apply(ctx, desired, live); err != nil || live == nil {
-		return err // The status of an older gang would tell of pods that it does not list.
+	if _, err := r.Writer.Apply(ctx, desired, live); err != nil || live == nil {
+		// The namespace goes; or the status of the gang as it was would tell of pods that it does not list.
+		return client.IgnoreNotFound(err)
 	}
 	return r.writeStatus(ctx, scope, desired, live)
-}
-
-func (r *Reconciler) apply(ctx context.Context, desired, live *schedulerv1alpha1.PodGang) error {
-	_, err := r.Writer.Apply(ctx, desired, live)
-	return client.IgnoreNotFound(err) // The namespace goes.
 }
 
 func (s *scope) live() gangs.Live {

@@ -10,9 +10,9 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/topology"
 	"packtree.dev/grove-operator/internal/topologychange"
 )
@@ -80,7 +80,7 @@ func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]*corev1.Pod,
 
 // deleteUnbound deletes pods that stood nowhere when they were read. One that has changed since is a conflict.
 func (r *Reconciler) deleteUnbound(ctx context.Context, outdated []*corev1.Pod) error {
-	return batches.SlowStart(len(outdated), func(i int) error {
+	return passes.SlowStart(len(outdated), func(i int) error {
 		pod := outdated[i]
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 		if err = client.IgnoreNotFound(err); err != nil {

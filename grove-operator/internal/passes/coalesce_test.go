@@ -1,4 +1,4 @@
-package coalesce_test
+package passes_test
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
-	"packtree.dev/grove-operator/internal/coalesce"
+	"packtree.dev/grove-operator/internal/passes"
 )
 
 func TestEventsWithinTheWindowAreOneRequestAtItsEnd(t *testing.T) {
 	inner := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []string { return []string{"gang"} })
 	for window, events := range map[time.Duration]handler.TypedEventHandler[client.Object, string]{
-		coalesce.Window: coalesce.Events(inner),
-		7 * time.Second: coalesce.Within(7*time.Second, inner),
+		passes.Window:   passes.Coalesce(inner),
+		7 * time.Second: passes.CoalesceWithin(7*time.Second, inner),
 	} {
 		t.Run(window.String(), func(t *testing.T) { oneRequestAtTheEnd(t, window, events) })
 	}

@@ -1,5 +1,4 @@
-// Package turns watches whose turn it is to be updated.
-package turns
+package rollout
 
 import (
 	"context"
@@ -16,20 +15,20 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Changed lets those changes of a PodCliqueSet through with which the turn of a replica begins or ends.
-func Changed() predicate.Funcs {
+// TurnChanged lets those changes of a PodCliqueSet through with which the turn of a replica begins or ends.
+func TurnChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !slices.Equal(Of(e.ObjectOld), Of(e.ObjectNew))
+			return !slices.Equal(turnsOf(e.ObjectOld), turnsOf(e.ObjectNew))
 		},
 	}
 }
 
-// Of are the replicas of a PodCliqueSet whose turn it is.
-func Of(set client.Object) []int32 {
+// turnsOf are the replicas of a PodCliqueSet whose turn it is.
+func turnsOf(set client.Object) []int32 {
 	progress := set.(*grovev1alpha1.PodCliqueSet).Status.UpdateProgress
 	if progress == nil {
 		return nil
@@ -43,11 +42,11 @@ func Of(set client.Object) []int32 {
 	return replicas
 }
 
-// Handler requests what a replica has whenever its turn begins or ends.
-func Handler(inReplica func(ctx context.Context, set client.Object, replica int32) []reconcile.Request) handler.EventHandler {
+// TurnHandler requests what a replica has whenever its turn begins or ends.
+func TurnHandler(inReplica func(ctx context.Context, set client.Object, replica int32) []reconcile.Request) handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			before, after := sets.New(Of(e.ObjectOld)...), sets.New(Of(e.ObjectNew)...)
+			before, after := sets.New(turnsOf(e.ObjectOld)...), sets.New(turnsOf(e.ObjectNew)...)
 			for replica := range before.SymmetricDifference(after) {
 				for _, request := range inReplica(ctx, e.ObjectNew, replica) {
 					queue.Add(request)

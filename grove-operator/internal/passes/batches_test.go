@@ -1,4 +1,4 @@
-package batches_test
+package passes_test
 
 import (
 	"errors"
@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"packtree.dev/grove-operator/internal/batches"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/passes"
 )
 
 func TestEachCallsAllAndBoundsHowManyAtOnce(t *testing.T) {
@@ -17,7 +16,7 @@ func TestEachCallsAllAndBoundsHowManyAtOnce(t *testing.T) {
 	var calls [count]atomic.Int32
 	var full sync.WaitGroup
 	full.Add(2) // Two must be under way together, or this never ends.
-	err := batches.Each(count, func(i int) error {
+	err := passes.Each(count, func(i int) error {
 		peak.Store(max(peak.Load(), now.Add(1)))
 		defer now.Add(-1)
 		if i < 2 {
@@ -46,7 +45,7 @@ func TestEachCallsAllAndBoundsHowManyAtOnce(t *testing.T) {
 func TestSlowStartStopsAfterTheBatchThatFails(t *testing.T) {
 	for failing, want := range map[int]int32{-1: 100, 0: 1, 1: 3, 2: 3, 3: 7, 50: 63} {
 		var calls atomic.Int32
-		err := batches.SlowStart(100, func(i int) error {
+		err := passes.SlowStart(100, func(i int) error {
 			calls.Add(1)
 			if i == failing {
 				return errors.New("refused")
@@ -56,19 +55,5 @@ func TestSlowStartStopsAfterTheBatchThatFails(t *testing.T) {
 		if calls.Load() != want || (err != nil) != (failing >= 0) {
 			t.Errorf("call %d fails: %d calls, error %v; want %d calls", failing, calls.Load(), err, want)
 		}
-	}
-}
-
-func TestEachLeavesOutWhatThePassHasNoShareOf(t *testing.T) {
-	var calls atomic.Int32
-	err := batches.Each(1000, func(int) error {
-		if calls.Add(1) > 20 {
-			return fmt.Errorf("creating: %w", pace.ErrShareSpent)
-		}
-		return nil
-	})
-	// Those that were under way already had still to ask.
-	if !errors.Is(err, pace.ErrShareSpent) || calls.Load() < 21 || calls.Load() > 20+2*16 {
-		t.Errorf("%d calls, error %v; want few more than the 20 that there was a share of", calls.Load(), err)
 	}
 }

@@ -1,21 +1,19 @@
-package conflicts_test
+package passes_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"packtree.dev/grove-operator/internal/coalesce"
-	"packtree.dev/grove-operator/internal/conflicts"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/passes"
 )
 
-func TestLookAgain(t *testing.T) {
+func TestOnlyConflictsAreNoError(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("changed"))
 	internal := apierrors.NewInternalError(errors.New("broken"))
 	for name, c := range map[string]struct {
@@ -27,18 +25,20 @@ func TestLookAgain(t *testing.T) {
 		"conflicts of several writes":         {errors.Join(conflict, fmt.Errorf("all: %w", errors.Join(conflict, conflict))), true},
 		"an error beside a conflict":          {errors.Join(conflict, internal), false},
 		"an error beside a conflict, wrapped": {fmt.Errorf("all: %w", errors.Join(conflict, internal)), false},
-		"a share that is spent":               {errors.Join(conflict, fmt.Errorf("creating: %w", pace.ErrShareSpent)), true},
-		"an error beside a share spent":       {errors.Join(internal, pace.ErrShareSpent), false},
 		"another error":                       {internal, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inner := reconcile.TypedFunc[string](func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, c.outcome })
-			result, err := conflicts.LookAgain(inner).Reconcile(t.Context(), "request")
-			if c.quiet && (err != nil || result.RequeueAfter != coalesce.Window) {
+			said := reconcile.Result{RequeueAfter: time.Hour}
+			result, err := passes.Outcome(t.Context(), said, c.outcome)
+			if c.quiet && (err != nil || result.RequeueAfter != passes.Window) {
 				t.Errorf("error %v, again after %s; want no error and another look", err, result.RequeueAfter)
 			}
-			if !c.quiet && (!errors.Is(err, c.outcome) || result.RequeueAfter != 0) {
-				t.Errorf("error %v, again after %s; want what the reconciler said", err, result.RequeueAfter)
+			want := reconcile.Result{}
+			if c.outcome == nil {
+				want = said
+			}
+			if !c.quiet && (!errors.Is(err, c.outcome) || result != want) {
+				t.Errorf("result %+v, error %v; want the error %v alone, or the result", result, err, c.outcome)
 			}
 		})
 	}

@@ -1,14 +1,14 @@
-package pace_test
+package passes_test
 
 import (
 	"testing"
 	"time"
 
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/passes"
 )
 
 func TestWhatFailsIsTriedAgainWithinAMinute(t *testing.T) {
-	retries := pace.Retries[string]()
+	retries := passes.Options[string](1).RateLimiter
 	first, last := retries.When("set"), time.Duration(0)
 	for range 50 {
 		now := retries.When("set")
