@@ -29,8 +29,7 @@ import (
 	"packtree.dev/grove-operator/internal/controller/podcliqueset"
 	"packtree.dev/grove-operator/internal/controller/podgang"
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
-	"packtree.dev/grove-operator/internal/metrics"
+	"packtree.dev/grove-operator/internal/lookup"
 )
 
 // Scheme knows every kind that the operator reads or writes.
@@ -72,7 +71,7 @@ func Writer(cached client.Client, live client.Reader) apply.Writer {
 
 // Add registers every controller with a manager that was made with Scheme and Cache.
 func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.OperatorConfiguration) error {
-	if err := fieldindex.Add(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	cached, now := mgr.GetClient(), clock.RealClock{}
@@ -111,5 +110,5 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return fmt.Errorf("adding the controller of %ss: %w", name, err)
 		}
 	}
-	return metrics.AddToManager(mgr)
+	return addMetrics(mgr)
 }

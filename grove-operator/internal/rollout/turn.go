@@ -11,8 +11,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/status"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // State is how one replica of a set is doing, as the statuses of its PodCliques tell.
@@ -176,14 +176,14 @@ func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	}
 	progress, known := set.Status.UpdateProgress, set.Status.CurrentGenerationHash
 	underWay := progress != nil && progress.UpdateEndedAt == nil
-	return !underWay && (known == nil || templatehash.SetUnchanged(*known, set))
+	return !underWay && (known == nil || podtemplate.SetUnchanged(*known, set))
 }
 
 // Prepared tells whether a PodClique that was made from a member of the set has the template that its pods are to have now. One
 // that the update has not reached makes pods of the template that it has.
 func Prepared(set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique) bool {
 	return !Reached(set, member.Replica) ||
-		slices.Contains(templatehash.Known(set, member.Clique), podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+		slices.Contains(podtemplate.KnownHashes(set, member.Clique), podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
 }
 
 // UpdateOf tells the status of a replica's children about the update. Set is nil when it is gone.
@@ -198,7 +198,7 @@ func UpdateOf(set *grovev1alpha1.PodCliqueSet, replica int32, now time.Time) sta
 func UpdateOfPodClique(set *grovev1alpha1.PodCliqueSet, member layout.Member, now time.Time) status.Update {
 	update := UpdateOf(set, member.Replica, now)
 	if set != nil {
-		update.Templates = templatehash.Known(set, member.Clique)
+		update.Templates = podtemplate.KnownHashes(set, member.Clique)
 	}
 	return update
 }

@@ -13,7 +13,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/wording"
+	"packtree.dev/grove-operator/internal/status"
 )
 
 // Breach is a minimum that was reached once and is missed.
@@ -137,7 +137,7 @@ func (s *Situation) record(unit Unit) *grovev1alpha1.GangTermination {
 	}
 	record := &grovev1alpha1.GangTermination{
 		Index: unit.Index, StartedAt: metav1.NewTime(s.Now),
-		Message: fmt.Sprintf("below the minimum for %s: %s", s.Delay, wording.Few(missed)),
+		Message: fmt.Sprintf("below the minimum for %s: %s", s.Delay, status.Few(missed)),
 		Objects: []grovev1alpha1.TerminatedObject{},
 	}
 	for _, object := range unit.Objects {

@@ -20,7 +20,6 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/census"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/topology"
@@ -45,7 +44,7 @@ type scope struct {
 	clusterTopology *grovev1alpha1.ClusterTopology
 	users           []grovev1alpha1.PodCliqueSet
 	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
-	nodes *census.Census
+	nodes *topology.Census
 	// choosable tells that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
 	choosable bool
 }

@@ -24,8 +24,8 @@ import (
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -95,7 +95,7 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := fieldindex.Add(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
 	reconciler := &clustertopology.Reconciler{

@@ -18,12 +18,11 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/topologychange"
 )
 
 // plan decides on pods. Where some are too many it looks a second time, past the cache: which of them go depends on all the
@@ -114,7 +113,7 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 	}
 	maker := pods.Maker{
 		Set: scope.set, Member: scope.member, PodClique: scope.podClique,
-		Topology:         topologychange.ForNewPods(topology.NameFor(scope.set), gang),
+		Topology:         topology.ForNewPods(topology.NameFor(scope.set), gang),
 		DefaultScheduler: r.DefaultScheduler, Startup: r.Startup,
 	}
 	made := make([]*corev1.Pod, len(additions))
@@ -226,7 +225,7 @@ func (r *Reconciler) openable(
 ) ([]*corev1.Pod, error) {
 	named := topology.NameFor(scope.set)
 	mayOpen := func(pod *corev1.Pod) bool {
-		return gangs.GateOpen(pod.Namespace, pod.Name, gang, base) && topologychange.MayOpen(pod, named, gang)
+		return gangs.GateOpen(pod.Namespace, pod.Name, gang, base) && topology.MayOpenGate(pod, named, gang)
 	}
 	openable := slices.DeleteFunc(gated, func(pod *corev1.Pod) bool { return !mayOpen(pod) })
 	if named == "" || len(openable) == 0 {
@@ -261,7 +260,7 @@ func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error
 		return nil, err
 	}
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, fieldindex.OfGang(scope.podClique.Namespace, name)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfGang(scope.podClique.Namespace, name)...); err != nil {
 		return nil, fmt.Errorf("listing pods of the base gang: %w", err)
 	}
 	scheduled := map[string]int32{}

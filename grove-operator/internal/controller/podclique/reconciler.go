@@ -20,9 +20,8 @@ import (
 	"packtree.dev/shared/apply"
 
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/rollout"
@@ -102,7 +101,7 @@ func (r *Reconciler) recheck(moment time.Time) reconcile.Result {
 func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodClique) (*scope, error) {
 	observed := &scope{podClique: podClique, made: map[types.UID]bool{}}
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, fieldindex.OfPodClique(podClique)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfPodClique(podClique)...); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
 	observed.keep(list.Items)
@@ -121,7 +120,7 @@ func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodCl
 func (s *scope) keep(items []corev1.Pod) {
 	s.pods = nil
 	for i := range items {
-		if ownership.Belongs(&items[i], s.podClique) {
+		if lookup.Belongs(&items[i], s.podClique) {
 			s.pods = append(s.pods, &items[i])
 		}
 	}

@@ -17,12 +17,11 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
-	"packtree.dev/grove-operator/internal/templatehash"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -32,7 +31,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodClique{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&corev1.Pod{}, passes.Coalesce(ownership.Events("PodClique", grovev1alpha1.LabelPodClique))).
+		Watches(&corev1.Pod{}, passes.Coalesce(lookup.OwnerEvents("PodClique", grovev1alpha1.LabelPodClique))).
 		Watches(&corev1.Pod{}, passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
 		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
@@ -64,7 +63,7 @@ func (r *Reconciler) followersOfPod(ctx context.Context, pod client.Object) []re
 // followers are the PodCliques of the scaled gangs that follow a base gang.
 func (r *Reconciler) followers(ctx context.Context, namespace, gang string) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.FollowingGang(namespace, gang)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.FollowingGang(namespace, gang)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	return requestsFor(list.Items)
@@ -81,7 +80,7 @@ func requestsFor(podCliques []grovev1alpha1.PodClique) []reconcile.Request {
 // inReplica are the PodCliques of a replica, whose turn to be updated begins or ends.
 func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica int32) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	return requestsFor(list.Items)
@@ -99,7 +98,7 @@ func templateChanged() predicate.Funcs {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*grovev1alpha1.PodCliqueSet), e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
 			return before.Generation != after.Generation &&
-				(templatehash.OfSet(before) != templatehash.OfSet(after) || topology.NameFor(before) != topology.NameFor(after) ||
+				(podtemplate.HashOfSet(before) != podtemplate.HashOfSet(after) || topology.NameFor(before) != topology.NameFor(after) ||
 					rollout.StrategyOf(before) != rollout.StrategyOf(after) || !slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
 		},
 	}
@@ -107,7 +106,7 @@ func templateChanged() predicate.Funcs {
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.OfSet(set)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfSet(set)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	return requestsFor(list.Items)

@@ -24,10 +24,8 @@ import (
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
-	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
@@ -52,7 +50,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, termination.Changed()))).
 		Watches(&grovev1alpha1.PodClique{}, passes.Coalesce(
-			ownership.Events("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
+			lookup.OwnerEvents("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
 		WithOptions(passes.Options[reconcile.Request](workers)).
@@ -61,7 +59,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueScalingGroupList
-	if err := r.Client.List(ctx, &list, fieldindex.OfSet(set)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfSet(set)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
@@ -127,7 +125,7 @@ func (r *Reconciler) report(scope *scope) {
 func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGroup) (*scope, error) {
 	observed := &scope{group: group, podCliques: map[string]*grovev1alpha1.PodClique{}}
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.OfScalingGroup(group)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfScalingGroup(group)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	observed.keep(list.Items)
@@ -143,7 +141,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 	observed.set, observed.replica = set, replica
 	for i := range set.Spec.Template.PodCliqueScalingGroups {
 		config := &set.Spec.Template.PodCliqueScalingGroups[i]
-		if names.ScalingGroup(set.Name, replica, config.Name) == group.Name {
+		if layout.ScalingGroup(set.Name, replica, config.Name) == group.Name {
 			observed.config = config
 		}
 	}
@@ -153,7 +151,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 // keep takes those of the PodCliques that are the group's.
 func (s *scope) keep(items []grovev1alpha1.PodClique) {
 	for i := range items {
-		if ownership.Belongs(&items[i], s.group) {
+		if lookup.Belongs(&items[i], s.group) {
 			s.podCliques[items[i].Name] = &items[i]
 		}
 	}

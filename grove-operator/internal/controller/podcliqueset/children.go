@@ -14,7 +14,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/termination"
@@ -159,7 +159,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 func (r *Reconciler) deleteAccess(ctx context.Context, scope *scope) error {
 	var errs []error
 	remove := func(child client.Object) {
-		if ownership.Belongs(child, scope.set) {
+		if lookup.Belongs(child, scope.set) {
 			errs = append(errs, r.Writer.Delete(ctx, child))
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/termination"
@@ -61,7 +60,7 @@ func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination
 		return nil, err
 	}
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, unit.Index)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, unit.Index)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	members := map[string][]*grovev1alpha1.PodClique{}

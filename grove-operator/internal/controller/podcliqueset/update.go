@@ -13,10 +13,10 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // decideUpdate decides how a changed template goes on reaching the pods.
@@ -32,7 +32,7 @@ func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.De
 	})
 	for _, replica := range update.Queue {
 		var list corev1.PodList
-		if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
+		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
 			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, fmt.Errorf("listing pods of replica %d: %w", replica, err)
 		}
 		existing := make([]*corev1.Pod, len(list.Items))
@@ -50,11 +50,11 @@ func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.De
 // the children tell: the operator may have ended between their creation and the first status.
 func templateChanged(scope *scope) bool {
 	if known := scope.set.Status.CurrentGenerationHash; known != nil {
-		return !templatehash.SetUnchanged(*known, scope.set)
+		return !podtemplate.SetUnchanged(*known, scope.set)
 	}
 	for _, podClique := range scope.allPodCliques {
 		madeFrom, ok := podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
-		if ok && !templatehash.SetUnchanged(madeFrom, scope.set) || podClique.Status.UpdatedReplicas < podClique.Status.Replicas {
+		if ok && !podtemplate.SetUnchanged(madeFrom, scope.set) || podClique.Status.UpdatedReplicas < podClique.Status.Replicas {
 			return true
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/lookup"
-	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/termination"
@@ -28,7 +27,7 @@ import (
 
 // SetupWithManager watches sets, their children, and the topologies that they use.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
-	ofOwner := passes.Coalesce(ownership.Events("PodCliqueSet", grovev1alpha1.LabelPartOf))
+	ofOwner := passes.Coalesce(lookup.OwnerEvents("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, finalizerLost(),

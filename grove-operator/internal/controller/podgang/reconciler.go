@@ -20,9 +20,9 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/topology"
@@ -93,7 +93,7 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 }
 
 func (r *Reconciler) observeCliques(ctx context.Context, scope *scope) error {
-	inReplica := fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)
+	inReplica := lookup.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)
 	var podCliques grovev1alpha1.PodCliqueList
 	if err := r.Client.List(ctx, &podCliques, inReplica...); err != nil {
 		return fmt.Errorf("listing PodCliques: %w", err)
@@ -145,7 +145,7 @@ func (r *Reconciler) observeGroups(ctx context.Context, scope *scope) error {
 
 func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
 	var list schedulerv1alpha1.PodGangList
-	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)...); err != nil {
 		return fmt.Errorf("listing PodGangs: %w", err)
 	}
 	for i := range list.Items {

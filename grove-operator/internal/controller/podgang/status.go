@@ -11,12 +11,11 @@ import (
 
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/pods"
 )
 
 func scalingGroupName(scope *scope, i int) string {
-	return names.ScalingGroup(scope.set.Name, scope.replica, scope.set.Spec.Template.PodCliqueScalingGroups[i].Name)
+	return layout.ScalingGroup(scope.set.Name, scope.replica, scope.set.Spec.Template.PodCliqueScalingGroups[i].Name)
 }
 
 // writeStatus applies the operator's part of a gang's status. The condition Scheduled has another writer, so that nothing

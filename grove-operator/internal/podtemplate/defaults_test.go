@@ -1,4 +1,4 @@
-package templatehash_test
+package podtemplate_test
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/fixture"
-	"packtree.dev/grove-operator/internal/templatehash"
+	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
 // full has one of everything that Kubernetes completes.
@@ -107,11 +107,11 @@ func TestCompletionsDoNotCount(t *testing.T) {
 			return set
 		}
 		before, after := complete("before"), complete("after")
-		if templatehash.OfSet(before) != templatehash.OfSet(after) {
+		if podtemplate.HashOfSet(before) != podtemplate.HashOfSet(after) {
 			t.Fatal("the hash has changed")
 		}
-		stored := templatehash.OfClique(before, &before.Spec.Template.Cliques[0])
-		if !slices.Contains(templatehash.Known(after, &after.Spec.Template.Cliques[0]), stored) || !templatehash.SetUnchanged(templatehash.OfSet(before), after) {
+		stored := podtemplate.HashOfClique(before, &before.Spec.Template.Cliques[0])
+		if !slices.Contains(podtemplate.KnownHashes(after, &after.Spec.Template.Cliques[0]), stored) || !podtemplate.SetUnchanged(podtemplate.HashOfSet(before), after) {
 			t.Fatal("the stored hash is not known any more")
 		}
 	})
@@ -143,9 +143,9 @@ func TestOtherValuesThanDefaultsCount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, full)
-			before := templatehash.OfSet(set)
+			before := podtemplate.HashOfSet(set)
 			change(&set.Spec.Template.Cliques[0].Spec.PodSpec)
-			if templatehash.OfSet(set) == before || templatehash.SetUnchanged(before, set) {
+			if podtemplate.HashOfSet(set) == before || podtemplate.SetUnchanged(before, set) {
 				t.Error("the hash has not changed")
 			}
 		})
@@ -157,17 +157,17 @@ func TestHashesOfOlderOperatorsAreKnown(t *testing.T) {
 	set := fixture.Set(t, strings.Replace(manifest, `image: "a:1"`, `image: "a:1", imagePullPolicy: IfNotPresent`, 1))
 	clique := &set.Spec.Template.Cliques[0]
 	const clique0, set0 = "5d87f6c987b6b8b88779", "5cc9cdd875664d45887d" // As the first release stored them.
-	if got := templatehash.Known(set, clique); !slices.Contains(got, clique0) {
+	if got := podtemplate.KnownHashes(set, clique); !slices.Contains(got, clique0) {
 		t.Errorf("hashes %v, want %s among them: an upgrade of the operator rolls every workload", got, clique0)
 	}
-	if !templatehash.SetUnchanged(set0, set) {
+	if !podtemplate.SetUnchanged(set0, set) {
 		t.Error("the set looks as if somebody had changed it")
 	}
 	clique.Spec.PodSpec.Containers[0].Image = "a:2"
-	if got := templatehash.Known(set, clique); slices.Contains(got, clique0) {
+	if got := podtemplate.KnownHashes(set, clique); slices.Contains(got, clique0) {
 		t.Errorf("hashes %v of a template that has changed", got)
 	}
-	if templatehash.SetUnchanged(set0, set) {
+	if podtemplate.SetUnchanged(set0, set) {
 		t.Error("the change of the set goes unnoticed")
 	}
 }

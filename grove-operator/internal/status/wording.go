@@ -1,5 +1,5 @@
 // Package wording keeps messages short and stable.
-package wording
+package status
 
 import (
 	"fmt"

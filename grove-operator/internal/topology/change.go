@@ -4,7 +4,7 @@
 // Every pod carries the topology for which it was made. A gang turns only when all pods for another topology are gone; those
 // that stand nowhere are deleted, on the condition that nobody has changed them since they were read. A binding changes its
 // pod, so that one of the two fails: the binding, and the gang turns, or the deletion, and the gang keeps its topology.
-package topologychange
+package topology
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// Decision is what becomes of a replica.
-type Decision struct {
+// Change is what becomes of a replica.
+type Change struct {
 	// Topology is what all gangs of the replica are to refer to; empty for a set without constraints.
 	Topology string
 	// Outdated are the pods that were made for another topology and stand on no node. They have to be gone before a gang
@@ -29,12 +29,12 @@ type Decision struct {
 	Outdated []*corev1.Pod
 }
 
-// Decide compares the pods of a replica with the topology that its set names. The topology of pods that stand on nodes is kept:
+// DecideChange compares the pods of a replica with the topology that its set names. The topology of pods that stand on nodes is kept:
 // where there are several, which no scheduler that looks at the pods' topologies brings about, that of most pods, then the
 // named one, then the first by name. Pods on their way out have no part in it. Gangs are the replica's PodGangs by name.
-func Decide(named string, all []*corev1.Pod, gangs map[string]*schedulerv1alpha1.PodGang) Decision {
+func DecideChange(named string, all []*corev1.Pod, gangs map[string]*schedulerv1alpha1.PodGang) Change {
 	if named == "" {
-		return Decision{}
+		return Change{}
 	}
 	standing := map[string]int{}
 	var waiting []*corev1.Pod
@@ -44,13 +44,13 @@ func Decide(named string, all []*corev1.Pod, gangs map[string]*schedulerv1alpha1
 		case !pods.Scheduled(pod):
 			waiting = append(waiting, pod)
 		default:
-			standing[Of(pod, gangs[pod.Labels[grovev1alpha1.LabelPodGang]])]++
+			standing[MadeFor(pod, gangs[pod.Labels[grovev1alpha1.LabelPodGang]])]++
 		}
 	}
 	delete(standing, unknown)
-	decision := Decision{Topology: most(standing, named)}
+	decision := Change{Topology: most(standing, named)}
 	for _, pod := range waiting {
-		if made := Of(pod, gangs[pod.Labels[grovev1alpha1.LabelPodGang]]); made != unknown && made != decision.Topology {
+		if made := MadeFor(pod, gangs[pod.Labels[grovev1alpha1.LabelPodGang]]); made != unknown && made != decision.Topology {
 			decision.Outdated = append(decision.Outdated, pod)
 		}
 	}
@@ -71,9 +71,9 @@ func most(standing map[string]int, named string) string {
 // unknown is the topology of pods that say nothing about it.
 const unknown = ""
 
-// Of is the topology for which a pod of a gang was made; empty if nobody says. Pods that an older operator made do not say it
+// MadeFor is the topology for which a pod of a gang was made; empty if nobody says. Pods that an older operator made do not say it
 // themselves: they were made for what their gang refers to. Gang may be nil.
-func Of(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) string {
+func MadeFor(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) string {
 	made := pod.Annotations[grovev1alpha1.AnnotationTopologyName]
 	if made != "" || gang == nil {
 		return made
@@ -83,7 +83,7 @@ func Of(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) string {
 
 // Settled tells whether nothing has to be done about a decision: no pod has to go, and every gang says already what it would
 // be made to say.
-func Settled(named string, decision Decision, gangs map[string]*schedulerv1alpha1.PodGang) bool {
+func Settled(named string, decision Change, gangs map[string]*schedulerv1alpha1.PodGang) bool {
 	if len(decision.Outdated) > 0 {
 		return false
 	}
@@ -113,10 +113,10 @@ func ForNewPods(named string, gang *schedulerv1alpha1.PodGang) string {
 	return named
 }
 
-// MayOpen tells whether a pod was made for the topology that its gang refers to, and that new pods would be made for. The gates
+// MayOpenGate tells whether a pod was made for the topology that its gang refers to, and that new pods would be made for. The gates
 // of other pods stay shut: either the gang is about to turn, or the pod to be replaced.
-func MayOpen(pod *corev1.Pod, named string, gang *schedulerv1alpha1.PodGang) bool {
-	made := Of(pod, gang)
+func MayOpenGate(pod *corev1.Pod, named string, gang *schedulerv1alpha1.PodGang) bool {
+	made := MadeFor(pod, gang)
 	if named == "" || made == unknown {
 		return true
 	}

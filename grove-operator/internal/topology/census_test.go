@@ -1,4 +1,4 @@
-package census_test
+package topology_test
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/census"
 	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 // node has the labels of the fixture's levels, written as domain and value in turn.
-func node(name string, places ...string) census.Node {
-	made := census.Node{Name: name, Labels: map[string]string{"kubernetes.io/os": "linux"}}
+func node(name string, places ...string) topology.Node {
+	made := topology.Node{Name: name, Labels: map[string]string{"kubernetes.io/os": "linux"}}
 	for i := 0; i < len(places); i += 2 {
 		made.Labels["example.com/"+places[i]] = places[i+1]
 	}
@@ -28,48 +28,48 @@ func node(name string, places ...string) census.Node {
 func TestTake(t *testing.T) {
 	type level = grovev1alpha1.TopologyLevelStatus
 	for name, c := range map[string]struct {
-		nodes []census.Node
-		want  census.Census
+		nodes []topology.Node
+		want  topology.Census
 	}{
-		"no node": {want: census.Census{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}}},
+		"no node": {want: topology.Census{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}}},
 		"nodes without any label of the topology are none of its business": {
-			nodes: []census.Node{node("a"), node("b", "host", "b")},
-			want:  census.Census{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}},
+			nodes: []topology.Node{node("a"), node("b", "host", "b")},
+			want:  topology.Census{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}},
 		},
 		"racks of one name in two blocks are two racks": {
-			nodes: []census.Node{
+			nodes: []topology.Node{
 				node("a", "zone", "z", "block", "1", "rack", "1"), node("b", "zone", "z", "block", "2", "rack", "1"),
 				node("c", "zone", "z", "block", "2", "rack", "1"),
 			},
-			want: census.Census{Complete: 3, Levels: []level{
+			want: topology.Census{Complete: 3, Levels: []level{
 				{Domain: "zone", Nodes: 3, DomainCount: 1}, {Domain: "block", Nodes: 3, DomainCount: 2}, {Domain: "rack", Nodes: 3, DomainCount: 2},
 			}},
 		},
 		"a node without the label of a level in between stands in no domain below": {
-			nodes: []census.Node{node("a", "zone", "z", "rack", "1")},
-			want: census.Census{Incomplete: 1, Levels: []level{
+			nodes: []topology.Node{node("a", "zone", "z", "rack", "1")},
+			want: topology.Census{Incomplete: 1, Levels: []level{
 				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", NodesMissing: 1, MissingOn: []string{"a"}}, {Domain: "rack", Nodes: 1},
 			}},
 		},
 		"a node without the narrowest label misses a level, too": {
-			nodes: []census.Node{node("a", "zone", "z", "block", "1"), node("b", "zone", "z", "block", "1", "rack", "1")},
-			want: census.Census{Complete: 1, Incomplete: 1, Levels: []level{
+			nodes: []topology.Node{node("a", "zone", "z", "block", "1"), node("b", "zone", "z", "block", "1", "rack", "1")},
+			want: topology.Census{Complete: 1, Incomplete: 1, Levels: []level{
 				{Domain: "zone", Nodes: 2, DomainCount: 1}, {Domain: "block", Nodes: 2, DomainCount: 1},
 				{Domain: "rack", Nodes: 1, DomainCount: 1, NodesMissing: 1, MissingOn: []string{"a"}},
 			}},
 		},
 		"a label without a value is a label": {
-			nodes: []census.Node{node("a", "zone", "", "block", "", "rack", "")},
-			want: census.Census{Complete: 1, Levels: []level{
+			nodes: []topology.Node{node("a", "zone", "", "block", "", "rack", "")},
+			want: topology.Census{Complete: 1, Levels: []level{
 				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", Nodes: 1, DomainCount: 1}, {Domain: "rack", Nodes: 1, DomainCount: 1},
 			}},
 		},
 		"of many nodes the first five are named": {
-			nodes: []census.Node{
+			nodes: []topology.Node{
 				node("g", "zone", "z"), node("b", "zone", "z"), node("f", "zone", "z"), node("a", "zone", "z"),
 				node("e", "zone", "z"), node("c", "zone", "z"), node("d", "zone", "z"),
 			},
-			want: census.Census{Incomplete: 7, Levels: []level{
+			want: topology.Census{Incomplete: 7, Levels: []level{
 				{Domain: "zone", Nodes: 7, DomainCount: 1},
 				{Domain: "block", NodesMissing: 7, MissingOn: []string{"a", "b", "c", "d", "e"}},
 				{Domain: "rack", NodesMissing: 7, MissingOn: []string{"a", "b", "c", "d", "e"}},
@@ -77,7 +77,7 @@ func TestTake(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := census.Take(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
+			got := topology.TakeCensus(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("census (-want +got):\n%s", diff)
 			}
@@ -89,7 +89,7 @@ func TestTake(t *testing.T) {
 func TestTakeAgreesWithQuestionsToEachNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		levels := fixture.Topology("t", "zone", "rack", "host").Spec.Levels[:rapid.IntRange(1, 3).Draw(t, "levels")]
-		nodes := make([]census.Node, rapid.IntRange(0, 12).Draw(t, "nodes"))
+		nodes := make([]topology.Node, rapid.IntRange(0, 12).Draw(t, "nodes"))
 		for i := range nodes {
 			nodes[i] = node(fmt.Sprintf("node-%02d", i))
 			for _, domain := range []string{"zone", "rack", "host"} {
@@ -101,16 +101,16 @@ func TestTakeAgreesWithQuestionsToEachNode(t *testing.T) {
 		want := asked(levels, nodes)
 		seed := rapid.Uint64().Draw(t, "order")
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		if diff := cmp.Diff(want, census.Take(levels, nodes)); diff != "" {
+		if diff := cmp.Diff(want, topology.TakeCensus(levels, nodes)); diff != "" {
 			t.Fatalf("census (-want +got):\n%s", diff)
 		}
 	})
 }
 
 // asked asks each question of every node anew. The nodes are in the order of their names.
-func asked(levels []grovev1alpha1.TopologyLevel, nodes []census.Node) census.Census {
-	var answer census.Census
-	carries := func(node census.Node, levels ...grovev1alpha1.TopologyLevel) (count int) {
+func asked(levels []grovev1alpha1.TopologyLevel, nodes []topology.Node) topology.Census {
+	var answer topology.Census
+	carries := func(node topology.Node, levels ...grovev1alpha1.TopologyLevel) (count int) {
 		for _, level := range levels {
 			if _, ok := node.Labels[level.Key]; ok {
 				count++
@@ -175,7 +175,7 @@ func TestDiffers(t *testing.T) {
 		"a node that leaves, never inside": {node("a").Labels, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := census.Differs(levels, c.before, c.after); got != c.want {
+			if got := topology.LabelsDiffer(levels, c.before, c.after); got != c.want {
 				t.Errorf("differs: %v, want %v", got, c.want)
 			}
 		})
@@ -185,19 +185,19 @@ func TestDiffers(t *testing.T) {
 // BenchmarkTake is a pass over a cluster of 5,000 nodes with four levels.
 func BenchmarkTake(b *testing.B) {
 	levels := fixture.Topology("t", "zone", "block", "rack", "host").Spec.Levels
-	nodes := make([]census.Node, 5000)
+	nodes := make([]topology.Node, 5000)
 	for i := range nodes {
 		nodes[i] = node(fmt.Sprintf("node-%04d", i), "zone", fmt.Sprint(i/1280), "block", fmt.Sprint(i/160), "rack", fmt.Sprint(i/16), "host", fmt.Sprint(i))
 	}
-	if !slices.Equal([]int32{4, 32, 313, 5000}, domainCounts(census.Take(levels, nodes))) {
-		b.Fatalf("domains %v", domainCounts(census.Take(levels, nodes)))
+	if !slices.Equal([]int32{4, 32, 313, 5000}, domainCounts(topology.TakeCensus(levels, nodes))) {
+		b.Fatalf("domains %v", domainCounts(topology.TakeCensus(levels, nodes)))
 	}
 	for b.Loop() {
-		census.Take(levels, nodes)
+		topology.TakeCensus(levels, nodes)
 	}
 }
 
-func domainCounts(taken census.Census) []int32 {
+func domainCounts(taken topology.Census) []int32 {
 	var counts []int32
 	for _, level := range taken.Levels {
 		counts = append(counts, level.DomainCount)

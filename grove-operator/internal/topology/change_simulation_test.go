@@ -1,4 +1,4 @@
-package topologychange_test
+package topology_test
 
 import (
 	"fmt"

@@ -1,5 +1,5 @@
 // Package readiness counts the ready pods of PodCliques against the minima that somebody waits for.
-package readiness
+package podwatch
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +18,8 @@ type Progress struct {
 	ready   map[string]sets.Set[string]
 }
 
-// Of returns the progress of parents before any pod was seen.
-func Of(parents []startup.Parent) *Progress {
+// ProgressOf returns the progress of parents before any pod was seen.
+func ProgressOf(parents []startup.Parent) *Progress {
 	progress := &Progress{parents: parents}
 	progress.Replace(nil)
 	return progress

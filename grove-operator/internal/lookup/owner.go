@@ -3,7 +3,7 @@
 // An owner that is deleted with "orphan" loses its children to nobody: a PodClique without a set and pods without a PodClique
 // would never be counted, scaled or deleted again, and would hold the names of what replaces them. The operator's finalizers
 // delete them as ever, and find them by their labels.
-package ownership
+package lookup
 
 import (
 	"context"
@@ -24,8 +24,8 @@ func Belongs(child, owner client.Object) bool {
 	return controller.UID == owner.GetUID()
 }
 
-// Events requests the controlling owner of a kind, and for an object without any controller the owner that a label names.
-func Events(kind, label string) handler.EventHandler {
+// OwnerEvents requests the controlling owner of a kind, and for an object without any controller the owner that a label names.
+func OwnerEvents(kind, label string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, child client.Object) []reconcile.Request {
 		owner := child.GetLabels()[label]
 		if controller := metav1.GetControllerOf(child); controller != nil {

@@ -1,4 +1,4 @@
-package topologychange_test
+package topology_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/pods"
-	"packtree.dev/grove-operator/internal/topologychange"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 const (
@@ -175,12 +175,12 @@ func (w *world) keepGang(pause pause) {
 		return
 	}
 	cached := w.gang.read("operator")
-	decision := topologychange.Decide(named, known, byName(cached))
-	if !topologychange.Settled(named, decision, byName(cached)) {
+	decision := topology.DecideChange(named, known, byName(cached))
+	if !topology.Settled(named, decision, byName(cached)) {
 		if !pause(struct{}{}) {
 			return
 		}
-		decision = topologychange.Decide(named, sorted(w.pods.live()), byName(cached))
+		decision = topology.DecideChange(named, sorted(w.pods.live()), byName(cached))
 		for _, pod := range decision.Outdated {
 			if !pause(struct{}{}) {
 				return
@@ -198,10 +198,10 @@ func (w *world) keepGang(pause pause) {
 			}
 		}
 	}
-	desired := gang(decision.Topology, topologychange.Kept(named, decision.Topology), decision.Topology)
+	desired := gang(decision.Topology, topology.Kept(named, decision.Topology), decision.Topology)
 	desired.Spec.PodGroups = []schedulerv1alpha1.PodGroup{{Name: podClique, MinReplicas: wanted}}
 	for _, pod := range known {
-		if pods.Active(pod) && topologychange.Of(pod, cached) == decision.Topology {
+		if pods.Active(pod) && topology.MadeFor(pod, cached) == decision.Topology {
 			references := &desired.Spec.PodGroups[0].PodReferences
 			*references = append(*references, schedulerv1alpha1.NamespacedName{Name: pod.Name})
 		}
@@ -234,7 +234,7 @@ func (w *world) keepPods(pause pause) {
 		}
 		w.remove(pod.Name, pod.UID, "")
 	}
-	made := topologychange.ForNewPods(named, w.gang.read("operator"))
+	made := topology.ForNewPods(named, w.gang.read("operator"))
 	for _, addition := range plan.Create {
 		if !pause(struct{}{}) {
 			return
@@ -266,7 +266,7 @@ func (w *world) openGates(pause pause, named string, known []*corev1.Pod) {
 		}
 		known = slices.DeleteFunc(known, func(pod *corev1.Pod) bool {
 			return !pods.Active(pod) || !pods.Gated(pod) || !gangs.GateOpen("", pod.Name, gang, nil) ||
-				w.agree && !topologychange.MayOpen(pod, named, gang)
+				w.agree && !topology.MayOpenGate(pod, named, gang)
 		})
 	}
 	for _, gated := range known {
@@ -292,7 +292,7 @@ func (w *world) schedule(pause pause) {
 	}
 	under := group.Annotations[schedulingv2alpha2.AnnotationPodsTopology]
 	candidates := slices.DeleteFunc(sorted(w.pods.read("scheduler")), func(pod *corev1.Pod) bool {
-		return pods.Scheduled(pod) || pods.Gated(pod) || !pods.Active(pod) || w.compared && topologychange.Of(pod, nil) != under
+		return pods.Scheduled(pod) || pods.Gated(pod) || !pods.Active(pod) || w.compared && topology.MadeFor(pod, nil) != under
 	})
 	if len(candidates) == 0 {
 		return

@@ -1,5 +1,5 @@
 // Package census counts what the labels of the cluster's nodes say about the levels of a topology.
-package census
+package topology
 
 import (
 	"slices"
@@ -26,9 +26,9 @@ type Census struct {
 	Incomplete int32
 }
 
-// Take counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not matter. A
+// TakeCensus counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not matter. A
 // label counts whatever its value, as it does for the scheduler.
-func Take(levels []grovev1alpha1.TopologyLevel, nodes []Node) Census {
+func TakeCensus(levels []grovev1alpha1.TopologyLevel, nodes []Node) Census {
 	taken := Census{Levels: make([]grovev1alpha1.TopologyLevelStatus, len(levels))}
 	found := make([]map[string]struct{}, len(levels))
 	for i, level := range levels {
@@ -85,9 +85,9 @@ func (c *Census) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
 	}
 }
 
-// Differs tells whether a change of a node's labels can change the census of a topology with these levels. A node that is
+// LabelsDiffer tells whether a change of a node's labels can change the census of a topology with these levels. A node that is
 // new had none before, and one that is gone has none after.
-func Differs(levels []grovev1alpha1.TopologyLevel, before, after map[string]string) bool {
+func LabelsDiffer(levels []grovev1alpha1.TopologyLevel, before, after map[string]string) bool {
 	return slices.ContainsFunc(levels, func(level grovev1alpha1.TopologyLevel) bool {
 		was, had := before[level.Key]
 		is, has := after[level.Key]

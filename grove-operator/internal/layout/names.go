@@ -1,6 +1,6 @@
 // Package names builds the names of everything that is made from a PodCliqueSet. They are part of the interface: users
 // address pods and Services by them.
-package names
+package layout
 
 import "fmt"
 

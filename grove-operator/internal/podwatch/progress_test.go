@@ -1,4 +1,4 @@
-package readiness_test
+package podwatch_test
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/readiness"
+	"packtree.dev/grove-operator/internal/podwatch"
 	"packtree.dev/grove-operator/internal/startup"
 )
 
@@ -45,7 +45,7 @@ func TestWhatCounts(t *testing.T) {
 		"not one that another PodClique's owns": {pod("a", "p", func(p *corev1.Pod) { p.OwnerReferences[0].Name = "b" }), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			progress := readiness.Of([]startup.Parent{{PodClique: "a", MinAvailable: 1}})
+			progress := podwatch.ProgressOf([]startup.Parent{{PodClique: "a", MinAvailable: 1}})
 			progress.Set(c.pod)
 			if got := progress.Ready()[0]; got != c.want {
 				t.Errorf("%d ready, want %d", got, c.want)
@@ -55,7 +55,7 @@ func TestWhatCounts(t *testing.T) {
 }
 
 func TestMinimaMustBeMetAtTheSameTime(t *testing.T) {
-	progress := readiness.Of([]startup.Parent{{PodClique: "a", MinAvailable: 2}, {PodClique: "b", MinAvailable: 1}})
+	progress := podwatch.ProgressOf([]startup.Parent{{PodClique: "a", MinAvailable: 2}, {PodClique: "b", MinAvailable: 1}})
 	for _, step := range []struct {
 		what  string
 		do    func()

@@ -1,6 +1,6 @@
 // Package fieldindex lets controllers find objects of the cache by what they belong to, without looking at all the
 // others.
-package fieldindex
+package lookup
 
 import (
 	"context"
@@ -28,8 +28,8 @@ const (
 	usedBy    = "packtree.dev/topology"
 )
 
-// Add registers the indexes of every kind.
-func Add(ctx context.Context, indexer client.FieldIndexer) error {
+// AddIndexes registers the indexes of every kind.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, index := range []struct {
 		object client.Object
 		name   string

@@ -1,4 +1,4 @@
-package templatehash
+package podtemplate
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package topologychange_test
+package topology_test
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 
-	"packtree.dev/grove-operator/internal/topologychange"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 func pod(name, topology, node string) *corev1.Pod {
@@ -85,7 +85,7 @@ func TestDecide(t *testing.T) {
 			if c.gang != nil {
 				gangs["s-0"] = c.gang
 			}
-			got := topologychange.Decide(c.named, c.pods, gangs)
+			got := topology.DecideChange(c.named, c.pods, gangs)
 			var outdated []string
 			for _, pod := range got.Outdated {
 				outdated = append(outdated, pod.Name)
@@ -99,25 +99,25 @@ func TestDecide(t *testing.T) {
 
 func TestSettled(t *testing.T) {
 	for name, c := range map[string]struct {
-		decision topologychange.Decision
+		decision topology.Change
 		gang     *schedulerv1alpha1.PodGang
 		want     bool
 	}{
-		"without gangs and pods there is nothing to do": {decision: topologychange.Decision{Topology: "b"}, want: true},
-		"pods have to go":                     {decision: topologychange.Decision{Topology: "b", Outdated: []*corev1.Pod{pod("p", "a", "")}}, gang: gang("b", "", "b")},
-		"the gang says it":                    {decision: topologychange.Decision{Topology: "b"}, gang: gang("b", "", "b"), want: true},
-		"the gang has to turn":                {decision: topologychange.Decision{Topology: "b"}, gang: gang("a", "", "a")},
-		"the gang is an older operator's":     {decision: topologychange.Decision{Topology: "b"}, gang: gang("", "", "b")},
-		"the gang says that it keeps its own": {decision: topologychange.Decision{Topology: "a"}, gang: gang("a", "b", "a"), want: true},
-		"the gang has not said so yet":        {decision: topologychange.Decision{Topology: "a"}, gang: gang("a", "", "a")},
-		"the gang no longer keeps its own":    {decision: topologychange.Decision{Topology: "b"}, gang: gang("b", "b", "b")},
+		"without gangs and pods there is nothing to do": {decision: topology.Change{Topology: "b"}, want: true},
+		"pods have to go":                     {decision: topology.Change{Topology: "b", Outdated: []*corev1.Pod{pod("p", "a", "")}}, gang: gang("b", "", "b")},
+		"the gang says it":                    {decision: topology.Change{Topology: "b"}, gang: gang("b", "", "b"), want: true},
+		"the gang has to turn":                {decision: topology.Change{Topology: "b"}, gang: gang("a", "", "a")},
+		"the gang is an older operator's":     {decision: topology.Change{Topology: "b"}, gang: gang("", "", "b")},
+		"the gang says that it keeps its own": {decision: topology.Change{Topology: "a"}, gang: gang("a", "b", "a"), want: true},
+		"the gang has not said so yet":        {decision: topology.Change{Topology: "a"}, gang: gang("a", "", "a")},
+		"the gang no longer keeps its own":    {decision: topology.Change{Topology: "b"}, gang: gang("b", "b", "b")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gangs := map[string]*schedulerv1alpha1.PodGang{}
 			if c.gang != nil {
 				gangs["s-0"] = c.gang
 			}
-			if got := topologychange.Settled("b", c.decision, gangs); got != c.want {
+			if got := topology.Settled("b", c.decision, gangs); got != c.want {
 				t.Errorf("Settled = %v, want %v", got, c.want)
 			}
 		})
@@ -137,7 +137,7 @@ func TestForNewPods(t *testing.T) {
 		"a set without constraints has none":                 {gang: gang("a", "", "a"), want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := topologychange.ForNewPods(c.named, c.gang); got != c.want {
+			if got := topology.ForNewPods(c.named, c.gang); got != c.want {
 				t.Errorf("ForNewPods = %q, want %q", got, c.want)
 			}
 		})
@@ -164,7 +164,7 @@ func TestMayOpen(t *testing.T) {
 		"an older operator's pod":                {pod: pod("p", "", ""), named: "a", gang: gang("a", "", "a"), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := topologychange.MayOpen(c.pod, c.named, c.gang); got != c.want {
+			if got := topology.MayOpenGate(c.pod, c.named, c.gang); got != c.want {
 				t.Errorf("MayOpen = %v, want %v", got, c.want)
 			}
 		})

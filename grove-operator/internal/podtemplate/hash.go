@@ -1,5 +1,5 @@
 // Package templatehash sums up what a pod is made from. A changed hash means that pods have to be replaced.
-package templatehash
+package podtemplate
 
 import (
 	"encoding/json"
@@ -30,19 +30,19 @@ var ways = []func(*corev1.PodSpec) *corev1.PodSpec{
 	func(spec *corev1.PodSpec) *corev1.PodSpec { return spec }, // With the defaults that somebody had written down.
 }
 
-// OfClique is the hash of the pods of a clique.
-func OfClique(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) string {
+// HashOfClique is the hash of the pods of a clique.
+func HashOfClique(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) string {
 	return ofClique(set, clique, ways[0])
 }
 
-// OfSet is the hash of all pods of a set. It does not depend on the order of the cliques.
-func OfSet(set *grovev1alpha1.PodCliqueSet) string {
+// HashOfSet is the hash of all pods of a set. It does not depend on the order of the cliques.
+func HashOfSet(set *grovev1alpha1.PodCliqueSet) string {
 	return ofSet(set, ways[0])
 }
 
-// Known are the hashes that the template of a clique has or had, the newest first: a pod or a PodClique with any of them
+// KnownHashes are the hashes that the template of a clique has or had, the newest first: a pod or a PodClique with any of them
 // is made from that template.
-func Known(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) []string {
+func KnownHashes(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) []string {
 	var known []string
 	for _, way := range ways {
 		known = append(known, ofClique(set, clique, way))

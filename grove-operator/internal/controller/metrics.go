@@ -1,6 +1,6 @@
 // Package metrics tells at /metrics how what the operator keeps stands. Names and labels are stable: they may be added to, but
 // do not change.
-package metrics
+package controller
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,8 +12,8 @@ import (
 	"packtree.dev/shared/objectcount"
 )
 
-// AddToManager serves the metrics of a manager's program.
-func AddToManager(mgr manager.Manager) error {
+// addMetrics serves the metrics of a manager's program.
+func addMetrics(mgr manager.Manager) error {
 	return objectcount.Add(mgr, sets, constraints, gangs)
 }
 

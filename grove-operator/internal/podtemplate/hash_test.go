@@ -1,4 +1,4 @@
-package templatehash_test
+package podtemplate_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/fixture"
-	"packtree.dev/grove-operator/internal/templatehash"
+	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
 const manifest = `
@@ -42,9 +42,9 @@ func TestOfSet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, manifest)
-			before := templatehash.OfSet(set)
+			before := podtemplate.HashOfSet(set)
 			c.change(set)
-			if changed := templatehash.OfSet(set) != before; changed != c.changes {
+			if changed := podtemplate.HashOfSet(set) != before; changed != c.changes {
 				t.Errorf("hash changed: %v, want %v", changed, c.changes)
 			}
 		})
@@ -54,7 +54,7 @@ func TestOfSet(t *testing.T) {
 // TestHashesAreStable fails when a newer operator would replace every pod of every set.
 func TestHashesAreStable(t *testing.T) {
 	set := fixture.Set(t, manifest)
-	if got, want := templatehash.OfSet(set), "c6f64c8cfdf4dcfc596"; got != want {
+	if got, want := podtemplate.HashOfSet(set), "c6f64c8cfdf4dcfc596"; got != want {
 		t.Errorf("hash %s, want %s: an upgrade of the operator rolls every workload", got, want)
 	}
 }
