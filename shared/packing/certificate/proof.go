@@ -66,10 +66,9 @@ type Branch struct {
 	// Domains is how many domains of the level have nodes for the group.
 	Domains int64 `json:"domains"`
 	// Each has proofs of which at least one holds for each domain.
-	Each []Proof `json:"each,omitempty"`
-	// None is the proof for the group without new pods; it is left out if too few
-	// groups were left then.
-	None *Proof `json:"none,omitempty"`
+	Each []Proof `json:"each"`
+	// None is the proof for the group without new pods.
+	None Proof `json:"none"`
 }
 
 // Without says that some groups cannot be satisfied, whatever becomes of the
@@ -78,8 +77,8 @@ type Without struct {
 	Groups []string `json:"groups"`
 	// Each has proofs about one of Groups alone. At least one holds for each group.
 	Each []Proof `json:"each"`
-	// Then is the proof for what remains; left out if too few groups were left.
-	Then *Proof `json:"then,omitempty"`
+	// Then is the proof for what remains.
+	Then Proof `json:"then"`
 }
 
 // Search says that no way to fill the nodes, one after the other, reaches the
