@@ -136,19 +136,26 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 	if turn.Hold != nil {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
-	t.meet(turn.Gang)
-	nodes, err := t.cluster.Nodes()
+	question, err := t.Question(turn)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := foresight.Decide(ctx, decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Budget: budget, Placement: t.placement,
-		Reserved: t.promises.Reserved(turn.Rank.Gang, turn.Rank.Priority),
-	}, t.followersOf(turn.Gang))
+	question.Budget = budget
+	answer, err := foresight.Decide(ctx, question, t.followersOf(turn.Gang))
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
 	return answer, nil
+}
+
+// Question returns what is to be decided about a gang that can be planned, on the table as it is.
+func (t *Table) Question(turn Turn) (decision.Question, error) {
+	t.meet(turn.Gang)
+	nodes, err := t.cluster.Nodes()
+	return decision.Question{
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement,
+		Reserved: t.promises.Reserved(turn.Rank.Gang, turn.Rank.Priority),
+	}, err
 }
 
 // Stand tells where the standing pods of a gang whose PodGroup has a valid tree are.
@@ -177,10 +184,11 @@ func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answ
 		t.promises.Redeem(turn.Rank.Gang)
 		t.promises.Keep(turn.Rank.Gang, turn.Rank.Priority, time.Time{}, answer.Kept)
 	}
-	return answer, t.assume(turn.Gang.Pending, answer.Nodes)
+	return answer, t.Assume(turn.Gang.Pending, answer.Nodes)
 }
 
-func (t *Table) assume(pods []*corev1.Pod, nodes map[string]string) error {
+// Assume puts those pods on their nodes that have one, by their names. The pods are changed.
+func (t *Table) Assume(pods []*corev1.Pod, nodes map[string]string) error {
 	for _, pod := range pods {
 		node, ok := nodes[pod.Name]
 		if !ok {

@@ -1,0 +1,171 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing/certificate"
+)
+
+// verifier goes through an answer.
+type verifier struct {
+	cluster *inventory.Inventory
+	table   *turns.Table
+	nodes   map[string]*corev1.Node
+	// waiting are the gangs of the input that the answer has not spoken of yet.
+	waiting map[gang.Key]turns.Turn
+	faults  []string
+}
+
+// verify lists what does not hold of an answer, a line each, in its order. The pods of the cluster are changed.
+func verify(ctx context.Context, cluster *inventory.Inventory, given []podGroup) ([]string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	table, err := turns.Set(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	v := &verifier{cluster: cluster, table: table, nodes: map[string]*corev1.Node{}, waiting: map[gang.Key]turns.Turn{}}
+	for _, node := range cluster.Nodes {
+		v.nodes[node.Name] = node
+	}
+	order := turns.In(cluster)
+	for _, turn := range order {
+		v.waiting[turn.Rank.Gang] = turn
+	}
+	for i := range given {
+		if err := v.podGroup(ctx, &given[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, turn := range order {
+		if _, missing := v.waiting[turn.Rank.Gang]; missing {
+			v.fault(turn.Rank.Gang, "the answer says nothing about it")
+		}
+	}
+	return v.faults, nil
+}
+
+func (v *verifier) fault(key gang.Key, format string, args ...any) {
+	v.faults = append(v.faults, fmt.Sprintf("PodGroup %s: ", key)+fmt.Sprintf(format, args...))
+}
+
+func (v *verifier) podGroup(ctx context.Context, given *podGroup) error {
+	key := given.key()
+	turn, waits := v.waiting[key]
+	switch {
+	case !v.cluster.Has(key):
+		v.fault(key, "the input has no such PodGroup")
+		return nil
+	case !waits:
+		v.fault(key, "the answer has it twice")
+		return nil
+	}
+	delete(v.waiting, key)
+	before := len(v.faults)
+	v.verdict(given, turn)
+	if given.Verdict == scheduling.ReasonPlaced || given.Verdict == scheduling.ReasonInfeasible {
+		if err := v.claim(ctx, given, turn); err != nil {
+			return fmt.Errorf("PodGroup %s: %w", key, err)
+		}
+	}
+	v.subGroups(given, turn)
+	if len(v.faults) > before {
+		return nil
+	}
+	return v.table.Assume(turn.Gang.Pending, given.Assignments)
+}
+
+// verdict compares the verdict with what the PodGroup and its pods say without any node.
+func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
+	key, due := given.key(), ""
+	if turn.Hold != nil {
+		due = turn.Hold.Reason
+	}
+	switch given.Verdict {
+	case scheduling.ReasonPlaced, scheduling.ReasonInfeasible, scheduling.ReasonUnknown:
+		if due != "" {
+			v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, turn.Hold.Message)
+		}
+	case scheduling.ReasonIncomplete, scheduling.ReasonInvalid:
+		if due == "" {
+			v.fault(key, "it is said to be %s, but has all that a decision needs", given.Verdict)
+		} else if due != given.Verdict {
+			v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, turn.Hold.Message)
+		}
+	default:
+		v.fault(key, "there is no verdict %q", given.Verdict)
+	}
+	if reason := given.Reason; reason != given.Verdict && (reason != "" || given.Verdict != scheduling.ReasonPlaced) {
+		v.fault(key, "the reason %q is not that of the verdict %s", reason, given.Verdict)
+	}
+	if given.Verdict != scheduling.ReasonPlaced && len(given.Assignments) > 0 {
+		v.fault(key, "it is said to be %s, and has pods assigned", given.Verdict)
+	}
+	if given.Verdict != scheduling.ReasonInfeasible && len(given.Certificate) > 0 {
+		v.fault(key, "it is said to be %s, and has a certificate that no placement exists", given.Verdict)
+	}
+}
+
+// claim verifies a placement, or that there is none.
+func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) error {
+	if turn.Hold != nil {
+		return nil
+	}
+	question, err := v.table.Question(turn)
+	if err != nil {
+		return err
+	}
+	before := len(v.faults)
+	err = rehearsal.Relaxed(ctx, question, func(relaxed decision.Question) error {
+		session, err := decision.Open(ctx, relaxed)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		input := inputOf(session.Packing, relaxed)
+		if given.Verdict == scheduling.ReasonInfeasible {
+			v.certificate(given, input)
+		} else {
+			v.placement(given, input)
+		}
+		return session.Trial.Err()
+	})
+	if err != nil || given.Verdict != scheduling.ReasonPlaced || len(v.faults) > before {
+		return err
+	}
+	refused, err := rehearsal.Accepts(ctx, question, given.Assignments)
+	if refused != "" {
+		v.fault(given.key(), "%s", refused)
+	}
+	return err
+}
+
+func (v *verifier) placement(given *podGroup, input *certificate.Input) {
+	faults := certificate.Check(input, given.Assignments)
+	for _, fault := range faults {
+		v.fault(given.key(), "%v", fault)
+	}
+}
+
+func (v *verifier) certificate(given *podGroup, input *certificate.Input) {
+	if len(given.Certificate) == 0 {
+		v.fault(given.key(), "it is said to be Infeasible without a certificate, so nothing proves it: place --certificate adds one")
+		return
+	}
+	proof, err := certificate.Decode(given.Certificate)
+	if err == nil {
+		err = certificate.Verify(input, proof)
+	}
+	if err != nil {
+		v.fault(given.key(), "its certificate: %v", err)
+	}
+}
