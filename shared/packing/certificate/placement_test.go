@@ -161,7 +161,7 @@ func TestAnInputThatContradictsItselfIsNamed(t *testing.T) {
 			if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
 				t.Errorf("said %v", errs)
 			}
-			if err := certificate.Verify(in, &certificate.Proof{Few: &certificate.Few{}}); err == nil || !strings.Contains(err.Error(), want) {
+			if err := certificate.Verify(in, &certificate.Proof{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Verify said %v", err)
 			}
 		})

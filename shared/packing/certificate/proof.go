@@ -1,9 +1,17 @@
 package certificate
 
 // Proof proves that a group cannot be satisfied: that no placement meets its
-// minimum. The group is the root of the gang, unless a Without says otherwise.
-// Exactly one of the fields is set; it names the rule.
+// minimum. The group is the root of the gang, but for rules that a Without tries.
 type Proof struct {
+	// Start has rules of which at least one holds at first.
+	Start []int `json:"start"`
+	// Rules are referred to by index. A rule refers to later ones only; each may
+	// serve in many places, and is judged in each.
+	Rules []Rule `json:"rules"`
+}
+
+// Rule is one step of a proof. Exactly one of the fields is set.
+type Rule struct {
 	Few     *Few     `json:"few,omitempty"`
 	Cut     *Cut     `json:"cut,omitempty"`
 	Branch  *Branch  `json:"branch,omitempty"`
@@ -27,8 +35,8 @@ type Few struct {
 type Cut struct {
 	Measure
 	// Domain is where, as far as branches around the cut have said: label values
-	// joined with "/". Of several domains that the cut rules out it is the nearest,
-	// where Offer lacks least of Need.
+	// joined with "/". Where the cut rules out several it is the nearest, where Offer
+	// lacks least of Need; so are the figures.
 	Domain string `json:"domain,omitempty"`
 	Need   int64  `json:"need"`
 	Offer  int64  `json:"offer"`
@@ -55,8 +63,8 @@ type Measure struct {
 	By []Measure `json:"by,omitempty"`
 }
 
-// Branch says that wherever a group goes, there is a proof. The group goes into
-// one domain of Level, or places no pod.
+// Branch says that wherever a group goes, a rule holds. The group goes into one
+// domain of Level, or places no pod.
 type Branch struct {
 	Group string `json:"group"`
 	// Topology and Level are required of the group, or Level is broader than what
@@ -65,20 +73,21 @@ type Branch struct {
 	Level    string `json:"level"`
 	// Domains is how many domains of the level have nodes for the group.
 	Domains int64 `json:"domains"`
-	// Each has proofs of which at least one holds for each domain.
-	Each []Proof `json:"each"`
-	// None is the proof for the group without new pods.
-	None Proof `json:"none"`
+	// Each has rules of which at least one holds for each domain.
+	Each []int `json:"each,omitempty"`
+	// None has rules of which at least one holds for the group without new pods.
+	None []int `json:"none"`
 }
 
 // Without says that some groups cannot be satisfied, whatever becomes of the
 // rest, and so get no pods; and that the rest does not suffice.
 type Without struct {
 	Groups []string `json:"groups"`
-	// Each has proofs about one of Groups alone. At least one holds for each group.
-	Each []Proof `json:"each"`
-	// Then is the proof for what remains.
-	Then Proof `json:"then"`
+	// Each has rules about one of Groups alone, those before it set aside. At least
+	// one holds for each group.
+	Each []int `json:"each"`
+	// Then has rules of which at least one holds for what remains.
+	Then []int `json:"then"`
 }
 
 // Search says that no way to fill the nodes, one after the other, reaches the

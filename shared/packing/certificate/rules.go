@@ -1,34 +1,71 @@
 package certificate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// maxDepth bounds how deep proofs lie in proofs.
-const maxDepth = 500
+// use is a reference from a rule to another one.
+type use struct {
+	in   list
+	from int
+	to   int
+}
 
-// holds carries out a proof in a state. The error tells of what the input does
-// not have.
-func (v *verifier) holds(s *state, p *Proof, depth int) (bool, error) {
-	v.spend(1)
-	if rules := p.rules(); rules != 1 || depth > maxDepth {
-		return false, fmt.Errorf("%w: a proof has %d rules at depth %d, and needs one, at most %d deep", ErrNotProved, rules, depth, maxDepth)
+// list is one of the lists of references.
+type list int
+
+const (
+	atStart list = iota
+	inEach
+	inNone
+	inThen
+)
+
+// any reports whether one of the rules holds in a state; the first is used. The
+// error tells of what the input does not have.
+func (v *verifier) any(s *state, in list, from int, rules []int) (bool, error) {
+	for _, i := range rules {
+		if i >= len(v.proof.Rules) || i < 0 || in != atStart && i <= from {
+			return false, fmt.Errorf("%w: rule %d refers to rule %d of %d", ErrNotProved, from, i, len(v.proof.Rules))
+		}
+		before := len(v.log)
+		holds, err := v.holds(s, i)
+		if err != nil {
+			return false, err
+		}
+		if holds {
+			v.log = append(v.log, entry{rule: -1, use: use{in, from, i}})
+			return true, nil
+		}
+		v.log = v.log[:before]
 	}
+	return false, nil
+}
+
+func (v *verifier) holds(s *state, i int) (bool, error) {
+	v.spend(1)
+	r := &v.proof.Rules[i]
 	switch {
-	case p.Few != nil:
-		return v.few(s, p), nil
-	case p.Cut != nil:
-		return v.cut(s, p)
-	case p.Branch != nil:
-		return v.branch(s, p, depth)
-	case p.Without != nil:
-		return v.without(s, p, depth)
+	case r.fields() != 1:
+		return false, fmt.Errorf("%w: rule %d says %d things and not one", ErrNotProved, i, r.fields())
+	case r.Few != nil:
+		return v.few(s, i), nil
+	case r.Cut != nil:
+		return v.cut(s, i, r.Cut)
+	case r.Branch != nil:
+		return v.branch(s, i, r.Branch)
+	case r.Without != nil:
+		return v.without(s, i, r.Without)
 	default:
-		return v.search(s, p), nil
+		return v.search(s, i), nil
 	}
 }
 
-func (p *Proof) rules() int {
+func (r *Rule) fields() int {
 	n := 0
-	for _, set := range []bool{p.Few != nil, p.Cut != nil, p.Branch != nil, p.Without != nil, p.Search != nil} {
+	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil} {
 		if set {
 			n++
 		}
@@ -36,20 +73,17 @@ func (p *Proof) rules() int {
 	return n
 }
 
-// note keeps the figures of a rule that held, if it held here by less than
-// before.
-func (v *verifier) note(p *Proof, f figures) {
-	if before := v.found[p]; before == nil || f.first-f.second < before.first-before.second {
-		v.found[p] = &f
-	}
+// note tells the log that a rule held, by which figures.
+func (v *verifier) note(rule int, f figures) {
+	v.log = append(v.log, entry{rule: rule, figures: f})
 }
 
-func (v *verifier) few(s *state, p *Proof) bool {
+func (v *verifier) few(s *state, rule int) bool {
 	if _, possible := v.need(s, s.goal, nil); possible {
 		return false
 	}
 	group, has, needs := v.lacking(s, s.goal)
-	v.note(p, figures{int64(needs), int64(has), v.in.Groups[group].Name})
+	v.note(rule, figures{int64(needs), int64(has), v.in.Groups[group].Name})
 	return true
 }
 
@@ -79,8 +113,8 @@ func (v *verifier) lacking(s *state, group int) (at, has, needs int) {
 	return group, has, g.MinSubGroups
 }
 
-func (v *verifier) cut(s *state, p *Proof) (bool, error) {
-	by, err := v.scaleOf(&p.Cut.Measure)
+func (v *verifier) cut(s *state, rule int, c *Cut) (bool, error) {
+	by, err := v.scaleOf(&c.Measure)
 	if err != nil {
 		return false, err
 	}
@@ -95,12 +129,11 @@ func (v *verifier) cut(s *state, p *Proof) (bool, error) {
 	if need <= offer {
 		return false, nil
 	}
-	v.note(p, figures{need, offer, s.domain})
+	v.note(rule, figures{need, offer, s.domain})
 	return true, nil
 }
 
-func (v *verifier) branch(s *state, p *Proof, depth int) (bool, error) {
-	b := p.Branch
+func (v *verifier) branch(s *state, rule int, b *Branch) (bool, error) {
 	group, known := v.group[b.Group]
 	if !known {
 		return false, fmt.Errorf("group %q is not in the input", b.Group)
@@ -109,89 +142,148 @@ func (v *verifier) branch(s *state, p *Proof, depth int) (bool, error) {
 	if level < 0 {
 		return false, fmt.Errorf("topology %q has no level %q in the input", b.Topology, b.Level)
 	}
-	if !v.requires(group, b.Topology, level) || group < s.goal || group >= v.end[s.goal] {
+	if group < s.goal || group >= v.end[s.goal] {
+		return false, nil
+	}
+	if !v.requires(group, b.Topology, level) {
 		return false, fmt.Errorf("%w: group %q need not stand in one %s", ErrNotProved, b.Group, b.Level)
 	}
-	if holds, err := v.holds(v.barring(s, group), &b.None, depth+1); err != nil || !holds {
+	if holds, err := v.any(v.barring(s, group), inNone, rule, b.None); err != nil || !holds {
 		return false, err
 	}
 	division := v.divide(b.Topology, b.Level)
 	domains := v.unlike(s, b.Topology, level, division, s.regions[group])
 	for _, domain := range domains {
-		if holds, err := v.any(v.confined(s, group, division, domain), b.Each, depth+1); err != nil || !holds {
+		if holds, err := v.any(v.confined(s, group, division, domain), inEach, rule, b.Each); err != nil || !holds {
 			return false, err
 		}
 	}
-	v.note(p, figures{first: int64(len(v.domainsOf(division, s.regions[group])))})
+	v.note(rule, figures{first: int64(len(v.domainsOf(division, s.regions[group])))})
 	return true, nil
 }
 
-// any carries out the first proof that holds.
-func (v *verifier) any(s *state, proofs []Proof, depth int) (bool, error) {
-	for i := range proofs {
-		if holds, err := v.holds(s, &proofs[i], depth); err != nil || holds {
-			return holds, err
-		}
-	}
-	return false, nil
-}
-
-// without carries out a proof that groups cannot be satisfied.
-func (v *verifier) without(s *state, p *Proof, depth int) (bool, error) {
-	var groups []int
-	for _, name := range p.Without.Groups {
+// without sets groups aside that cannot be satisfied. Groups that are alike share
+// one judgement.
+func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
+	judged := map[string]bool{}
+	for _, name := range w.Groups {
 		group, known := v.group[name]
 		if !known {
 			return false, fmt.Errorf("group %q is not in the input", name)
 		}
 		if group <= s.goal || group >= v.end[s.goal] {
-			return false, fmt.Errorf("%w: group %q is not below what cannot be satisfied", ErrNotProved, name)
+			continue
 		}
-		groups = append(groups, group)
-		alone := *s
-		alone.goal = group
-		if holds, err := v.any(&alone, p.Without.Each, depth+1); err != nil || !holds {
-			return false, err
+		class := v.class(s, group)
+		failed, known := judged[class]
+		if !known {
+			alone := *s
+			alone.goal = group
+			var err error
+			if failed, err = v.any(&alone, inEach, rule, w.Each); err != nil {
+				return false, err
+			}
+			judged[class] = failed
+		}
+		if failed {
+			v.log = append(v.log, entry{rule: rule, group: name})
+			s = v.barring(s, group)
 		}
 	}
-	holds, err := v.holds(v.barring(s, groups...), &p.Without.Then, depth+1)
-	if holds {
-		v.note(p, figures{})
-	}
-	return holds, err
+	return v.any(s, inThen, rule, w.Then)
 }
 
-// completed is a proof with the figures that were found, and without rules that
-// did not hold anywhere.
-func (v *verifier) completed(p *Proof) *Proof {
-	f := v.found[p]
-	if f == nil {
-		return nil
+// class says of a group all that matters but its name.
+func (v *verifier) class(s *state, group int) string {
+	var class strings.Builder
+	for i := group; i < v.end[group]; i++ {
+		v.spend(1)
+		g := &v.in.Groups[i]
+		fmt.Fprintf(&class, "%d %d %d %d %q %q", len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running), g.Topology, g.Required)
+		if r := s.regions[i]; r != nil {
+			fmt.Fprintf(&class, " %p", &r[0])
+		}
+		for _, pods := range g.Pending {
+			fmt.Fprintf(&class, " %d of %d", len(pods.Names), pods.Kind)
+		}
+		class.WriteByte('\n')
 	}
+	return class.String()
+}
+
+// completed is the proof with the figures that were found, and without what was
+// not used.
+func (v *verifier) completed() *Proof {
+	found, uses, groups := v.nearest()
+	number := make([]int, len(found))
+	kept := 0
+	for i := range number {
+		number[i] = kept
+		if found[i] != nil {
+			kept++
+		}
+	}
+	used := func(in list, from int, rules []int) []int {
+		var kept []int
+		for _, i := range rules {
+			if uses[use{in, from, i}] && !slices.Contains(kept, number[i]) {
+				kept = append(kept, number[i])
+			}
+		}
+		return kept
+	}
+	completed := &Proof{Start: used(atStart, 0, v.proof.Start)}
+	for i, f := range found {
+		if f != nil {
+			completed.Rules = append(completed.Rules, v.proof.Rules[i].with(f, groups[i], func(in list, rules []int) []int { return used(in, i, rules) }))
+		}
+	}
+	return completed
+}
+
+// nearest reads the log: the figures of each rule by which it held with least to
+// spare, all references that count, and the groups that were set aside.
+func (v *verifier) nearest() ([]*figures, map[use]bool, []map[string]bool) {
+	found, uses, groups := make([]*figures, len(v.proof.Rules)), map[use]bool{}, make([]map[string]bool, len(v.proof.Rules))
+	for i := range v.log {
+		e := &v.log[i]
+		if e.rule < 0 {
+			uses[e.use] = true
+			continue
+		}
+		if f := found[e.rule]; f == nil || e.figures.first-e.figures.second < f.first-f.second {
+			found[e.rule] = &e.figures
+		}
+		if e.group != "" {
+			if groups[e.rule] == nil {
+				groups[e.rule] = map[string]bool{}
+			}
+			groups[e.rule][e.group] = true
+		}
+	}
+	return found, uses, groups
+}
+
+// with is the rule with its figures.
+func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules []int) []int) Rule {
 	switch {
-	case p.Few != nil:
-		return &Proof{Few: &Few{Group: f.place, Has: f.second, Needs: f.first}}
-	case p.Cut != nil:
-		return &Proof{Cut: &Cut{Measure: p.Cut.Measure, Domain: f.place, Need: f.first, Offer: f.second}}
-	case p.Search != nil:
-		return &Proof{Search: &Search{Patterns: f.first}}
-	case p.Branch != nil:
-		b := *p.Branch
-		b.Domains, b.Each, b.None = f.first, v.completedAll(b.Each), *v.completed(&b.None)
-		return &Proof{Branch: &b}
-	default:
-		w := *p.Without
-		w.Each, w.Then = v.completedAll(w.Each), *v.completed(&w.Then)
-		return &Proof{Without: &w}
-	}
-}
-
-func (v *verifier) completedAll(proofs []Proof) []Proof {
-	var used []Proof
-	for i := range proofs {
-		if p := v.completed(&proofs[i]); p != nil {
-			used = append(used, *p)
+	case r.Few != nil:
+		return Rule{Few: &Few{Group: f.place, Has: f.second, Needs: f.first}}
+	case r.Cut != nil:
+		return Rule{Cut: &Cut{Measure: r.Cut.Measure, Domain: f.place, Need: f.first, Offer: f.second}}
+	case r.Branch != nil:
+		b := *r.Branch
+		b.Domains, b.Each, b.None = f.first, used(inEach, b.Each), used(inNone, b.None)
+		return Rule{Branch: &b}
+	case r.Without != nil:
+		w := Without{Each: used(inEach, r.Without.Each), Then: used(inThen, r.Without.Then)}
+		for _, name := range r.Without.Groups {
+			if groups[name] {
+				w.Groups = append(w.Groups, name)
+			}
 		}
+		return Rule{Without: &w}
+	default:
+		return Rule{Search: &Search{Patterns: f.first}}
 	}
-	return used
 }

@@ -32,11 +32,24 @@ type bin struct {
 	takes       []bool
 }
 
-// search carries out a search, and reports whether it found nothing.
-func (v *verifier) search(s *state, p *Proof) bool {
+// maxSearch bounds the steps of one search.
+const maxSearch = MaxSteps / 64
+
+// search carries out a search, and reports whether it found nothing. One that
+// takes too long proves nothing.
+func (v *verifier) search(s *state, rule int) (proved bool) {
 	if _, possible := v.need(s, s.goal, nil); !possible {
 		return false // That is for few to say.
 	}
+	limit := v.limit
+	v.limit = min(limit, v.steps+maxSearch)
+	defer func() {
+		ours := v.limit < limit
+		v.limit = limit
+		if ours && recovered(recover()) {
+			proved = false
+		}
+	}()
 	x := &search{verifier: v, index: map[regionOf]int{}}
 	x.classify(s)
 	x.needs = x.least(s, s.goal)
@@ -49,7 +62,7 @@ func (v *verifier) search(s *state, p *Proof) bool {
 	if !x.fails(x.bins()) {
 		return false
 	}
-	v.note(p, figures{first: x.seen})
+	v.note(rule, figures{first: x.seen})
 	return true
 }
 

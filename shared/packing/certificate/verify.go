@@ -35,24 +35,26 @@ func Complete(in *Input, proof *Proof) (completed *Proof, err error) {
 		return nil, fmt.Errorf("the input is wrong: %w", err)
 	}
 	v := &verifier{
-		model: m, parts: map[regionIn]region{}, takers: make([]region, len(in.Kinds)),
-		pods: unit(in), scales: map[*Measure]*scale{}, alive: map[regionOf]bool{}, heaviest: map[string]int64{}, found: map[*Proof]*figures{},
+		model: m, proof: proof, limit: MaxSteps, parts: map[regionIn]region{}, takers: make([]region, len(in.Kinds)),
+		pods: unit(in), scales: map[*Measure]*scale{}, alive: map[regionOf]bool{}, heaviest: map[string]int64{},
 	}
 	defer endSpent(&err)
-	holds, err := v.holds(v.start(), proof, 0)
+	holds, err := v.any(v.start(), atStart, 0, proof.Start)
 	if err != nil {
 		return nil, err
 	}
 	if !holds {
 		return nil, ErrNotProved
 	}
-	return v.completed(proof), nil
+	return v.completed(), nil
 }
 
 // verifier carries out proofs.
 type verifier struct {
 	*model
-	steps int
+	proof *Proof
+	// steps are those taken, of limit.
+	steps, limit int
 	// What was worked out before.
 	parts    map[regionIn]region
 	pods     *scale
@@ -61,8 +63,18 @@ type verifier struct {
 	alive    map[regionOf]bool
 	heaviest map[string]int64
 	alikes   []int
-	// found are the figures of each rule that held.
-	found map[*Proof]*figures
+	// log has what held so far; what turned out not to matter is taken back.
+	log []entry
+}
+
+// entry is a rule that held, or a reference to one.
+type entry struct {
+	// rule is -1 for a reference.
+	rule    int
+	figures figures
+	use     use
+	// group is one that a rule set aside.
+	group string
 }
 
 // figures are what is stated of a rule: for several domains those of the nearest
