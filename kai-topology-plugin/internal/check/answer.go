@@ -9,6 +9,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/place"
+	"packtree.dev/shared/packing/certificate"
 )
 
 // answer is what place printed, with certificates as they are written.
@@ -19,6 +20,30 @@ type answer struct {
 type podGroup struct {
 	place.PodGroupResult
 	Certificate json.RawMessage `json:"certificate"`
+}
+
+// certified reports whether there is a certificate.
+func (p *podGroup) certified() bool { return len(p.Certificate) > 0 && string(p.Certificate) != "null" }
+
+// proof reads the certificate: the room that it takes for reserved, and the rest.
+func (p *podGroup) proof() (map[string]string, *certificate.Proof, error) {
+	var written map[string]json.RawMessage
+	if err := json.Unmarshal(p.Certificate, &written); err != nil {
+		return nil, nil, fmt.Errorf("it cannot be read: %w", err)
+	}
+	var reserved map[string]string
+	if room, has := written["reserved"]; has {
+		if err := json.Unmarshal(room, &reserved); err != nil {
+			return nil, nil, fmt.Errorf("its reserved cannot be read: %w", err)
+		}
+		delete(written, "reserved")
+	}
+	rest, err := json.Marshal(written)
+	if err != nil {
+		return nil, nil, err
+	}
+	proof, err := certificate.Decode(rest)
+	return reserved, proof, err
 }
 
 func (p *podGroup) key() gang.Key { return gang.Key{Namespace: p.Namespace, Name: p.Name} }

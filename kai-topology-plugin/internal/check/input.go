@@ -1,6 +1,8 @@
 package check
 
 import (
+	"fmt"
+
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -15,7 +17,7 @@ import (
 
 // inputOf puts a question about one gang into the words of package certificate. What is free on the nodes is counted here, from
 // their pods.
-func inputOf(asked *packing.Gang, q decision.Question) *certificate.Input {
+func inputOf(asked *packing.Gang, q decision.Question) (*certificate.Input, error) {
 	levels := map[string][]string{}
 	for _, name := range q.Gang.Topologies() {
 		levels[name] = translation.LevelsOf(q.Topologies[name])
@@ -23,11 +25,30 @@ func inputOf(asked *packing.Gang, q decision.Question) *certificate.Input {
 	ports := eligibility.HostPortsOf(q.Gang.Pending)
 	nodes := make([]certificate.Node, len(q.Nodes))
 	for i, node := range q.Nodes {
-		nodes[i] = certificate.Node{
-			Name: node.Node().Name, Free: freeOn(node, ports, q.Everywhere), Domains: domainsOf(node.Node(), levels),
+		free := freeOn(node, ports, q.Everywhere)
+		for _, pod := range q.Reserved[node.Node().Name] {
+			if err := takeOff(free, pod, ports); err != nil {
+				return nil, err
+			}
 		}
+		nodes[i] = certificate.Node{Name: node.Node().Name, Free: free, Domains: domainsOf(node.Node(), levels)}
 	}
-	return packing.InputOf(asked, levels, nodes)
+	return packing.InputOf(asked, levels, nodes), nil
+}
+
+// takeOff keeps room for a pod that will stand on a node.
+func takeOff(free map[string]int64, pod *corev1.Pod, ports eligibility.HostPorts) error {
+	requests, err := kubeframework.Requests(pod)
+	if err != nil {
+		return fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	for resource, amount := range requests {
+		free[resource] -= amount
+	}
+	for _, port := range ports.Taken(eligibility.UsedBy(pod)) {
+		free[port]--
+	}
+	return nil
 }
 
 // freeOn is what pods may still take of a node, each host port once.

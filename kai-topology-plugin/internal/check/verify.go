@@ -2,10 +2,12 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
@@ -20,9 +22,10 @@ type verifier struct {
 	cluster *inventory.Inventory
 	table   *turns.Table
 	nodes   map[string]*corev1.Node
-	// waiting are the gangs of the input that the answer has not spoken of yet.
-	waiting map[gang.Key]turns.Turn
-	faults  []string
+	members map[gang.Key][]*corev1.Pod
+	// waiting are the gangs of the input that the answer has not spoken of yet, placed those whose placement was verified.
+	waiting, placed map[gang.Key]turns.Turn
+	faults          []string
 }
 
 // verify lists what does not hold of an answer, a line each, in its order. The pods of the cluster are changed.
@@ -33,7 +36,10 @@ func verify(ctx context.Context, cluster *inventory.Inventory, given []podGroup)
 	if err != nil {
 		return nil, err
 	}
-	v := &verifier{cluster: cluster, table: table, nodes: map[string]*corev1.Node{}, waiting: map[gang.Key]turns.Turn{}}
+	v := &verifier{
+		cluster: cluster, table: table, nodes: map[string]*corev1.Node{}, members: cluster.Members(),
+		waiting: map[gang.Key]turns.Turn{}, placed: map[gang.Key]turns.Turn{},
+	}
 	for _, node := range cluster.Nodes {
 		v.nodes[node.Name] = node
 	}
@@ -43,7 +49,7 @@ func verify(ctx context.Context, cluster *inventory.Inventory, given []podGroup)
 	}
 	for i := range given {
 		if err := v.podGroup(ctx, &given[i]); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("PodGroup %s: %w", given[i].key(), err)
 		}
 	}
 	for _, turn := range order {
@@ -69,18 +75,17 @@ func (v *verifier) podGroup(ctx context.Context, given *podGroup) error {
 		v.fault(key, "the answer has it twice")
 		return nil
 	}
-	delete(v.waiting, key)
 	before := len(v.faults)
 	v.verdict(given, turn)
-	if given.Verdict == scheduling.ReasonPlaced || given.Verdict == scheduling.ReasonInfeasible {
-		if err := v.claim(ctx, given, turn); err != nil {
-			return fmt.Errorf("PodGroup %s: %w", key, err)
-		}
+	if err := v.claim(ctx, given, turn); err != nil {
+		return err
 	}
 	v.subGroups(given, turn)
-	if len(v.faults) > before {
+	delete(v.waiting, key)
+	if len(v.faults) > before || given.Verdict != scheduling.ReasonPlaced {
 		return nil
 	}
+	v.placed[key] = turn
 	return v.table.Assume(turn.Gang.Pending, given.Assignments)
 }
 
@@ -110,62 +115,83 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 	if given.Verdict != scheduling.ReasonPlaced && len(given.Assignments) > 0 {
 		v.fault(key, "it is said to be %s, and has pods assigned", given.Verdict)
 	}
-	if given.Verdict != scheduling.ReasonInfeasible && len(given.Certificate) > 0 {
+	if given.Verdict != scheduling.ReasonInfeasible && given.certified() {
 		v.fault(key, "it is said to be %s, and has a certificate that no placement exists", given.Verdict)
 	}
 }
 
 // claim verifies a placement, or that there is none.
 func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) error {
-	if turn.Hold != nil {
-		return nil
+	var faults []error
+	var err error
+	switch {
+	case turn.Hold != nil:
+	case given.Verdict == scheduling.ReasonPlaced:
+		faults, err = v.judge(ctx, turn, given.Assignments)
+	case given.Verdict == scheduling.ReasonInfeasible && !given.certified():
+		v.fault(given.key(), "it is said to be Infeasible without a certificate, so nothing proves it: place --certificate adds one")
+	case given.Verdict == scheduling.ReasonInfeasible:
+		faults, err = v.certificate(ctx, given, turn)
+	}
+	for _, fault := range faults {
+		v.fault(given.key(), "%v", fault)
+	}
+	return err
+}
+
+// judge lists what is wrong with a placement.
+func (v *verifier) judge(ctx context.Context, turn turns.Turn, nodes map[string]string) (faults []error, err error) {
+	question, err := v.table.Question(turn)
+	if err != nil {
+		return nil, err
+	}
+	err = asInput(ctx, question, func(input *certificate.Input) { faults = certificate.Check(input, nodes) })
+	if err != nil || len(faults) > 0 {
+		return faults, err
+	}
+	refused, err := rehearsal.Accepts(ctx, question, nodes)
+	if refused != "" {
+		faults = append(faults, errors.New(refused))
+	}
+	return faults, err
+}
+
+// certificate verifies a certificate.
+func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.Turn) (faults []error, err error) {
+	kept, proof, err := given.proof()
+	var reserved clusterview.Reserved
+	if err == nil {
+		reserved, err = v.reserved(ctx, turn, kept)
+	}
+	if err != nil {
+		return []error{fmt.Errorf("its certificate: %w", err)}, nil
 	}
 	question, err := v.table.Question(turn)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	before := len(v.faults)
-	err = rehearsal.Relaxed(ctx, question, func(relaxed decision.Question) error {
+	question.Reserved = reserved
+	err = asInput(ctx, question, func(input *certificate.Input) {
+		if wrong := certificate.Verify(input, proof); wrong != nil {
+			faults = append(faults, fmt.Errorf("its certificate: %w", wrong))
+		}
+	})
+	return faults, err
+}
+
+// asInput hands over a question in the words of package certificate.
+func asInput(ctx context.Context, question decision.Question, use func(*certificate.Input)) error {
+	return rehearsal.Relaxed(ctx, question, func(relaxed decision.Question) error {
 		session, err := decision.Open(ctx, relaxed)
 		if err != nil {
 			return err
 		}
 		defer session.Close()
-		input := inputOf(session.Packing, relaxed)
-		if given.Verdict == scheduling.ReasonInfeasible {
-			v.certificate(given, input)
-		} else {
-			v.placement(given, input)
+		input, err := inputOf(session.Packing, relaxed)
+		if err != nil {
+			return err
 		}
+		use(input)
 		return session.Trial.Err()
 	})
-	if err != nil || given.Verdict != scheduling.ReasonPlaced || len(v.faults) > before {
-		return err
-	}
-	refused, err := rehearsal.Accepts(ctx, question, given.Assignments)
-	if refused != "" {
-		v.fault(given.key(), "%s", refused)
-	}
-	return err
-}
-
-func (v *verifier) placement(given *podGroup, input *certificate.Input) {
-	faults := certificate.Check(input, given.Assignments)
-	for _, fault := range faults {
-		v.fault(given.key(), "%v", fault)
-	}
-}
-
-func (v *verifier) certificate(given *podGroup, input *certificate.Input) {
-	if len(given.Certificate) == 0 {
-		v.fault(given.key(), "it is said to be Infeasible without a certificate, so nothing proves it: place --certificate adds one")
-		return
-	}
-	proof, err := certificate.Decode(given.Certificate)
-	if err == nil {
-		err = certificate.Verify(input, proof)
-	}
-	if err != nil {
-		v.fault(given.key(), "its certificate: %v", err)
-	}
 }

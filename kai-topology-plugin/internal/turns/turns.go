@@ -108,6 +108,9 @@ func companies(podGroups []*scheduling.PodGroup) map[gang.Key][]*scheduling.PodG
 
 // Table is a copy of a cluster on which gangs are decided.
 type Table struct {
+	// Certify has answers prove that a gang does not fit.
+	Certify bool
+
 	cluster    *kubeframework.Offline
 	view       *clusterview.View
 	companies  map[gang.Key][]*scheduling.PodGroup
@@ -153,7 +156,7 @@ func (t *Table) Question(turn Turn) (decision.Question, error) {
 	t.meet(turn.Gang)
 	nodes, err := t.cluster.Nodes()
 	return decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement,
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement, Certify: t.Certify,
 		Reserved: t.promises.Reserved(turn.Rank.Gang, turn.Rank.Priority),
 	}, err
 }
