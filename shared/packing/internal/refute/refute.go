@@ -17,36 +17,64 @@ func Prove(in *certificate.Input) *certificate.Proof {
 	if len(in.Groups) == 0 {
 		return nil
 	}
-	for _, proof := range []*certificate.Proof{plain(in), thorough(in)} {
+	for _, proof := range append(plain(in), thorough(in)) {
 		if completed, err := certificate.Complete(in, proof); err == nil {
-			return completed
+			return smaller(in, completed)
 		}
 	}
 	return nil
 }
 
-// plain has the rules that cost little: sums over all groups in each domain of
-// the level that the gang requires.
-func plain(in *certificate.Input) *certificate.Proof {
+// plain are proofs that people understand at once: one sum over all nodes, or one
+// in each domain where a single group could go.
+func plain(in *certificate.Input) []*certificate.Proof {
 	cuts := podCuts(in)
-	if in.Groups[0].Required == "" {
-		return &certificate.Proof{Start: from(0, len(cuts)), Rules: cuts}
+	proofs := []*certificate.Proof{{Start: from(0, len(cuts)), Rules: cuts}}
+	for _, group := range confined(in)[:min(len(confined(in)), measuredGroups)] {
+		rules := append([]certificate.Rule{branch(in, group, from(1, len(cuts)), []int{1})}, cuts...)
+		proofs = append(proofs, &certificate.Proof{Start: []int{0}, Rules: rules})
 	}
-	rules := append([]certificate.Rule{branch(in, 0, from(1, len(cuts)), []int{1})}, cuts...)
-	return &certificate.Proof{Start: append(from(1, len(cuts)), 0), Rules: rules}
+	return proofs
+}
+
+// confined are the groups that require a level.
+func confined(in *certificate.Input) []int {
+	var groups []int
+	for i := range in.Groups {
+		if in.Groups[i].Required != "" {
+			groups = append(groups, i)
+		}
+	}
+	return groups
+}
+
+// smaller leaves out what a proof can do without.
+func smaller(in *certificate.Input, proof *certificate.Proof) *certificate.Proof {
+	for i := range proof.Rules {
+		for k := 0; proof.Rules[i].Cut != nil && k < len(proof.Rules[i].Cut.By); {
+			without := *proof
+			without.Rules = slices.Clone(proof.Rules)
+			cut := *proof.Rules[i].Cut
+			cut.By = slices.Delete(slices.Clone(cut.By), k, k+1)
+			without.Rules[i].Cut = &cut
+			if completed, err := certificate.Complete(in, &without); err == nil && len(completed.Rules) == len(proof.Rules) {
+				proof = completed
+			} else {
+				k++
+			}
+		}
+	}
+	return proof
 }
 
 // thorough has all rules: groups are set aside that cannot be satisfied, one
 // group after the other is followed into each domain, and at last the nodes are
 // searched.
 func thorough(in *certificate.Input) *certificate.Proof {
-	var confined []int
+	confined := confined(in)
 	var below []string
-	for i := range in.Groups {
-		if in.Groups[i].Required != "" {
-			confined = append(confined, i)
-		}
-		if i > 0 && (in.Groups[i].Required != "" || len(in.Groups[i].Follow) > 0) {
+	for i := 1; i < len(in.Groups); i++ {
+		if in.Groups[i].Required != "" || len(in.Groups[i].Follow) > 0 {
 			below = append(below, in.Groups[i].Name)
 		}
 	}
