@@ -135,16 +135,22 @@ func (v *verifier) readGroups(s *scale, m *Measure) error {
 			s.of[i] = v.leaf(i)
 		}
 	}
+	return v.readBy(s, m, depth)
+}
+
+// readBy looks up the measures that bound how many groups a domain takes. Only
+// the pods of those groups count there.
+func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
 	for i := range m.By {
-		inner, err := v.scaleOf(&m.By[i])
+		inner, err := v.read(&m.By[i])
 		if err != nil {
 			return err
 		}
-		if deeper := inner.division; deeper != nil && (m.By[i].Topology != m.Topology || v.level(m.Topology, m.By[i].Level) < depth) {
+		if inner.division != nil && (m.By[i].Topology != m.Topology || v.level(m.Topology, m.By[i].Level) < depth) {
 			return fmt.Errorf("%w: level %q is not below level %q", ErrNotProved, m.By[i].Level, m.Level)
 		}
-		for i := range inner.of {
-			inner.of[i] = inner.of[i] && s.of[i]
+		for leaf := range inner.of {
+			inner.of[leaf] = inner.of[leaf] && s.of[leaf]
 		}
 		s.by = append(s.by, inner)
 	}

@@ -61,26 +61,30 @@ func podMeasures(in *certificate.Input) []certificate.Measure {
 	if len(all) > measuredKinds || len(all) < 2 {
 		return measures
 	}
-	for kind, pod := range first {
+	for _, pod := range first {
 		if pod != "" {
-			measures = append(measures, certificate.Measure{Pods: map[string]int64{first[kind]: 1}})
+			measures = append(measures, certificate.Measure{Pods: map[string]int64{pod: 1}})
 		}
 	}
 	for _, resource := range resources {
-		sizes := slices.Compact(slices.Sorted(slices.Values(amounts[resource])))
-		for _, size := range sizes {
-			large := map[string]int64{}
-			for kind, pod := range first {
-				if pod != "" && in.Kinds[kind].Requests[resource] >= size {
-					large[pod] = 1
-				}
-			}
-			if len(large) > 1 && len(large) < len(all) {
+		for _, size := range slices.Compact(slices.Sorted(slices.Values(amounts[resource]))) {
+			if large := largest(in, first, resource, size); len(large) > 1 && len(large) < len(all) {
 				measures = append(measures, certificate.Measure{Pods: large})
 			}
 		}
 	}
 	return measures
+}
+
+// largest counts pods that ask for at least so much of a resource.
+func largest(in *certificate.Input, first []string, resource string, size int64) map[string]int64 {
+	large := map[string]int64{}
+	for kind, pod := range first {
+		if pod != "" && in.Kinds[kind].Requests[resource] >= size {
+			large[pod] = 1
+		}
+	}
+	return large
 }
 
 // firstPods has a pod of each kind, "" if there is none.
