@@ -6,54 +6,32 @@ import (
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
-	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/oracle"
 )
 
-// question is a scene as package certificate wants it, read from its labels and
-// amounts.
-func (s *scene) question() *certificate.Input {
-	var nodes []certificate.Node
-	for _, n := range s.nodes {
-		node := certificate.Node{Name: n.Name, Free: n.Allocatable, Domains: map[string][]string{}}
-		for name, levels := range s.topologies {
-			for _, level := range levels {
-				value, has := n.Labels[level]
-				if !has {
-					break
+func TestEachAnswerIsVerified(t *testing.T) {
+	for name, size := range map[string]oracle.Size{"small": oracle.Small, "varied": oracle.Varied} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				s := oracle.Draw(numbers{t}, size)
+				d := s.Build().Decide(&s.Gang, packing.Options{Certify: true})
+				if fault, err := oracle.Verify(s, &d); fault != "" {
+					t.Fatalf("%s: %v", fault, err)
 				}
-				node.Domains[name] = append(node.Domains[name], value)
-			}
-		}
-		nodes = append(nodes, node)
+			})
+		})
 	}
-	return packing.InputOf(&s.gang, s.topologies, nodes)
 }
 
-func TestEachAnswerIsVerified(t *testing.T) {
+func TestNoOrdinaryAnswerHasACertificate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
-		d := s.build().Decide(&s.gang, packing.Options{Certify: true})
-		verifyAnswer(t, s.question(), d)
+		if d := s.Build().Decide(&s.Gang, packing.Options{}); d.Certificate != nil {
+			t.Fatalf("%s has a certificate that nobody asked for", d.Verdict)
+		}
+		d := s.Build().Decide(&s.Gang, packing.Options{Certify: true})
+		if d.Verdict != packing.Infeasible && d.Certificate != nil {
+			t.Fatalf("%s has a certificate", d.Verdict)
+		}
 	})
-}
-
-func verifyAnswer(t *rapid.T, in *certificate.Input, d packing.Decision) {
-	if (d.Certificate != nil) != (d.Verdict == packing.Infeasible) {
-		t.Fatalf("%s (%s) has the certificate %+v", d.Verdict, d.Message(), d.Certificate)
-	}
-	switch d.Verdict {
-	case packing.Infeasible:
-		if err := certificate.Verify(in, d.Certificate); err != nil {
-			t.Fatalf("%s: %v", d.Message(), err)
-		}
-	case packing.Placed:
-		nodes := map[string]string{}
-		for _, a := range d.Assignments {
-			nodes[a.Pod] = a.Node
-		}
-		if errs := certificate.Check(in, nodes); len(errs) > 0 {
-			t.Fatalf("%v: %v", nodes, errs)
-		}
-	default:
-	}
 }
