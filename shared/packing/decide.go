@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/refute"
 )
 
 // maxExactNodes bounds the clusters in which placements are improved by exact
@@ -53,6 +55,9 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	d.undo(0)
 	d.terse = options.Terse
 	answer := d.answer()
+	if options.Certify && answer.Verdict == Infeasible {
+		answer.Certificate = refute.Prove(c.input(gang))
+	}
 	c.trim()
 	return answer
 }

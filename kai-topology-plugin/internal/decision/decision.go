@@ -14,6 +14,7 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/certificate"
 )
 
 // Question is a gang that can be planned, and the nodes as they are now.
@@ -36,6 +37,8 @@ type Question struct {
 	Reshape func(pod *corev1.Pod, shape packing.Shape) packing.Shape
 	// Budget bounds the search in steps; 0 means the engine's own bound.
 	Budget int
+	// Certify has the answer prove that a gang does not fit.
+	Certify bool
 	// Placement is for gangs whose PodGroups do not say which domains they would rather have.
 	Placement packing.Placement
 }
@@ -58,6 +61,10 @@ type Answer struct {
 	Message string
 	// Explanations say the same by group, domain and resource, the decisive one first. Empty for a gang that is held.
 	Explanations []packing.Explanation
+	// Certificate proves that the gang does not fit, if the question asks for it.
+	Certificate *certificate.Proof
+	// Respected is the room that the certificate takes for reserved.
+	Respected clusterview.Reserved
 	// Nodes has the node of each pending pod that gets one, by the pod's name. It is empty unless Placed.
 	Nodes map[string]string
 	// Order has the names of the pods in Nodes as they have to be put on them, one after the other; nil if any order will do.
@@ -130,6 +137,7 @@ func answerOf(decided *packing.Decision, g *gang.Gang, together bool) *Answer {
 		Steps:   decided.Steps,
 
 		Explanations: decided.Explanations,
+		Certificate:  decided.Certificate,
 	}
 	for _, assignment := range decided.Assignments {
 		answer.Nodes[assignment.Pod] = assignment.Node

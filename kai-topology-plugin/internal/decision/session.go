@@ -23,6 +23,7 @@ type Session struct {
 	gang     *gang.Gang
 	together bool
 	options  packing.Options
+	reserved clusterview.Reserved
 	// reshaped are keys of shapes that mean nothing to others.
 	reshaped []string
 }
@@ -41,8 +42,8 @@ func Open(ctx context.Context, q Question) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
-	session := &Session{Trial: trial, gang: q.Gang, together: len(q.With) > 0}
-	session.options = packing.Options{Budget: q.Budget, Placement: q.placement()}
+	session := &Session{Trial: trial, gang: q.Gang, together: len(q.With) > 0, reserved: q.Reserved}
+	session.options = packing.Options{Budget: q.Budget, Placement: q.placement(), Certify: q.Certify}
 	if err := session.prepare(ctx, q); err != nil {
 		trial.End()
 		return nil, err
@@ -80,7 +81,7 @@ func (s *Session) Decide() (*Answer, error) {
 		return nil, fmt.Errorf("looking at nodes: %w", err)
 	}
 	answer := answerOf(&decided, s.gang, s.together)
-	answer.Basis = s.Trial.Basis()
+	answer.Basis, answer.Respected = s.Trial.Basis(), s.reserved
 	return answer, nil
 }
 

@@ -89,7 +89,7 @@ func (p *plugin) whatIf(command *cobra.Command, files []string, options packing.
 	cluster.Placement = options.Placement
 	notes = append(notes, plainNotes(cluster, asked)...)
 	question := questionOf(cluster, asked, metav1.NewTime(p.now()))
-	decided, err := place.Decide(command.Context(), cluster, question.turns, options.Budget, question.unasked)
+	decided, err := place.Decide(command.Context(), cluster, question.turns, options, question.unasked)
 	if err != nil {
 		return fmt.Errorf("deciding: %w", err)
 	}

@@ -38,9 +38,9 @@ func Command() *cobra.Command {
 	var files []string
 	var output string
 	var placement string
-	var budget int
+	var options packing.Options
 	command := &cobra.Command{
-		Use:   "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--placement Pack|Spread] [--search-budget N]",
+		Use:   "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--placement Pack|Spread] [--search-budget N] [--certificate]",
 		Short: "Decide PodGroups from manifests, without a cluster",
 		Long: `place reads Node, Topology, PodGroup and Pod manifests, ignores other kinds, and decides every PodGroup in the order in
 which the scheduler would: priority, creation time, name; each on what the earlier ones left. A Pod with spec.nodeName is
@@ -58,10 +58,10 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 			if !ok {
 				return usage(command, "-o is json, tree or yaml, not %q", output)
 			}
-			if budget < 0 {
-				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", budget)
+			if options.Budget < 0 {
+				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", options.Budget)
 			}
-			options := packing.Options{Placement: packing.Placement(placement), Budget: budget}
+			options.Placement = packing.Placement(placement)
 			if err := options.Check(); err != nil {
 				return usage(command, "--placement: %v", err)
 			}
@@ -70,7 +70,8 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 	}
 	render.BindFiles(command, &files)
 	command.Flags().StringVarP(&output, "output", "o", "json", "json, tree (for people) or yaml (the pods that have a node)")
-	command.Flags().IntVar(&budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	command.Flags().IntVar(&options.Budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	command.Flags().BoolVar(&options.Certify, "certificate", false, "add to each Infeasible, in JSON, what proves it, for check to verify")
 	BindPlacement(command, &placement)
 	return command
 }
@@ -100,7 +101,7 @@ func run(command *cobra.Command, files []string, options packing.Options, printe
 		fmt.Fprintln(command.ErrOrStderr(), "place: the input has no PodGroup, so there is nothing to decide")
 	}
 	none := func(turns.Turn) bool { return false }
-	decided, err := Decide(command.Context(), read, turns.In(read), options.Budget, none)
+	decided, err := Decide(command.Context(), read, turns.In(read), options, none)
 	if err != nil {
 		return fmt.Errorf("deciding: %w", err)
 	}

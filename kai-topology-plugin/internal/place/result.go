@@ -10,6 +10,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/certificate"
 )
 
 // Result is what was decided about PodGroups, as it is printed as JSON.
@@ -31,6 +33,16 @@ type PodGroupResult struct {
 	// Assignments has the nodes of the pods that get one, by their names.
 	Assignments map[string]string `json:"assignments"`
 	SubGroups   []SubGroupResult  `json:"subGroups"`
+	// Certificate proves the verdict Infeasible, if it was asked for.
+	Certificate *Certificate `json:"certificate,omitempty"`
+}
+
+// Certificate proves that a gang does not fit.
+type Certificate struct {
+	// Reserved has pods (as namespace/name) of gangs that follow an earlier one, and the nodes where room is kept for them. The
+	// gang must not count on it.
+	Reserved map[string]string `json:"reserved,omitempty"`
+	*certificate.Proof
 }
 
 // SubGroupResult is where one group of the tree stands; the root has the empty name.
@@ -53,7 +65,7 @@ func (r *Result) Err() error {
 
 // Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes. Of gangs that unasked knows it
 // reports nothing; they only take the room that is theirs.
-func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Turn, budget int, unasked func(turns.Turn) bool) (*Result, error) {
+func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Turn, options packing.Options, unasked func(turns.Turn) bool) (*Result, error) {
 	started := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -61,9 +73,10 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 	if err != nil {
 		return nil, err
 	}
+	table.Certify = options.Certify
 	decided := &Result{PodGroups: []PodGroupResult{}}
 	for _, next := range gangs {
-		answer, err := table.Take(ctx, next, budget)
+		answer, err := table.Take(ctx, next, options.Budget)
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +98,7 @@ func resultOf(key gang.Key, answer *decision.Answer) PodGroupResult {
 		Message:     answer.Message,
 		Assignments: map[string]string{},
 		SubGroups:   []SubGroupResult{},
+		Certificate: certificateOf(answer),
 	}
 	if !turns.Placed(answer) {
 		printed.Reason = answer.Verdict
@@ -106,4 +120,17 @@ func resultOf(key gang.Key, answer *decision.Answer) PodGroupResult {
 		})
 	}
 	return printed
+}
+
+func certificateOf(answer *decision.Answer) *Certificate {
+	if answer.Certificate == nil {
+		return nil
+	}
+	made := &Certificate{Reserved: map[string]string{}, Proof: answer.Certificate}
+	for node, pods := range answer.Respected {
+		for _, pod := range pods {
+			made.Reserved[pod.Namespace+"/"+pod.Name] = node
+		}
+	}
+	return made
 }

@@ -35,13 +35,7 @@ func (r *refusal) sentence() string {
 // act puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try again after others
 // have entered. When nobody can go where planned, one moves.
 func (r *rehearsal) act(ctx context.Context, plan map[string]string) (*performance, error) {
-	acted := &performance{nodes: make(map[string]string, len(plan))}
-	for _, pod := range r.question.Gang.Pending {
-		if plan[pod.Name] != "" {
-			acted.waiting = append(acted.waiting, pod)
-		}
-	}
-	slices.SortFunc(acted.waiting, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	acted := &performance{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
 	for len(acted.waiting) > 0 {
 		entered, err := r.enterAsPlanned(ctx, acted, plan)
 		if err == nil && !entered {
@@ -56,6 +50,18 @@ func (r *rehearsal) act(ctx context.Context, plan map[string]string) (*performan
 	}
 	acted.refused = nil
 	return acted, nil
+}
+
+// planned are the pods that a plan has nodes for.
+func (r *rehearsal) planned(plan map[string]string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range r.question.Gang.Pending {
+		if plan[pod.Name] != "" {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods
 }
 
 // enterAsPlanned lets everybody try who waits, and reports whether anybody entered.

@@ -15,11 +15,20 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// plan asks the engine, with the nodes that are closed by now excluded.
+// plan asks the engine.
 func (r *rehearsal) plan(ctx context.Context) (*decision.Answer, error) {
+	var failed error
+	answer, err := decision.Decide(ctx, r.asked(ctx, &failed))
+	if failed != nil {
+		err = failed
+	}
+	return answer, err
+}
+
+// asked is what the engine is asked, with the nodes that are closed by now excluded. What goes wrong meanwhile is in failed.
+func (r *rehearsal) asked(ctx context.Context, failed *error) decision.Question {
 	question := r.question
 	question.Everywhere = r.apart.offered
-	var failed error
 	question.Reshape = func(pod *corev1.Pod, shape packing.Shape) packing.Shape {
 		kind := shape.Key
 		for _, key := range sets.List(r.rules.labels) {
@@ -35,18 +44,14 @@ func (r *rehearsal) plan(ctx context.Context) (*decision.Answer, error) {
 		shape.Key = fmt.Sprintf("%s of leaf %q", kind, gang.LeafOf(pod))
 		shape.Excluded = func(name string) string {
 			why, err := r.excluded(ctx, pod, name, excluded)
-			if err != nil && failed == nil {
-				failed = err
+			if err != nil && *failed == nil {
+				*failed = err
 			}
 			return why
 		}
 		return shape
 	}
-	answer, err := decision.Decide(ctx, question)
-	if failed != nil {
-		err = failed
-	}
-	return answer, err
+	return question
 }
 
 // closedDomain is why a node is excluded where an earlier plan failed.

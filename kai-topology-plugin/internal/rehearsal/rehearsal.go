@@ -25,20 +25,30 @@ const maxPlans = 24
 
 // Decide answers a question as decision.Decide does, and keeps the rules that the gang's pods have about each other.
 func Decide(ctx context.Context, question decision.Question) (answer *decision.Answer, err error) {
+	r, err := open(question)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return decision.Decide(ctx, question)
+	}
+	defer func() { err = errors.Join(err, r.stage.Clear(ctx)) }()
+	return r.decide(ctx)
+}
+
+// open returns the rehearsal of a question; nil if the gang's pods have no rules about each other.
+func open(question decision.Question) (*rehearsal, error) {
 	rules := rulesOf(question.Gang.Pending, question.View.Resources())
 	if !rules.any {
-		return decision.Decide(ctx, question)
+		return nil, nil
 	}
 	stage, err := kubeframework.StageOf(question.View.Resources())
 	if err != nil {
 		return nil, err
 	}
 	r := &rehearsal{question: question, rules: rules, stage: stage}
-	if r.apart, err = r.apartBy(question.Gang.Pending); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stage.Clear(ctx)) }()
-	return r.decide(ctx)
+	r.apart, err = r.apartBy(question.Gang.Pending)
+	return r, err
 }
 
 // rehearsal is one decision.

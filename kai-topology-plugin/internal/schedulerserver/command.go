@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/check"
 	"packtree.dev/kai-topology-plugin/internal/gangfailures"
 	"packtree.dev/kai-topology-plugin/internal/kubectlpacktree"
 	"packtree.dev/kai-topology-plugin/internal/place"
@@ -46,6 +47,7 @@ kube-scheduler does. It takes the flags and the configuration file of kube-sched
 
 Subcommands:
   place           decide PodGroups from manifests, without a cluster
+  check           verify an answer of place against the manifests alone
   packtree        kubectl packtree: where gangs stand, why they wait, what would happen
   support-bundle  dump a cluster for place, without what pods run or are told`,
 		Example:      "  kai-topology-plugin --config config.yaml --kubeconfig kubeconfig\n  cat *.yaml | kai-topology-plugin place -f - -o tree",
@@ -60,7 +62,7 @@ Subcommands:
 	}
 	command.SetContext(context.Background())
 	bindFlags(command, opts)
-	command.AddCommand(place.Command(), kubectlpacktree.Command(), supportbundle.Command())
+	command.AddCommand(place.Command(), check.Command(), kubectlpacktree.Command(), supportbundle.Command())
 	return command
 }
 

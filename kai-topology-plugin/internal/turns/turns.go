@@ -108,6 +108,9 @@ func companies(podGroups []*scheduling.PodGroup) map[gang.Key][]*scheduling.PodG
 
 // Table is a copy of a cluster on which gangs are decided.
 type Table struct {
+	// Certify has answers prove that a gang does not fit.
+	Certify bool
+
 	cluster    *kubeframework.Offline
 	view       *clusterview.View
 	companies  map[gang.Key][]*scheduling.PodGroup
@@ -136,19 +139,26 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 	if turn.Hold != nil {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
-	t.meet(turn.Gang)
-	nodes, err := t.cluster.Nodes()
+	question, err := t.Question(turn)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := foresight.Decide(ctx, decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Budget: budget, Placement: t.placement,
-		Reserved: t.promises.Reserved(turn.Rank.Gang, turn.Rank.Priority),
-	}, t.followersOf(turn.Gang))
+	question.Budget = budget
+	answer, err := foresight.Decide(ctx, question, t.followersOf(turn.Gang))
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
 	return answer, nil
+}
+
+// Question returns what is to be decided about a gang that can be planned, on the table as it is.
+func (t *Table) Question(turn Turn) (decision.Question, error) {
+	t.meet(turn.Gang)
+	nodes, err := t.cluster.Nodes()
+	return decision.Question{
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement, Certify: t.Certify,
+		Reserved: t.promises.Reserved(turn.Rank.Gang, turn.Rank.Priority),
+	}, err
 }
 
 // Stand tells where the standing pods of a gang whose PodGroup has a valid tree are.
@@ -177,10 +187,11 @@ func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answ
 		t.promises.Redeem(turn.Rank.Gang, nil)
 		t.promises.Keep(turn.Rank.Gang, turn.Rank.Priority, answer.Kept, func(gang.Key) time.Time { return time.Time{} })
 	}
-	return answer, t.assume(turn.Gang.Pending, answer.Nodes)
+	return answer, t.Assume(turn.Gang.Pending, answer.Nodes)
 }
 
-func (t *Table) assume(pods []*corev1.Pod, nodes map[string]string) error {
+// Assume puts those pods on their nodes that have one, by their names. The pods are changed.
+func (t *Table) Assume(pods []*corev1.Pod, nodes map[string]string) error {
 	for _, pod := range pods {
 		node, ok := nodes[pod.Name]
 		if !ok {

@@ -61,9 +61,16 @@ func campaign(instances int, seed uint64, show int) tally {
 		began := time.Now()
 		decided := cluster.Decide(&scene.Gang, packing.Options{Placement: placement})
 		t.engine += time.Since(began)
+		if decided.Verdict == packing.Infeasible {
+			decided.Certificate = cluster.Decide(&scene.Gang, packing.Options{Placement: placement, Certify: true}).Certificate
+		}
 		t.instances++
 		t.verdicts[decided.Verdict]++
-		if fault, err := oracle.Check(scene, &decided); fault != "" {
+		fault, err := oracle.Check(scene, &decided)
+		if fault == "" {
+			fault, err = oracle.Verify(scene, &decided)
+		}
+		if fault != "" {
 			t.count[fault]++
 			if t.count[fault] <= show {
 				fmt.Printf("seed %d, %s: %s\n%s\n", seed+i, cmp.Or(fault, "?"), err, describe(scene))

@@ -1,0 +1,120 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"packtree.dev/kai-topology-plugin/internal/place"
+	"packtree.dev/kai-topology-plugin/internal/translation"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// subGroups compares what is told of each group with the PodGroup, and its domains with where its pods stand.
+func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
+	if turn.Gang.Tree == nil {
+		if len(given.SubGroups) > 0 {
+			v.fault(given.key(), "groups are told of it, although its tree is invalid")
+		}
+		return
+	}
+	told := map[string]*place.SubGroupResult{}
+	for i := range given.SubGroups {
+		name := given.SubGroups[i].Name
+		if turn.Gang.Tree.Group(name) == nil {
+			v.fault(given.key(), "subGroup %q is not in the input", name)
+		}
+		if told[name] != nil {
+			v.fault(given.key(), "subGroup %q is told of twice", name)
+		}
+		told[name] = &given.SubGroups[i]
+	}
+	nodes := standing(turn.Gang, given.Assignments)
+	for _, group := range turn.Gang.Tree.Groups() {
+		result := told[group.Name]
+		if result == nil {
+			v.fault(given.key(), "subGroup %q is not told of", group.Name)
+			continue
+		}
+		v.subGroup(given, result, group, v.domains(group, nodes), turn.Hold != nil)
+	}
+}
+
+func (v *verifier) subGroup(given *podGroup, told *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool) {
+	c := group.Constraint
+	if told.Topology != c.Topology || told.RequiredTopologyLevel != c.RequiredTopologyLevel || told.PreferredTopologyLevel != c.PreferredTopologyLevel {
+		v.fault(given.key(), "subGroup %q has another topology constraint in the input", group.Name)
+	}
+	if held && len(told.Domains) == 0 {
+		return // Of a gang that is not planned nobody says where it stands.
+	}
+	for level, paths := range domains {
+		if !slices.Equal(told.Domains[level], paths) {
+			v.fault(given.key(), "subGroup %q stands at level %s in %s, not in %s", group.Name, level, listed(paths), listed(told.Domains[level]))
+		}
+	}
+	for level := range told.Domains {
+		if _, known := domains[level]; !known {
+			v.fault(given.key(), "subGroup %q has no level %q", group.Name, level)
+		}
+	}
+}
+
+// domains are those in which the pods of a group stand, sorted, by level of its topology.
+func (v *verifier) domains(group *podgrouptree.Group, nodes map[string][]string) map[string][]string {
+	topology := v.cluster.Topologies[group.Constraint.Topology]
+	if topology == nil {
+		return nil
+	}
+	levels := translation.LevelsOf(topology)
+	domains := map[string][]string{}
+	for _, level := range levels {
+		domains[level] = nil
+	}
+	for _, leaf := range leavesOf(group) {
+		for _, name := range nodes[leaf.Name] {
+			node := v.nodes[name]
+			if node == nil {
+				continue
+			}
+			path := domainsOf(node, map[string][]string{"": levels})[""]
+			for depth := range path {
+				domains[levels[depth]] = append(domains[levels[depth]], pathText(path[:depth+1]))
+			}
+		}
+	}
+	for level := range domains {
+		slices.Sort(domains[level])
+		domains[level] = slices.Compact(domains[level])
+	}
+	return domains
+}
+
+func leavesOf(group *podgrouptree.Group) []*podgrouptree.Group {
+	if group.Leaf() {
+		return []*podgrouptree.Group{group}
+	}
+	var leaves []*podgrouptree.Group
+	for _, child := range group.Children {
+		leaves = append(leaves, leavesOf(child)...)
+	}
+	return leaves
+}
+
+var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
+
+// pathText writes a domain as place does: label values joined by "/", and escaped.
+func pathText(path []string) string {
+	escaped := make([]string, len(path))
+	for i, value := range path {
+		escaped[i] = pathEscaper.Replace(value)
+	}
+	return strings.Join(escaped, "/")
+}
+
+func listed(paths []string) string {
+	if len(paths) == 0 {
+		return "no domain"
+	}
+	return strings.Join(paths, ", ")
+}

@@ -1,0 +1,169 @@
+package certificate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/certificate"
+)
+
+func TestWhatTheOraclePlacesIsRight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t)
+		nodes := newOracle(in).placement()
+		if nodes == nil {
+			return
+		}
+		if errs := certificate.Check(in, nodes); len(errs) > 0 {
+			t.Fatalf("%v: %v", nodes, errs)
+		}
+	})
+}
+
+func TestCheckAcceptsWhatTheOracleAccepts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t)
+		o := newOracle(in)
+		nodes, right := map[string]string{}, true
+		for i, pod := range o.pods {
+			if node := rapid.IntRange(-1, len(in.Nodes)-1).Draw(t, "node"); node >= 0 {
+				nodes[pod.name] = in.Nodes[node].Name
+				right = o.put(i, node) && right
+			}
+		}
+		right = right && o.right()
+		if errs := certificate.Check(in, nodes); right != (len(errs) == 0) {
+			t.Fatalf("the oracle says %v, Check %v", right, errs)
+		}
+	})
+}
+
+// racks is two racks of two nodes, with a gang of two groups of two pods, each in
+// one rack.
+func racks() *certificate.Input {
+	in := &certificate.Input{
+		Topologies: []certificate.Topology{{Name: "net", Levels: []string{"zone", "rack"}}},
+		Kinds:      []certificate.Kind{{Requests: map[string]int64{"gpu": 4}}, {Requests: map[string]int64{"gpu": 2}, Barred: []bool{true, false, false, false}}},
+		Groups: []certificate.Group{
+			{Parent: -1, MinSubGroups: 2},
+			{Name: "a", Topology: "net", Required: "rack", MinMember: 2, Pending: []certificate.Pods{{Kind: 0, Names: []string{"a-0", "a-1"}}}},
+			{Name: "b", Topology: "net", Required: "rack", MinMember: 1, Pending: []certificate.Pods{{Kind: 1, Names: []string{"b-0", "b-1"}}}},
+		},
+	}
+	for i := range 4 {
+		in.Nodes = append(in.Nodes, certificate.Node{
+			Name: fmt.Sprintf("n%d", i), Free: map[string]int64{"gpu": 4},
+			Domains: map[string][]string{"net": {"z", fmt.Sprintf("r%d", i/2)}},
+		})
+	}
+	return in
+}
+
+func TestEachFaultOfAPlacementIsNamed(t *testing.T) {
+	right := map[string]string{"a-0": "n0", "a-1": "n1", "b-0": "n2", "b-1": "n2"}
+	for name, test := range map[string]struct {
+		change func(in *certificate.Input, nodes map[string]string)
+		want   string
+	}{
+		"nothing":             {func(*certificate.Input, map[string]string) {}, ""},
+		"a pod that may wait": {func(_ *certificate.Input, nodes map[string]string) { delete(nodes, "b-1") }, ""},
+		"a pod of another input": {
+			func(_ *certificate.Input, nodes map[string]string) { nodes["c-0"] = "n3" },
+			`pod "c-0" is no pending pod of this gang in the input`,
+		},
+		"a node of another input": {
+			func(_ *certificate.Input, nodes map[string]string) { nodes["b-1"] = "n9" },
+			`pod "b-1" is on node "n9", which the input does not have`,
+		},
+		"a node that filters exclude": {
+			func(_ *certificate.Input, nodes map[string]string) {
+				nodes["a-0"], nodes["a-1"], nodes["b-0"], nodes["b-1"] = "n2", "n3", "n0", "n1"
+			},
+			`pod "b-0" is on node "n0", which filters exclude for it`,
+		},
+		"more than what is free": {
+			func(_ *certificate.Input, nodes map[string]string) { nodes["a-1"] = "n0" },
+			`node "n0" has 4 of gpu free, and the pods placed there ask for 8`,
+		},
+		"a mandatory pod that is missing": {
+			func(_ *certificate.Input, nodes map[string]string) { delete(nodes, "a-1") },
+			`group "a" has pods placed, but reaches 1 of the 2 pods that it needs`,
+		},
+		"a group that is missing": {
+			func(_ *certificate.Input, nodes map[string]string) { delete(nodes, "b-0"); delete(nodes, "b-1") },
+			`the gang reaches 1 of the 2 groups that it needs`,
+		},
+		"two domains": {
+			func(_ *certificate.Input, nodes map[string]string) { nodes["a-1"] = "n3" },
+			`group "a" requires one rack, but stands in z/r0 and z/r1`,
+		},
+		"another domain than that of the running pods": {
+			func(in *certificate.Input, _ map[string]string) { in.Groups[2].Running = []string{"n1"} },
+			`group "b" requires one rack, but stands in z/r0 and z/r1`,
+		},
+		"no domain": {
+			func(in *certificate.Input, _ map[string]string) { in.Nodes[1].Domains["net"] = []string{"z"} },
+			`group "a" requires one rack, and node "n1" is in none`,
+		},
+		"not where the followed pods are": {
+			func(in *certificate.Input, _ map[string]string) {
+				in.Groups[2].Follow = []certificate.Anchor{{Topology: "net", Level: "rack", Nodes: []string{"n0"}}}
+			},
+			`group "b" and the pods it follows share one rack, but stands in z/r0 and z/r1`,
+		},
+		"followed at a level that does not exist": {
+			func(in *certificate.Input, _ map[string]string) {
+				in.Groups[2].Follow = []certificate.Anchor{{Topology: "net", Level: "row", Nodes: []string{"n0"}}}
+			},
+			`group "b" follows pods at level "row", which topology "net" does not have`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, nodes := racks(), map[string]string{}
+			for pod, node := range right {
+				nodes[pod] = node
+			}
+			test.change(in, nodes)
+			var said []string
+			for _, err := range certificate.Check(in, nodes) {
+				said = append(said, err.Error())
+			}
+			if got := strings.Join(said, "\n"); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+				t.Errorf("said\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAnInputThatContradictsItselfIsNamed(t *testing.T) {
+	for want, change := range map[string]func(in *certificate.Input){
+		`node "n0" is there twice`:   func(in *certificate.Input) { in.Nodes[1].Name = "n0" },
+		`group "a" is there twice`:   func(in *certificate.Input) { in.Groups[2].Name = "a" },
+		`pod "a-0" is there twice`:   func(in *certificate.Input) { in.Groups[1].Pending[0].Names[1] = "a-0" },
+		`there is no group`:          func(in *certificate.Input) { in.Groups = nil },
+		`kind 7 of 2`:                func(in *certificate.Input) { in.Groups[1].Pending[0].Kind = 7 },
+		`requires level "row"`:       func(in *certificate.Input) { in.Groups[1].Required = "row" },
+		`from 1 nodes of 4`:          func(in *certificate.Input) { in.Kinds[1].Barred = []bool{true} },
+		`a parent that does not`:     func(in *certificate.Input) { in.Groups[1].Parent = 2 },
+		`group "a" has children and`: func(in *certificate.Input) { in.Groups[2].Parent = 1 },
+		`group "c" is not in preorder`: func(in *certificate.Input) {
+			in.Groups[1].Pending = nil
+			in.Groups = append(in.Groups, certificate.Group{Name: "c", Parent: 1})
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			in := racks()
+			change(in)
+			errs := certificate.Check(in, nil)
+			if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
+				t.Errorf("said %v", errs)
+			}
+			if err := certificate.Verify(in, &certificate.Proof{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Verify said %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package certificate
+
+// Proof proves that a group cannot be satisfied: that no placement meets its
+// minimum. The group is the root of the gang, but for rules that a Without tries.
+type Proof struct {
+	// Start has rules of which at least one holds at first.
+	Start []int `json:"start"`
+	// Rules are referred to by index. A rule refers to later ones only; each may
+	// serve in many places, and is judged in each.
+	Rules []Rule `json:"rules"`
+}
+
+// Rule is one step of a proof. Exactly one of the fields is set.
+type Rule struct {
+	Few     *Few     `json:"few,omitempty"`
+	Cut     *Cut     `json:"cut,omitempty"`
+	Branch  *Branch  `json:"branch,omitempty"`
+	Without *Without `json:"without,omitempty"`
+	Search  *Search  `json:"search,omitempty"`
+}
+
+// Few says that too few pods, or too few children that can be satisfied, are
+// left to the group when those are set aside that no node could take, alone on
+// it as it is now.
+type Few struct {
+	// Group is the one with too little, Has of what it Needs: pods of a leaf,
+	// children of a parent.
+	Group string `json:"group"`
+	Has   int64  `json:"has"`
+	Needs int64  `json:"needs"`
+}
+
+// Cut says that what is needed at least exceeds what is offered at most, by one
+// measure.
+type Cut struct {
+	Measure
+	// Domain is where, as far as branches around the cut have said: label values
+	// joined with "/". Where the cut rules out several it is the nearest, where Offer
+	// lacks least of Need; so are the figures.
+	Domain string `json:"domain,omitempty"`
+	Need   int64  `json:"need"`
+	Offer  int64  `json:"offer"`
+}
+
+// Measure gives weights to items: to pods, which go into nodes; or to groups
+// that must each stand in one domain, and go into the domains of a level.
+type Measure struct {
+	// Resource has each pod weigh what it requests of it.
+	Resource string `json:"resource,omitempty"`
+	// Pods has the weight of a kind of pods by the name of one of them; other kinds
+	// weigh nothing.
+	Pods map[string]int64 `json:"pods,omitempty"`
+	// Of has the names of the leaves whose pods weigh; empty for all.
+	Of []string `json:"of,omitempty"`
+
+	// Groups has the weight of each group. None of them contains another, and each
+	// requires Level of Topology, or a narrower one, by itself or by a group around
+	// it.
+	Groups   map[string]int64 `json:"groups,omitempty"`
+	Topology string           `json:"topology,omitempty"`
+	Level    string           `json:"level,omitempty"`
+	// By are the measures that bound how many of Groups a domain takes.
+	By []Measure `json:"by,omitempty"`
+}
+
+// Branch says that wherever a group goes, a rule holds. The group goes into one
+// domain of Level, or places no pod.
+type Branch struct {
+	Group string `json:"group"`
+	// Topology and Level are required of the group, or Level is broader than what
+	// is.
+	Topology string `json:"topology"`
+	Level    string `json:"level"`
+	// Domains is how many domains of the level have nodes for the group.
+	Domains int64 `json:"domains"`
+	// Each has rules of which at least one holds for each domain.
+	Each []int `json:"each,omitempty"`
+	// None has rules of which at least one holds for the group without new pods.
+	None []int `json:"none"`
+}
+
+// Without says that some groups cannot be satisfied, whatever becomes of the
+// rest, and so get no pods; and that the rest does not suffice.
+type Without struct {
+	Groups []string `json:"groups"`
+	// Each has rules about one of Groups alone, those before it set aside. At least
+	// one holds for each group.
+	Each []int `json:"each"`
+	// Then has rules of which at least one holds for what remains.
+	Then []int `json:"then"`
+}
+
+// Search says that no way to fill the nodes, one after the other, reaches the
+// minima: the verifier goes through all that matter by itself.
+type Search struct {
+	// Patterns is how many it sees.
+	Patterns int64 `json:"patterns"`
+}

@@ -1,0 +1,309 @@
+package certificate
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// counts are pods by class: by kind and region.
+type counts []int64
+
+// search goes through what the nodes can take together.
+type search struct {
+	*verifier
+	classes []class
+	index   map[regionOf]int
+	// needs are the least counts that satisfy the goal; more than most of a class
+	// is of no use to any of them.
+	needs []counts
+	most  counts
+	// seen counts sums of a list and a pattern.
+	seen int64
+}
+
+type class struct {
+	kind  int
+	nodes region
+}
+
+// bin is nodes that take the same.
+type bin struct {
+	node, count int
+	takes       []bool
+}
+
+// maxSearch bounds the steps of one search.
+const maxSearch = MaxSteps / 64
+
+// search carries out a search, and reports whether it found nothing. One that
+// takes too long proves nothing.
+func (v *verifier) search(s *state, rule int) (proved bool) {
+	if _, possible := v.need(s, s.goal, nil); !possible {
+		return false // That is for few to say.
+	}
+	limit := v.limit
+	v.limit = min(limit, v.steps+maxSearch)
+	defer func() {
+		ours := v.limit < limit
+		v.limit = limit
+		if ours && recovered(recover()) {
+			proved = false
+		}
+	}()
+	x := &search{verifier: v, index: map[regionOf]int{}}
+	x.classify(s)
+	x.needs = x.least(s, s.goal)
+	x.most = make(counts, len(x.classes))
+	for _, need := range x.needs {
+		for i, n := range need {
+			x.most[i] = max(x.most[i], n)
+		}
+	}
+	if !x.fails(x.bins()) {
+		return false
+	}
+	v.note(rule, figures{first: x.seen})
+	return true
+}
+
+// classify lists the classes of pods that some node takes.
+func (x *search) classify(s *state) {
+	for leaf := s.goal; leaf < x.end[s.goal]; leaf++ {
+		for _, pods := range x.in.Groups[leaf].Pending {
+			x.spend(1)
+			r := s.regions[leaf]
+			if !x.usable(r, pods.Kind) {
+				continue
+			}
+			key := regionOf{&r[0], pods.Kind}
+			if _, known := x.index[key]; known {
+				continue
+			}
+			x.index[key] = len(x.classes)
+			nodes := slices.Clone(r)
+			for i, word := range x.takes(pods.Kind) {
+				nodes[i] &= word
+			}
+			x.classes = append(x.classes, class{pods.Kind, nodes})
+		}
+	}
+}
+
+// least are the least counts that satisfy a group.
+func (x *search) least(s *state, group int) []counts {
+	g := &x.in.Groups[group]
+	if x.leaf(group) {
+		return x.leastOfLeaf(s, group, g)
+	}
+	// by number of satisfied children
+	by := make([][]counts, max(0, g.MinSubGroups)+1)
+	by[0] = []counts{make(counts, len(x.classes))}
+	for _, child := range x.children[group] {
+		options := x.least(s, child)
+		for n := len(by) - 2; n >= 0; n-- {
+			by[n+1] = x.extremes(append(by[n+1], x.sums(by[n], options, nil)...), -1)
+		}
+	}
+	return by[len(by)-1]
+}
+
+func (x *search) leastOfLeaf(s *state, leaf int, g *Group) []counts {
+	left := int64(max(0, g.MinMember-len(g.Running)))
+	r := s.regions[leaf]
+	have := make(counts, len(x.classes))
+	for _, pods := range g.Pending {
+		if x.usable(r, pods.Kind) {
+			have[x.index[regionOf{&r[0], pods.Kind}]] += int64(len(pods.Names))
+		}
+	}
+	var all []counts
+	chosen := make(counts, len(have))
+	var choose func(i int, left int64)
+	choose = func(i int, left int64) {
+		x.spend(1)
+		if i == len(have) {
+			if left == 0 {
+				all = append(all, slices.Clone(chosen))
+				x.spend(len(chosen))
+			}
+			return
+		}
+		for n := min(have[i], left); n >= 0; n-- {
+			chosen[i] = n
+			choose(i+1, left-n)
+		}
+		chosen[i] = 0
+	}
+	choose(0, left)
+	return all
+}
+
+// sums are all sums of two lists, each up to a limit if there is one.
+func (x *search) sums(a, b []counts, limit counts) []counts {
+	var all []counts
+	for _, one := range a {
+		for _, two := range b {
+			x.spend(1 + len(one))
+			sum := make(counts, len(one))
+			for i := range sum {
+				if sum[i] = one[i] + two[i]; limit != nil {
+					sum[i] = min(sum[i], limit[i])
+				}
+			}
+			all = append(all, sum)
+		}
+	}
+	return all
+}
+
+// extremes are those of a list that no other exceeds, or with sign -1 none that
+// exceeds another; equal ones once.
+func (x *search) extremes(list []counts, sign int64) []counts {
+	known := map[string]bool{}
+	list = slices.DeleteFunc(list, func(c counts) bool {
+		x.spend(1 + len(c))
+		key := make([]byte, 0, 2*len(c))
+		for _, n := range c {
+			key = binary.AppendVarint(key, n)
+		}
+		twice := known[string(key)]
+		known[string(key)] = true
+		return twice
+	})
+	var extreme []counts
+	for i, c := range list {
+		x.spend(len(list))
+		inside := false
+		for k, other := range list {
+			if inside = k != i && covers(other, c, sign); inside {
+				break
+			}
+		}
+		if !inside {
+			extreme = append(extreme, c)
+		}
+	}
+	return extreme
+}
+
+// covers reports whether a is at least b throughout, or at most for sign -1.
+func covers(a, b counts, sign int64) bool {
+	for i := range a {
+		if sign*a[i] < sign*b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// bins are the nodes that any class may use.
+func (x *search) bins() []bin {
+	var bins []bin
+	index := map[string]int{}
+	for node := range x.in.Nodes {
+		x.spend(1 + len(x.classes))
+		takes := make([]bool, len(x.classes))
+		key := binary.AppendUvarint(nil, uint64(x.alike(node)))
+		for i := range x.classes {
+			if takes[i] = x.classes[i].nodes.has(node); takes[i] {
+				key = binary.AppendUvarint(key, uint64(i))
+			}
+		}
+		if !slices.Contains(takes, true) {
+			continue
+		}
+		at, known := index[string(key)]
+		if !known {
+			at = len(bins)
+			index[string(key)] = at
+			bins = append(bins, bin{node: node, takes: takes})
+		}
+		bins[at].count++
+	}
+	return bins
+}
+
+// fails reports whether the bins cannot take any of the needs. Bin by bin it
+// keeps all counts that can still become enough.
+func (x *search) fails(bins []bin) bool {
+	rest := make(counts, len(x.classes))
+	for i := range bins {
+		for class := range rest {
+			rest[class] = plus(rest[class], times(x.fit(&bins[i], class, x.free[bins[i].node]), int64(bins[i].count)))
+		}
+	}
+	front := []counts{make(counts, len(x.classes))}
+	for i := range bins {
+		patterns := x.patterns(&bins[i])
+		for range bins[i].count {
+			for class := range rest {
+				rest[class] -= x.fit(&bins[i], class, x.free[bins[i].node])
+			}
+			x.seen += int64(len(front) * len(patterns))
+			front = x.extremes(x.promising(x.sums(front, patterns, x.most), rest), 1)
+			if len(front) == 0 {
+				return true
+			}
+		}
+	}
+	return len(front) == 0 || len(x.needs) == 0
+}
+
+// promising are those that reach some need if all the room that is left is
+// theirs.
+func (x *search) promising(list []counts, rest counts) []counts {
+	return slices.DeleteFunc(list, func(c counts) bool {
+		return !slices.ContainsFunc(x.needs, func(need counts) bool {
+			x.spend(1 + len(c))
+			for i, n := range need {
+				if n > plus(c[i], rest[i]) {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+// fit is how many pods of a class a bin takes of what is free.
+func (x *search) fit(b *bin, class int, free []int64) int64 {
+	if !b.takes[class] {
+		return 0
+	}
+	most := x.most[class]
+	for r, asks := range x.requests[x.classes[class].kind] {
+		if asks > 0 {
+			most = min(most, free[r]/asks)
+		}
+	}
+	return most
+}
+
+// patterns are the counts that a bin takes and no more.
+func (x *search) patterns(b *bin) []counts {
+	free := slices.Clone(x.free[b.node])
+	chosen := make(counts, len(x.classes))
+	var all []counts
+	var choose func(class int)
+	choose = func(class int) {
+		x.spend(1 + len(free))
+		if class == len(chosen) {
+			all = append(all, slices.Clone(chosen))
+			return
+		}
+		requests := x.requests[x.classes[class].kind]
+		for n := x.fit(b, class, free); n >= 0; n-- {
+			chosen[class] = n
+			for r, asks := range requests {
+				free[r] -= n * asks
+			}
+			choose(class + 1)
+			for r, asks := range requests {
+				free[r] += n * asks
+			}
+		}
+		chosen[class] = 0
+	}
+	choose(0)
+	return x.extremes(all, 1)
+}

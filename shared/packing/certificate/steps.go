@@ -1,0 +1,29 @@
+package certificate
+
+import "fmt"
+
+// outOfSteps is what spend panics with, so that every loop ends in time and no
+// caller in between has to pass it on.
+type outOfSteps struct{}
+
+// spend counts steps.
+func (v *verifier) spend(steps int) {
+	if v.steps += steps; v.steps > v.limit {
+		panic(outOfSteps{})
+	}
+}
+
+// recovered reports whether the steps ran out, and goes on with any other panic.
+func recovered(e any) bool {
+	if _, spent := e.(outOfSteps); !spent && e != nil {
+		panic(e)
+	}
+	return e != nil
+}
+
+// endSpent turns the end of the steps into an error.
+func endSpent(err *error) {
+	if recovered(recover()) {
+		*err = fmt.Errorf("%w within %d steps", ErrNotProved, MaxSteps)
+	}
+}

@@ -1,0 +1,29 @@
+package certificate_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/refute"
+)
+
+func TestWhatFitsNowhereIsProved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t)
+		proof := refute.Prove(in)
+		feasible := newOracle(in).placement()
+		if (proof == nil) != (feasible != nil) {
+			written, _ := json.Marshal(proof)
+			question, _ := json.MarshalIndent(in, "", " ")
+			t.Fatalf("the oracle finds %v, the proof is %s\n%s", feasible, written, question)
+		}
+		if proof != nil {
+			if err := certificate.Verify(in, proof); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

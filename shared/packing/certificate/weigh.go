@@ -1,0 +1,279 @@
+package certificate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// plus adds amounts that are not negative and stops at the end of int64.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// times multiplies likewise.
+func times(a, b int64) int64 {
+	if a != 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+// scale is a Measure with its names looked up.
+type scale struct {
+	// kind has the weight of pods by kind; of says by group which leaves count.
+	kind []int64
+	of   []bool
+	// group has the weights of groups; nil if pods weigh.
+	group    map[int]int64
+	division *division
+	by       []*scale
+}
+
+// unit has each pod weigh one.
+func unit(in *Input) *scale {
+	s := &scale{kind: make([]int64, len(in.Kinds)), of: make([]bool, len(in.Groups))}
+	for i := range s.kind {
+		s.kind[i] = 1
+	}
+	for i := range s.of {
+		s.of[i] = true
+	}
+	return s
+}
+
+// scaleOf looks up a measure, once.
+func (v *verifier) scaleOf(m *Measure) (*scale, error) {
+	if known := v.scales[m]; known != nil {
+		return known, nil
+	}
+	s, err := v.read(m)
+	if err == nil {
+		v.scales[m] = s
+	}
+	return s, err
+}
+
+func (v *verifier) read(m *Measure) (*scale, error) {
+	v.spend(len(v.in.Groups) + len(v.in.Kinds))
+	s := &scale{of: make([]bool, len(v.in.Groups))}
+	if len(m.Groups) > 0 {
+		return s, v.readGroups(s, m)
+	}
+	if m.Topology != "" || m.Level != "" || len(m.By) > 0 {
+		return nil, fmt.Errorf("%w: a measure of pods names a level", ErrNotProved)
+	}
+	if err := v.readWeights(s, m); err != nil {
+		return nil, err
+	}
+	for _, name := range m.Of {
+		group, known := v.group[name]
+		if !known {
+			return nil, fmt.Errorf("group %q is not in the input", name)
+		}
+		s.of[group] = true
+	}
+	for i := range s.of {
+		s.of[i] = (s.of[i] || len(m.Of) == 0) && v.leaf(i)
+	}
+	return s, nil
+}
+
+func (v *verifier) readWeights(s *scale, m *Measure) error {
+	s.kind = make([]int64, len(v.in.Kinds))
+	if m.Resource != "" {
+		resource, known := v.resources[m.Resource]
+		if !known || len(m.Pods) > 0 {
+			return fmt.Errorf("resource %q is asked for by no pod in the input, or stands beside weights", m.Resource)
+		}
+		for kind := range s.kind {
+			s.kind[kind] = v.requests[kind][resource]
+		}
+		return nil
+	}
+	for name, weight := range m.Pods {
+		at, known := v.pod[name]
+		if !known {
+			return fmt.Errorf("pod %q is not in the input", name)
+		}
+		if weight < 0 {
+			return fmt.Errorf("%w: pod %q weighs %d", ErrNotProved, name, weight)
+		}
+		s.kind[at.kind] = weight
+	}
+	return nil
+}
+
+// readGroups looks up weights of groups and checks that they can have any.
+func (v *verifier) readGroups(s *scale, m *Measure) error {
+	depth := v.level(m.Topology, m.Level)
+	if depth < 0 {
+		return fmt.Errorf("topology %q has no level %q in the input", m.Topology, m.Level)
+	}
+	s.division, s.group = v.divide(m.Topology, m.Level), map[int]int64{}
+	for name, weight := range m.Groups {
+		group, known := v.group[name]
+		if !known {
+			return fmt.Errorf("group %q is not in the input", name)
+		}
+		if weight < 0 || !v.requires(group, m.Topology, depth) {
+			return fmt.Errorf("%w: group %q weighs %d, or need not stand in one %s", ErrNotProved, name, weight, m.Level)
+		}
+		s.group[group] = weight
+	}
+	for group := range s.group {
+		for other := group + 1; other < v.end[group]; other++ {
+			if _, inner := s.group[other]; inner {
+				return fmt.Errorf("%w: group %q contains group %q", ErrNotProved, v.in.Groups[group].Name, v.in.Groups[other].Name)
+			}
+		}
+		for i := group; i < v.end[group]; i++ {
+			s.of[i] = v.leaf(i)
+		}
+	}
+	return v.readBy(s, m, depth)
+}
+
+// readBy looks up the measures that bound how many groups a domain takes. Only
+// the pods of those groups count there.
+func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
+	for i := range m.By {
+		inner, err := v.read(&m.By[i])
+		if err != nil {
+			return err
+		}
+		if inner.division != nil && (m.By[i].Topology != m.Topology || v.level(m.Topology, m.By[i].Level) < depth) {
+			return fmt.Errorf("%w: level %q is not below level %q", ErrNotProved, m.By[i].Level, m.Level)
+		}
+		for leaf := range inner.of {
+			inner.of[leaf] = inner.of[leaf] && s.of[leaf]
+		}
+		s.by = append(s.by, inner)
+	}
+	return nil
+}
+
+// requires reports whether a group stands in one domain of a level.
+func (v *verifier) requires(group int, topology string, depth int) bool {
+	for ; group >= 0; group = v.in.Groups[group].Parent {
+		g := &v.in.Groups[group]
+		if g.Required != "" && g.Topology == topology && v.level(topology, g.Required) >= depth {
+			return true
+		}
+	}
+	return false
+}
+
+// regionOf is a kind of pods in a region.
+type regionOf struct {
+	region *uint64
+	kind   int
+}
+
+// takes are the nodes that take a pod of a kind, alone as they are now.
+func (v *verifier) takes(kind int) region {
+	if v.takers[kind] != nil {
+		return v.takers[kind]
+	}
+	v.spend(len(v.in.Nodes))
+	r := v.emptyRegion()
+	barred := v.in.Kinds[kind].Barred
+	for node, free := range v.free {
+		if (len(barred) == 0 || !barred[node]) && fits(v.requests[kind], free) {
+			r.add(node)
+		}
+	}
+	v.takers[kind] = r
+	return r
+}
+
+func fits(requests, free []int64) bool {
+	for r, amount := range requests {
+		if amount > free[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// usable reports whether any node of a region takes a pod of a kind.
+func (v *verifier) usable(r region, kind int) bool {
+	if r == nil {
+		return false
+	}
+	key := regionOf{&r[0], kind}
+	alive, known := v.alive[key]
+	if !known {
+		v.spend(len(r))
+		alive = r.meets(v.takes(kind))
+		v.alive[key] = alive
+	}
+	return alive
+}
+
+// need is the least weight of new pods with which a group is satisfied; false if
+// it cannot be. A nil scale measures nothing.
+func (v *verifier) need(s *state, group int, by *scale) (int64, bool) {
+	v.spend(1)
+	if by != nil && by.group != nil {
+		if weight, weighs := by.group[group]; weighs {
+			least, possible := v.need(s, group, v.pods)
+			return weight * min(least, 1), possible
+		}
+	}
+	if v.leaf(group) {
+		return v.needOfLeaf(s, group, by)
+	}
+	var least []int64
+	for _, child := range v.children[group] {
+		if n, possible := v.need(s, child, by); possible {
+			least = append(least, n)
+		}
+	}
+	needs := max(0, v.in.Groups[group].MinSubGroups)
+	if len(least) < needs {
+		return 0, false
+	}
+	slices.Sort(least)
+	sum := int64(0)
+	for _, n := range least[:needs] {
+		sum = plus(sum, n)
+	}
+	return sum, true
+}
+
+func (v *verifier) needOfLeaf(s *state, group int, by *scale) (int64, bool) {
+	g := &v.in.Groups[group]
+	left := max(0, g.MinMember-len(g.Running))
+	type some struct {
+		weight int64
+		pods   int
+	}
+	var usable []some
+	for _, pods := range g.Pending {
+		v.spend(1)
+		if v.usable(s.regions[group], pods.Kind) {
+			usable = append(usable, some{v.weight(by, group, pods.Kind), len(pods.Names)})
+		}
+	}
+	slices.SortFunc(usable, func(a, b some) int { return cmp.Compare(a.weight, b.weight) })
+	sum := int64(0)
+	for _, u := range usable {
+		n := min(left, u.pods)
+		sum = plus(sum, times(u.weight, int64(n)))
+		left -= n
+	}
+	return sum, left == 0
+}
+
+// weight of a pod of a leaf.
+func (v *verifier) weight(by *scale, leaf, kind int) int64 {
+	if by == nil || by.kind == nil || !by.of[leaf] {
+		return 0
+	}
+	return by.kind[kind]
+}

@@ -1,0 +1,191 @@
+package refute
+
+import (
+	"maps"
+	"slices"
+
+	"packtree.dev/shared/packing/certificate"
+)
+
+const (
+	// measuredKinds is up to how many kinds pods of single kinds are counted.
+	measuredKinds = 12
+	// measuredGroups is up to how many groups each is looked at by itself.
+	measuredGroups = 64
+)
+
+// podCuts are few and the cuts by pods.
+func podCuts(in *certificate.Input) []certificate.Rule {
+	rules := []certificate.Rule{{Few: &certificate.Few{}}}
+	for _, m := range podMeasures(in) {
+		rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
+	}
+	if len(in.Groups) > measuredGroups {
+		return rules
+	}
+	for i := 1; i < len(in.Groups); i++ {
+		if len(in.Groups[i].Follow) == 0 && in.Groups[i].Required == "" {
+			continue
+		}
+		for _, m := range podMeasures(in) {
+			m.Of = leaves(in, i)
+			rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
+		}
+	}
+	return rules
+}
+
+// podMeasures are the resources, the number of pods, and of pods that ask for
+// much.
+func podMeasures(in *certificate.Input) []certificate.Measure {
+	var measures []certificate.Measure
+	all := map[string]int64{}
+	amounts := map[string][]int64{}
+	first := firstPods(in)
+	for kind, pod := range first {
+		if pod == "" {
+			continue
+		}
+		all[pod] = 1
+		for resource, amount := range in.Kinds[kind].Requests {
+			if amount > 0 {
+				amounts[resource] = append(amounts[resource], amount)
+			}
+		}
+	}
+	resources := slices.Sorted(maps.Keys(amounts))
+	for _, resource := range resources {
+		measures = append(measures, certificate.Measure{Resource: resource})
+	}
+	measures = append(measures, certificate.Measure{Pods: all})
+	if len(all) > measuredKinds || len(all) < 2 {
+		return measures
+	}
+	for _, pod := range first {
+		if pod != "" {
+			measures = append(measures, certificate.Measure{Pods: map[string]int64{pod: 1}})
+		}
+	}
+	for _, resource := range resources {
+		for _, size := range slices.Compact(slices.Sorted(slices.Values(amounts[resource]))) {
+			if large := largest(in, first, resource, size); len(large) > 1 && len(large) < len(all) {
+				measures = append(measures, certificate.Measure{Pods: large})
+			}
+		}
+	}
+	return measures
+}
+
+// largest counts pods that ask for at least so much of a resource.
+func largest(in *certificate.Input, first []string, resource string, size int64) map[string]int64 {
+	large := map[string]int64{}
+	for kind, pod := range first {
+		if pod != "" && in.Kinds[kind].Requests[resource] >= size {
+			large[pod] = 1
+		}
+	}
+	return large
+}
+
+// firstPods has a pod of each kind, "" if there is none.
+func firstPods(in *certificate.Input) []string {
+	first := make([]string, len(in.Kinds))
+	for i := range in.Groups {
+		for _, pods := range in.Groups[i].Pending {
+			if len(pods.Names) > 0 && first[pods.Kind] == "" {
+				first[pods.Kind] = pods.Names[0]
+			}
+		}
+	}
+	return first
+}
+
+// groupCuts count the groups that must each stand in one domain of a level.
+func groupCuts(in *certificate.Input) []certificate.Rule {
+	var rules []certificate.Rule
+	for _, topology := range in.Topologies {
+		by := podMeasures(in)
+		for depth := len(topology.Levels) - 1; depth >= 0; depth-- {
+			groups := outermost(in, topology, depth)
+			if len(groups) == 0 {
+				continue
+			}
+			m := certificate.Measure{Topology: topology.Name, Level: topology.Levels[depth], By: by, Groups: map[string]int64{}}
+			for _, group := range groups {
+				m.Groups[in.Groups[group].Name] = 1
+			}
+			rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
+			sized := m
+			sized.Groups = map[string]int64{}
+			for _, group := range groups {
+				if pods := fewest(in, group); pods > 0 {
+					sized.Groups[in.Groups[group].Name] = pods
+				}
+			}
+			if len(sized.Groups) > 0 {
+				rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: sized}})
+			}
+			by = append(slices.Clone(by), m)
+		}
+	}
+	return rules
+}
+
+// outermost are the groups that require a level, or a narrower one, and have none
+// around them that does, but for the root.
+func outermost(in *certificate.Input, topology certificate.Topology, depth int) []int {
+	requires := func(i int) bool {
+		g := &in.Groups[i]
+		return g.Required != "" && g.Topology == topology.Name && slices.Index(topology.Levels, g.Required) >= depth
+	}
+	inside := make([]bool, len(in.Groups))
+	var groups []int
+	for i := 1; i < len(in.Groups); i++ {
+		parent := in.Groups[i].Parent
+		inside[i] = inside[parent] || parent > 0 && requires(parent)
+		if requires(i) && !inside[i] {
+			groups = append(groups, i)
+		}
+	}
+	return groups
+}
+
+// leaves are the names of the leaves of a group.
+func leaves(in *certificate.Input, group int) []string {
+	inside := make([]bool, len(in.Groups))
+	parent := make([]bool, len(in.Groups))
+	for i := range in.Groups {
+		up := in.Groups[i].Parent
+		inside[i] = i == group || up >= 0 && inside[up]
+		if up >= 0 {
+			parent[up] = true
+		}
+	}
+	var names []string
+	for i := range in.Groups {
+		if inside[i] && !parent[i] {
+			names = append(names, in.Groups[i].Name)
+		}
+	}
+	return names
+}
+
+// fewest is how many new pods a group needs at least, by its minima alone.
+func fewest(in *certificate.Input, group int) int64 {
+	var children []int64
+	for i := group + 1; i < len(in.Groups); i++ {
+		if in.Groups[i].Parent == group {
+			children = append(children, fewest(in, i))
+		}
+	}
+	g := &in.Groups[group]
+	if len(children) == 0 {
+		return int64(max(0, g.MinMember-len(g.Running)))
+	}
+	slices.Sort(children)
+	sum := int64(0)
+	for _, n := range children[:min(len(children), max(0, g.MinSubGroups))] {
+		sum += n
+	}
+	return sum
+}
