@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"packtree.dev/e2e/devcluster"
 )
 
 func read(ctx context.Context, url string) ([]byte, error) {
@@ -44,6 +47,59 @@ type observed struct {
 	// profiles, unless empty, is a directory that receives its profiles.
 	profiles string
 }
+
+// observe brings a dev cluster up that has a component, others that it works with, and no scheduler, does something on it, and takes it down
+// again. The values are those of the component's chart.
+func (c Common) observe(ctx context.Context, values map[string]any, do func(context.Context, *observed) error, component string, others ...string) (err error) {
+	pprof, err := freePort()
+	if err != nil {
+		return err
+	}
+	options := devcluster.Options{
+		Dir: c.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Components: append([]string{component}, others...), Progress: c.Progress,
+		Programs: map[string]string{}, Values: map[string]map[string]any{component: maps.Clone(values)},
+	}
+	options.Values[component]["extraArgs"] = []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)}
+	if c.Program != "" {
+		options.Programs[component] = c.Program
+	}
+	seen := &observed{pprof: local(pprof), profiles: c.Profile}
+	if seen.measured, err = metricsOf(component, options.Values[component]); err != nil {
+		return err
+	}
+	for _, other := range others {
+		options.Values[other] = map[string]any{}
+		program, err := metricsOf(other, options.Values[other])
+		if err != nil {
+			return err
+		}
+		seen.others = append(seen.others, program)
+	}
+	cluster, err := devcluster.Up(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_, left := devcluster.Down(context.WithoutCancel(ctx), cluster.Dir)
+		err = errors.Join(err, left)
+	}()
+	if seen.bench, err = connect(cluster, Options{Common: c}); err != nil {
+		return err
+	}
+	// Nobody watches any more when the cluster goes.
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	return do(working, seen)
+}
+
+// metricsOf has a component's chart serve metrics where they can be read.
+func metricsOf(component string, values map[string]any) (watched, error) {
+	port, err := freePort()
+	values["metrics"] = map[string]any{"bindAddress": "127.0.0.1", "port": port}
+	return watched{program: component, metrics: local(port) + "/metrics"}, err
+}
+
+func local(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 // watched is a component whose metrics are read.
 type watched struct{ program, metrics string }

@@ -3,20 +3,17 @@ package load
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/e2e/devcluster"
 	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
 // DeploymentsOptions choose what is measured of dynamo-operator.
 type DeploymentsOptions struct {
-	// Dir is the state directory of the dev cluster that is brought up, and taken down in the end.
-	Dir string
+	Common
 	// Deployments is how many stand, of a frontend and a worker each; 0 leaves all of that out.
 	Deployments int
 	// Services is how many services the deployment has whose start is measured, of a pod each.
@@ -25,40 +22,18 @@ type DeploymentsOptions struct {
 	Repeats int
 	// Quiet is how long the steady state is looked at.
 	Quiet time.Duration
-	// Program is the operator's binary; bin/dynamo-operator if empty.
-	Program string
-	// Patience bounds each wait.
-	Patience time.Duration
-	// Progress is told what happens.
-	Progress io.Writer
 }
 
 // MeasureDeployments brings a dev cluster up that has dynamo-operator and grove-operator and no scheduler, measures, and takes it down again.
 func MeasureDeployments(ctx context.Context, o DeploymentsOptions) (report *DeploymentsReport, err error) {
-	operators := []watched{{program: dynamoOperator}, {program: groveOperator}}
-	options := devcluster.Options{
-		Dir: o.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Progress: o.Progress, Values: map[string]map[string]any{}, Programs: map[string]string{},
-	}
-	if o.Program != "" {
-		options.Programs[dynamoOperator] = o.Program
-	}
-	for i := range operators {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		operators[i].metrics = local(port) + "/metrics"
-		options.Components = append(options.Components, operators[i].program)
-		options.Values[operators[i].program] = metricsAt(port)
-	}
 	report = &DeploymentsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly), Services: o.Services}
-	return report, onCluster(ctx, options, o.Patience, func(ctx context.Context, b *bench) error {
-		sets := &setsBench{observed: &observed{bench: b, measured: operators[0], others: operators[1:]}}
+	return report, o.observe(ctx, map[string]any{}, func(ctx context.Context, seen *observed) error {
+		sets := &setsBench{observed: seen}
 		if err := sets.prepare(ctx); err != nil {
 			return err
 		}
 		return (&deploymentsBench{setsBench: sets, options: o}).measure(ctx, report)
-	})
+	}, dynamoOperator, groveOperator)
 }
 
 // deploymentsBench is the cluster that dynamo-operator is measured on.
