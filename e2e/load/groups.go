@@ -3,6 +3,10 @@ package load
 import (
 	"context"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // The measurements of podgrouper.
@@ -34,13 +38,18 @@ type GroupsOptions struct {
 const grouper = "podgrouper"
 
 // MeasureGroups brings a dev cluster up that has podgrouper and no scheduler, measures, and takes it down again.
-func MeasureGroups(ctx context.Context, o GroupsOptions) (report *GroupsReport, err error) {
-	report = &GroupsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
-	return report, o.observe(ctx, map[string]any{}, func(ctx context.Context, seen *observed) error {
+func MeasureGroups(ctx context.Context, o GroupsOptions) (*OperatorReport, error) {
+	grouped := func(pod *corev1.Pod) bool { return pod.Annotations[scheduling.AnnotationPodGroupName] != "" }
+	return o.observe(ctx, map[string]any{}, &podCounter{done: grouped}, func(ctx context.Context, seen *observed) error {
 		b := &groupsBench{observed: seen, options: o}
-		if err := b.prepare(ctx); err != nil {
-			return err
-		}
-		return takeParts(ctx, o.Parts, report, []part[*GroupsReport]{{Job, b.job}, {Quiet, b.quietly}, {Beside, b.beside}}...)
+		return o.takeParts(ctx, []part{
+			{Job, b.job}, {Quiet, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }}, {Beside, b.beside},
+		}...)
 	}, grouper)
+}
+
+// groupsBench is the cluster that podgrouper is measured on.
+type groupsBench struct {
+	*observed
+	options GroupsOptions
 }

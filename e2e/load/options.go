@@ -63,18 +63,18 @@ type Options struct {
 }
 
 // part is one of the measurements, and what takes it.
-type part[R any] struct {
+type part struct {
 	name Part
-	take func(ctx context.Context, into R) error
+	take func(context.Context) error
 }
 
 // takeParts takes the parts that are wanted, in their order.
-func takeParts[R any](ctx context.Context, wanted []Part, into R, parts ...part[R]) error {
+func (c Common) takeParts(ctx context.Context, parts ...part) error {
 	for _, part := range parts {
-		if !slices.Contains(wanted, part.name) {
+		if !slices.Contains(c.Parts, part.name) {
 			continue
 		}
-		if err := part.take(ctx, into); err != nil {
+		if err := part.take(ctx); err != nil {
 			return fmt.Errorf("part %s: %w", part.name, err)
 		}
 	}

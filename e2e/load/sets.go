@@ -3,6 +3,10 @@ package load
 import (
 	"context"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 // The measurements of grove-operator.
@@ -51,17 +55,28 @@ const (
 )
 
 // MeasureSets brings a dev cluster up that has grove-operator and no scheduler, measures, and takes it down again.
-func MeasureSets(ctx context.Context, o SetsOptions) (report *SetsReport, err error) {
-	report = &SetsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
-	return report, o.observe(ctx, map[string]any{"config": o.config()}, func(ctx context.Context, seen *observed) error {
+func MeasureSets(ctx context.Context, o SetsOptions) (*OperatorReport, error) {
+	return o.observe(ctx, map[string]any{"config": o.config()}, podsOfSets(), func(ctx context.Context, seen *observed) error {
 		b := &setsBench{observed: seen, options: o}
-		if err := b.prepare(ctx); err != nil {
-			return err
-		}
-		return takeParts(ctx, o.Parts, report, []part[*SetsReport]{
-			{Scale, b.scale}, {Steady, b.steady}, {Restart, b.restart}, {Many, b.many}, {Life, b.life}, {Topologies, b.topologies},
+		return o.takeParts(ctx, []part{
+			{Scale, b.scale}, {Steady, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }}, {Restart, b.restart},
+			{Many, b.many}, {Life, b.life}, {Topologies, b.topologies},
 		}...)
 	}, groveOperator)
+}
+
+// setsBench is the cluster that grove-operator is measured on.
+type setsBench struct {
+	*observed
+	options SetsOptions
+}
+
+// podsOfSets are done when they have no gate of the operator any more.
+func podsOfSets() *podCounter {
+	return &podCounter{
+		selector: grovev1alpha1.LabelManagedBy + "=" + grovev1alpha1.LabelManagedByValue,
+		done:     func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) == 0 },
+	}
 }
 
 // config is the operator's configuration, where it differs from the defaults.
