@@ -59,6 +59,9 @@ func (b *observed) step(ctx context.Context, name string, change func() error, d
 	if err != nil {
 		return err
 	}
+	if last.Before(answered) {
+		last = answered // Nothing was to change.
+	}
 	settled, err := b.settle(ctx)
 	if err != nil {
 		return err
