@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -23,13 +22,14 @@ import (
 	"packtree.dev/dynamo-operator/internal/restart"
 	"packtree.dev/dynamo-operator/internal/status"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/apply"
 	"packtree.dev/shared/warning"
 )
 
 // Reconciler keeps what one deployment asks for.
 type Reconciler struct {
 	client   client.Client
-	apply    applier
+	writer   apply.Writer
 	backend  backend.Backend
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
@@ -75,34 +75,33 @@ func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphD
 	for _, scale := range standing.Scalings() {
 		// What is gone is made anew, with the number of the template.
 		if err := r.scale(ctx, scale); client.IgnoreNotFound(err) != nil {
-			return true, r.writeError(scaling, scale.Object, err)
+			return true, r.scaleError(scale.Object, err)
 		}
 		written = true
 	}
 	objects := standing.Objects(restartedBy(deployment, restarting))
 	for _, object := range objects {
-		differed, err := r.apply.apply(ctx, deployment, object)
+		differed, err := r.apply(ctx, deployment, object)
 		written = written || differed && r.observes(object)
 		if err != nil {
 			return written, err
 		}
 	}
 	for _, object := range standing.Leftovers(objects) {
-		log.FromContext(ctx).Info(deleting, "kind", fmt.Sprintf("%T", object), "name", object.GetName())
-		err := r.client.Delete(ctx, object, client.Preconditions{UID: new(object.GetUID())})
-		if client.IgnoreNotFound(err) != nil {
-			return written, r.writeError(deleting, object, err)
+		log.FromContext(ctx).Info("deleting", "kind", fmt.Sprintf("%T", object), "name", object.GetName())
+		if err := r.writer.Delete(ctx, object); err != nil {
+			return written, err
 		}
 	}
 	return written, nil
 }
 
-func (r *Reconciler) writeError(verb string, object client.Object, cause error) error {
+func (r *Reconciler) scaleError(object client.Object, cause error) error {
 	kind, err := r.client.GroupVersionKindFor(object)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	return &writeError{verb: verb, kind: kind.Kind, name: object.GetName(), cause: cause}
+	return &apply.Error{Verb: "scaling", Kind: kind.Kind, Name: object.GetName(), Cause: cause}
 }
 
 // observes says whether observations are about an object, which is the framework's then.
@@ -122,17 +121,13 @@ func restartedBy(deployment *v1beta1.DynamoGraphDeployment, restarting *v1beta1.
 // writeStatus writes the status if it changed, and tells what happened once that is durable.
 func (r *Reconciler) writeStatus(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, next v1beta1.DynamoGraphDeploymentStatus) error {
 	before := deployment.Status
-	if equality.Semantic.DeepEqual(before, next) {
-		return nil
-	}
-	updated := deployment.DeepCopy()
-	updated.Status = next
-	if err := r.client.Status().Update(ctx, updated); err != nil {
-		return ignoreGone(fmt.Errorf("writing status: %w", err))
+	written, err := r.writer.StatusOfSeen(ctx, deployment, &before, &next)
+	if err != nil || !written {
+		return ignoreConflict(err)
 	}
 	for _, event := range status.Events(before, next) {
 		tell(log.FromContext(ctx), event)
-		r.recorder.Eventf(updated, nil, event.Type, event.Reason, "Reconcile", "%s", event.Message)
+		r.recorder.Eventf(deployment, nil, event.Type, event.Reason, "Reconcile", "%s", event.Message)
 	}
 	return nil
 }
@@ -149,7 +144,7 @@ func tell(logger logr.Logger, event status.Event) {
 // failureOf returns what of an error is to be told in the status; nil for what will be gone in the next pass.
 func (r *Reconciler) failureOf(err error) *status.Failure {
 	var taken *nameTakenError
-	var unwritten *writeError
+	var unwritten *apply.Error
 	switch {
 	case err == nil || apierrors.IsConflict(err):
 		return nil
@@ -163,7 +158,7 @@ func (r *Reconciler) failureOf(err error) *status.Failure {
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 		return &status.Failure{Reason: v1beta1.ReasonRejected, Message: err.Error()}
 	default:
-		return &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: err.Error(), Passing: unwritten.doing()}
+		return &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: err.Error(), Passing: unwritten.Doing()}
 	}
 }
 
@@ -173,12 +168,4 @@ func ignoreConflict(err error) error {
 		return nil
 	}
 	return err
-}
-
-// ignoreGone drops conflicts, and what concerns a deployment that is no more.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return ignoreConflict(err)
 }

@@ -11,7 +11,7 @@ import (
 // NewReconciler is one that reads past every cache, for tests that decide themselves what it sees.
 func NewReconciler(live client.Client, backend backend.Backend) *Reconciler {
 	return &Reconciler{
-		client: live, apply: applier{client: live, live: live}, backend: backend,
+		client: live, writer: newWriter(live, live), backend: backend,
 		recorder: events.NewFakeRecorder(100), clock: clock.RealClock{},
 	}
 }

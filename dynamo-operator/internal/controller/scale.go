@@ -18,7 +18,7 @@ import (
 // the note fail, the same number is set once more.
 func (r *Reconciler) scale(ctx context.Context, wanted backend.Scaling) error {
 	object := wanted.Object.DeepCopyObject().(client.Object)
-	log.FromContext(ctx).Info(scaling, "name", object.GetName(), "replicas", wanted.Replicas)
+	log.FromContext(ctx).Info("scaling", "name", object.GetName(), "replicas", wanted.Replicas)
 	body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: wanted.Replicas}}
 	err := r.client.SubResource("scale").Update(ctx, object, client.WithSubResourceBody(body))
 	if err != nil {

@@ -59,7 +59,7 @@ func CacheOptions(owned []client.Object, slim toolscache.TransformFunc) cache.Op
 func AddToManager(mgr manager.Manager, by backend.Backend) error {
 	reconciler := &Reconciler{
 		client:   mgr.GetClient(),
-		apply:    applier{client: mgr.GetClient(), live: mgr.GetAPIReader()},
+		writer:   newWriter(mgr.GetClient(), mgr.GetAPIReader()),
 		backend:  by,
 		recorder: mgr.GetEventRecorder(backend.FieldOwner),
 		clock:    clock.RealClock{},

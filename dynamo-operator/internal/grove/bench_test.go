@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"packtree.dev/dynamo-operator/internal/grove"
-	"packtree.dev/dynamo-operator/internal/manifest"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/apply"
 )
 
 // BenchmarkTwentyFiveServices translates as many services as a deployment may have, each over four nodes and with a command that
@@ -27,7 +27,7 @@ func BenchmarkTwentyFiveServices(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, object := range grove.Translate(made, grove.Live{}) {
-					if _, err := manifest.Of(object); err != nil {
+					if _, err := apply.Manifest(object); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -21,7 +21,7 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 		want  string
 	}{
 		"the default one, which nobody else can create": {want: "the administrator has to enable topology-aware scheduling in Grove"},
-		"one of a name of one's own":                     {named: "aws", want: `ClusterTopology "aws" does not exist; the administrator has to create it`},
+		"one of a name of one's own":                    {named: "aws", want: `ClusterTopology "aws" does not exist; the administrator has to create it`},
 		"one among others": {
 			named: "aws", there: []client.Object{&grovev1alpha1.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: "gcp"}}},
 			want: `ClusterTopology "aws" does not exist; existing ones: gcp`,

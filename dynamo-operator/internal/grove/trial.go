@@ -19,10 +19,10 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/admission"
 	"packtree.dev/dynamo-operator/internal/backend"
-	"packtree.dev/dynamo-operator/internal/manifest"
 	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apply"
 )
 
 // patience is how long a trial may take: whoever writes a deployment waits for it, and the API server not longer than ten seconds.
@@ -99,7 +99,7 @@ func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDepl
 	if standing.PodCliqueSet == nil {
 		set.OwnerReferences = nil // A deployment that is being created is nobody's owner yet.
 	}
-	wanted, err := manifest.Of(set)
+	wanted, err := apply.Manifest(set)
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,10 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/admission"
 	"packtree.dev/dynamo-operator/internal/grove"
-	"packtree.dev/dynamo-operator/internal/manifest"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apply"
 	"packtree.dev/shared/domains"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/offline"
@@ -47,7 +47,7 @@ func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Findi
 		}
 		findings = append(findings, stopped(document, deployment)...)
 		for _, object := range grove.Translate(deployment, grove.Live{}) {
-			made, err := manifest.Of(object)
+			made, err := apply.Manifest(object)
 			if err != nil {
 				findings = append(findings, document.Finding("", err.Error()))
 				continue

@@ -14,7 +14,6 @@ import (
 	"packtree.dev/shared/didyoumean"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -39,7 +38,7 @@ func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings 
 // validateAccount refuses the name whose ServiceAccount every namespace has already, and which is not ours to write to.
 func validateAccount(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	const everywhere = "default"
-	if names.ServiceAccount(set.Name) != everywhere {
+	if layout.ServiceAccount(set.Name) != everywhere {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), set.Name,
@@ -118,11 +117,11 @@ func validateBudget(
 	if group != nil {
 		together, words = together+len(group.Name), "the set, the scaling group and the clique"
 	}
-	if together <= names.MaxLength {
+	if together <= layout.MaxLength {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, clique, fmt.Sprintf(
-		"the names of %s have %d characters together, at most %d are allowed", words, together, names.MaxLength))}
+		"the names of %s have %d characters together, at most %d are allowed", words, together, layout.MaxLength))}
 }
 
 func validateReplicas(path *field.Path, replicas, minAvailable int32) field.ErrorList {
@@ -190,9 +189,9 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		if group.ScaleConfig != nil {
 			errs = append(errs, validateScaling(path.Child("scaleConfig"), group.ScaleConfig, replicas, minAvailable)...)
 		}
-		if together := len(set.Name) + len(group.Name); together >= names.MaxLength {
+		if together := len(set.Name) + len(group.Name); together >= layout.MaxLength {
 			errs = append(errs, field.Invalid(path.Child("name"), group.Name, fmt.Sprintf(
-				"the names of the set and the scaling group have %d characters together, which leaves none of the %d for a clique", together, names.MaxLength)))
+				"the names of the set and the scaling group have %d characters together, which leaves none of the %d for a clique", together, layout.MaxLength)))
 		}
 	}
 	return errs

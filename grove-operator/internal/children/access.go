@@ -7,7 +7,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/startup"
 )
 
@@ -15,7 +15,7 @@ import (
 func ServiceAccount(set *grovev1alpha1.PodCliqueSet) *corev1.ServiceAccount {
 	account := &corev1.ServiceAccount{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-		ObjectMeta: metadata(set, names.ServiceAccount(set.Name), grovev1alpha1.ComponentServiceAccount, nil, nil),
+		ObjectMeta: metadata(set, layout.ServiceAccount(set.Name), grovev1alpha1.ComponentServiceAccount, nil, nil),
 	}
 	account.OwnerReferences = ownedBySet(set)
 	return account
@@ -26,7 +26,7 @@ func ServiceAccount(set *grovev1alpha1.PodCliqueSet) *corev1.ServiceAccount {
 func Role(set *grovev1alpha1.PodCliqueSet) *rbacv1.Role {
 	role := &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
-		ObjectMeta: metadata(set, names.Role(set.Name), grovev1alpha1.ComponentRole, nil, nil),
+		ObjectMeta: metadata(set, layout.Role(set.Name), grovev1alpha1.ComponentRole, nil, nil),
 		Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{""},
 			Resources: []string{"pods"},
@@ -42,8 +42,8 @@ func Role(set *grovev1alpha1.PodCliqueSet) *rbacv1.Role {
 func RoleBinding(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.PodClique) *rbacv1.RoleBinding {
 	binding := &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
-		ObjectMeta: metadata(set, names.Role(set.Name), grovev1alpha1.ComponentRoleBinding, nil, nil),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: names.Role(set.Name)},
+		ObjectMeta: metadata(set, layout.Role(set.Name), grovev1alpha1.ComponentRoleBinding, nil, nil),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: layout.Role(set.Name)},
 	}
 	for _, account := range startup.Accounts(set, podCliques) {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{

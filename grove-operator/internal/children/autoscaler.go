@@ -7,7 +7,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 )
 
 // Autoscalers returns the HorizontalPodAutoscalers of one replica: of standalone cliques first, then of scaling groups.
@@ -21,7 +20,7 @@ func Autoscalers(set *grovev1alpha1.PodCliqueSet, replica int32) []*autoscalingv
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		if config := groups[i].ScaleConfig; config != nil {
-			name := names.ScalingGroup(set.Name, replica, groups[i].Name)
+			name := layout.ScalingGroup(set.Name, replica, groups[i].Name)
 			autoscalers = append(autoscalers, autoscaler(set, replica, "PodCliqueScalingGroup", name, config, layout.GroupReplicas(&groups[i])))
 		}
 	}

@@ -9,9 +9,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/podtemplate"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // ScalingGroup is the PodCliqueScalingGroup of a group in one replica, with the replicas of the template.
@@ -20,7 +18,7 @@ func ScalingGroup(
 ) *grovev1alpha1.PodCliqueScalingGroup {
 	own := map[string]string{grovev1alpha1.LabelPodCliqueSetReplicaIndex: index(replica)}
 	minAvailable := layout.GroupMinAvailable(group)
-	name := names.ScalingGroup(set.Name, replica, group.Name)
+	name := layout.ScalingGroup(set.Name, replica, group.Name)
 	made := &grovev1alpha1.PodCliqueScalingGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: grovev1alpha1.GroupVersion.String(), Kind: "PodCliqueScalingGroup"},
 		ObjectMeta: metadata(set, name, grovev1alpha1.ComponentPodCliqueScalingGroup, nil, own),
@@ -30,7 +28,7 @@ func ScalingGroup(
 			CliqueNames:  slices.Clone(group.CliqueNames),
 		},
 	}
-	made.Annotations = annotations(group.Annotations, made.Spec.Replicas, templatehash.OfSet(set))
+	made.Annotations = annotations(group.Annotations, made.Spec.Replicas, podtemplate.HashOfSet(set))
 	made.OwnerReferences = ownedBySet(set)
 	made.Finalizers = []string{grovev1alpha1.FinalizerPodCliqueScalingGroup}
 	return made
@@ -93,7 +91,7 @@ func placeOf(set *grovev1alpha1.PodCliqueSet, member layout.Member) map[string]s
 		labels[grovev1alpha1.LabelBasePodGang] = member.BaseGang
 	}
 	if member.Group != nil {
-		labels[grovev1alpha1.LabelPodCliqueScalingGroup] = names.ScalingGroup(set.Name, member.Replica, member.Group.Name)
+		labels[grovev1alpha1.LabelPodCliqueScalingGroup] = layout.ScalingGroup(set.Name, member.Replica, member.Group.Name)
 		labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = index(member.Copy)
 	}
 	return labels

@@ -6,13 +6,13 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 // HeadlessService gives the pods of one replica their DNS names.
 func HeadlessService(set *grovev1alpha1.PodCliqueSet, replica int32) *corev1.Service {
 	own := map[string]string{grovev1alpha1.LabelPodCliqueSetReplicaIndex: index(replica)}
-	name := names.HeadlessService(set.Name, replica)
+	name := layout.HeadlessService(set.Name, replica)
 	service := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metadata(set, name, grovev1alpha1.ComponentHeadlessService, nil, own),

@@ -21,17 +21,15 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
 	"packtree.dev/grove-operator/internal/controller/podclique"
 	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
 	"packtree.dev/grove-operator/internal/controller/podcliqueset"
 	"packtree.dev/grove-operator/internal/controller/podgang"
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
-	"packtree.dev/grove-operator/internal/metrics"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/lookup"
 )
 
 // Scheme knows every kind that the operator reads or writes.
@@ -63,40 +61,46 @@ func Cache() cache.Options {
 	}
 }
 
-// Add registers every controller with a manager that was made with Scheme and Cache. The rate of the manager's own client must
-// not be limited: the controllers keep the one that is configured.
+// Writer writes as the operator. Client reads from a cache that was made with Cache, live past it.
+func Writer(cached client.Client, live client.Reader) apply.Writer {
+	return apply.Writer{
+		Client: cached, Live: live, FieldOwner: "grove-operator",
+		CompleteGroups: []string{grovev1alpha1.GroupName, schedulerv1alpha1.GroupName},
+	}
+}
+
+// Add registers every controller with a manager that was made with Scheme and Cache.
 func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.OperatorConfiguration) error {
-	if err := fieldindex.Add(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	limits := pace.New(config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst, passes(config.Controllers))
-	reader, now := pace.NewClient(mgr.GetClient(), limits), clock.RealClock{}
-	writer := apply.Writer{Client: reader, Live: pace.NewReader(mgr.GetAPIReader(), mgr.GetScheme(), limits)}
-	recorder := events.New(pace.NewRecorder(mgr.GetEventRecorder("grove-operator"), limits))
+	cached, now := mgr.GetClient(), clock.RealClock{}
+	writer := Writer(cached, mgr.GetAPIReader())
+	recorder := events.New(mgr.GetEventRecorder("grove-operator"))
 	syncs := config.Controllers
 	for name, add := range map[string]func() error{
 		"PodCliqueSet": func() error {
-			reconciler := &podcliqueset.Reconciler{Client: reader, Writer: writer, Clock: now, Events: recorder}
-			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodCliqueSet.ConcurrentSyncs))
+			reconciler := &podcliqueset.Reconciler{Client: cached, Writer: writer, Clock: now, Events: recorder}
+			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueSet.ConcurrentSyncs)
 		},
 		"PodCliqueScalingGroup": func() error {
-			reconciler := &podcliquescalinggroup.Reconciler{Client: reader, Writer: writer, Clock: now, Events: recorder}
-			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodCliqueScalingGroup.ConcurrentSyncs))
+			reconciler := &podcliquescalinggroup.Reconciler{Client: cached, Writer: writer, Clock: now, Events: recorder}
+			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueScalingGroup.ConcurrentSyncs)
 		},
 		"PodClique": func() error {
 			reconciler := &podclique.Reconciler{
-				Client: reader, Writer: writer, Clock: now, Events: recorder,
+				Client: cached, Writer: writer, Clock: now, Events: recorder,
 				DefaultScheduler: *config.DefaultSchedulerName, Startup: config.StartupOrder,
 			}
-			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodClique.ConcurrentSyncs))
+			return reconciler.SetupWithManager(mgr, *syncs.PodClique.ConcurrentSyncs)
 		},
 		"PodGang": func() error {
-			reconciler := &podgang.Reconciler{Client: reader, Writer: writer}
-			return reconciler.SetupWithManager(mgr, limits, int(*syncs.PodGang.ConcurrentSyncs))
+			reconciler := &podgang.Reconciler{Client: cached, Writer: writer}
+			return reconciler.SetupWithManager(mgr, *syncs.PodGang.ConcurrentSyncs)
 		},
 		"ClusterTopology": func() error {
 			reconciler := &clustertopology.Reconciler{
-				Client: reader, Writer: writer, Configuration: config.TopologyAwareScheduling,
+				Client: cached, Writer: writer, Configuration: config.TopologyAwareScheduling,
 				Clock: now, AdmissionTime: clustertopology.AdmissionTime,
 			}
 			return reconciler.SetupWithManager(mgr)
@@ -106,11 +110,5 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return fmt.Errorf("adding the controller of %ss: %w", name, err)
 		}
 	}
-	return metrics.AddToManager(mgr)
-}
-
-// passes is how many passes of all controllers may be under way: as many as the one with the most workers has.
-func passes(syncs groveconfigv1alpha1.ControllersConfiguration) int {
-	return int(max(*syncs.PodCliqueSet.ConcurrentSyncs, *syncs.PodCliqueScalingGroup.ConcurrentSyncs,
-		*syncs.PodClique.ConcurrentSyncs, *syncs.PodGang.ConcurrentSyncs))
+	return addMetrics(mgr)
 }

@@ -9,7 +9,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/templatehash"
+	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
 var _ = Describe("An operator that sums templates up in another way than the one before", func() {
@@ -32,7 +32,7 @@ spec:
 		stopOperator()
 		stopOperator = nil
 		set := get(in, "up", &grovev1alpha1.PodCliqueSet{})
-		known := templatehash.Known(set, &set.Spec.Template.Cliques[0])
+		known := podtemplate.KnownHashes(set, &set.Spec.Template.Cliques[0])
 		older := known[len(known)-1]
 		Expect(older).NotTo(Equal(known[0]), "the written default makes the difference")
 		relabel := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
@@ -79,7 +79,7 @@ spec:
     cliques: [{name: a, spec: {replicas: 2, minAvailable: 1, podSpec: {restartPolicy: Always, containers: [{name: main, image: "x:1"}]}}}]
 `)
 		Eventually(podsOf(in, ofUp)).Should(HaveLen(2))
-		known := templatehash.Known(set, &set.Spec.Template.Cliques[0])
+		known := podtemplate.KnownHashes(set, &set.Spec.Template.Cliques[0])
 		pod := podsOf(in, ofUp)()[0]
 		Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json",
 			fmt.Appendf(nil, `{"metadata":{"labels":{"grove.io/pod-template-hash":%q}}}`, known[len(known)-1])))).To(Succeed())

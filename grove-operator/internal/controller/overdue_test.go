@@ -19,14 +19,14 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/podclique"
 )
 
 // at reconciles a PodClique as the operator does at a moment.
 func at(moment time.Time, in, name string) reconcile.Result {
 	GinkgoHelper()
-	reconciler := &podclique.Reconciler{Client: cached, Writer: apply.Writer{Client: cached, Live: c}, Clock: testclock.NewFakePassiveClock(moment)}
+	reconciler := &podclique.Reconciler{Client: cached, Writer: controller.Writer(cached, c), Clock: testclock.NewFakePassiveClock(moment)}
 	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: in, Name: name}})
 	Expect(err).NotTo(HaveOccurred())
 	return result

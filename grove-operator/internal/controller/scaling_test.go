@@ -10,7 +10,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/children"
+	"packtree.dev/grove-operator/internal/controller"
 )
 
 type runtimeObject = runtime.Object
@@ -60,8 +61,9 @@ var _ = Describe("Scaling", func() {
 		desired.ManagedFields, desired.ResourceVersion, desired.UID = nil, "", ""
 		desired.Labels["example.com/new"] = "label"
 		scale(stale.DeepCopy(), 4)
-		writer := apply.Writer{Client: c, Live: c}
-		Expect(writer.ApplyPodClique(ctx, desired, stale)).To(MatchError(apierrors.IsConflict, "a conflict"))
+		children.KeepPodCliqueScale(desired, stale)
+		_, err := controller.Writer(c, c).Apply(ctx, desired, stale)
+		Expect(err).To(MatchError(apierrors.IsConflict, "a conflict"))
 		Expect(replicasOf(in, "inf-0-router")()).To(BeEquivalentTo(4))
 	})
 

@@ -13,8 +13,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/manifests"
-
-	"packtree.dev/grove-operator/internal/apply"
 )
 
 // stored creates what an older operator made of a set, each object under its owner.
@@ -33,7 +31,7 @@ func stored(file string, set *grovev1alpha1.PodCliqueSet) {
 		if object.GetKind() == "PodGang" {
 			refer(object, set.Namespace)
 		}
-		Expect(c.Create(ctx, object, apply.FieldOwner)).To(Succeed())
+		Expect(c.Create(ctx, object, client.FieldOwner("grove-operator"))).To(Succeed())
 		if kind := object.GetKind(); kind == "PodClique" || kind == "PodCliqueScalingGroup" {
 			owners[object.GetName()] = *metav1.NewControllerRef(object, object.GroupVersionKind())
 		}

@@ -13,9 +13,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/topologychange"
 )
 
 // Live is what exists of a replica at the moment.
@@ -70,14 +68,14 @@ type builder struct {
 }
 
 func (b builder) copies(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
-	if copies, ok := b.live.Copies(names.ScalingGroup(b.set.Name, b.replica, group.Name)); ok {
+	if copies, ok := b.live.Copies(layout.ScalingGroup(b.set.Name, b.replica, group.Name)); ok {
 		return copies
 	}
 	return layout.Bounded(layout.GroupReplicas(group))
 }
 
 func (b builder) base() *schedulerv1alpha1.PodGang {
-	gang := b.empty(names.BaseGang(b.set.Name, b.replica))
+	gang := b.empty(layout.BaseGang(b.set.Name, b.replica))
 	gang.Spec.TopologyConstraint = b.resolved.Translate(b.set.Spec.Template.TopologyConstraint)
 	gang.Spec.PodGroups = b.podGroups(layout.Standalone(b.set, b.replica))
 	groups := b.set.Spec.Template.PodCliqueScalingGroups
@@ -94,9 +92,9 @@ func (b builder) base() *schedulerv1alpha1.PodGang {
 }
 
 func (b builder) scaled(group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32) *schedulerv1alpha1.PodGang {
-	gang := b.empty(names.ScaledGang(b.set.Name, b.replica, group.Name, copyIndex, layout.GroupMinAvailable(group)))
-	gang.Labels[grovev1alpha1.LabelBasePodGang] = names.BaseGang(b.set.Name, b.replica)
-	gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] = names.ScalingGroup(b.set.Name, b.replica, group.Name)
+	gang := b.empty(layout.ScaledGang(b.set.Name, b.replica, group.Name, copyIndex, layout.GroupMinAvailable(group)))
+	gang.Labels[grovev1alpha1.LabelBasePodGang] = layout.BaseGang(b.set.Name, b.replica)
+	gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] = layout.ScalingGroup(b.set.Name, b.replica, group.Name)
 	gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = strconv.Itoa(int(copyIndex))
 	constraint := group.TopologyConstraint
 	if constraint == nil {
@@ -152,7 +150,7 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGa
 	if b.resolved.Name != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationPodsTopology, b.resolved.Name)
 	}
-	if kept := topologychange.Kept(b.resolved.Named, b.resolved.Name); kept != "" {
+	if kept := topology.Kept(b.resolved.Named, b.resolved.Name); kept != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyKept, kept)
 	}
 	if expected := b.expected(gang).String(); expected != "" {
@@ -180,7 +178,7 @@ func (b builder) share(gang *schedulerv1alpha1.PodGang) {
 	if shared == nil || len(b.set.Spec.Template.PodCliqueScalingGroups) == 0 {
 		return
 	}
-	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang, names.BaseGang(b.set.Name, b.replica))
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang, layout.BaseGang(b.set.Name, b.replica))
 	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology, b.resolved.Name)
 	if required := shared.PackConstraint.Required; required != nil {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedRequired, *required)
@@ -228,7 +226,7 @@ func (b builder) groupConfig(
 		return nil
 	}
 	config := &schedulerv1alpha1.TopologyConstraintGroupConfig{
-		Name:               names.GroupConfig(b.set.Name, b.replica, group.Name, copyIndex),
+		Name:               layout.GroupConfig(b.set.Name, b.replica, group.Name, copyIndex),
 		TopologyConstraint: constraint,
 	}
 	for _, podGroup := range podGroups {

@@ -11,8 +11,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/topologychange"
-	"packtree.dev/grove-operator/internal/wording"
+	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 // WhyGated says for the pods of one PodClique that still have scheduling gates what those wait for, and how many pods wait
@@ -20,10 +20,10 @@ import (
 //
 // What a base gang lacks is not spelled out: it changes with every pod of it, and all pods that follow it would have to
 // be told.
-func WhyGated(gated []*corev1.Pod, topology, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
+func WhyGated(gated []*corev1.Pod, named, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
 	waiting := map[string]int{}
 	for _, pod := range gated {
-		if reason := gateReason(pod, topology, gangName, gang, base); reason != "" {
+		if reason := gateReason(pod, named, gangName, gang, base); reason != "" {
 			waiting[reason]++
 		}
 	}
@@ -34,7 +34,7 @@ func WhyGated(gated []*corev1.Pod, topology, gangName string, gang *schedulerv1a
 	return strings.Join(phrases, "; ")
 }
 
-func gateReason(pod *corev1.Pod, topology, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
+func gateReason(pod *corev1.Pod, named, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
 	var foreign []string
 	own := false
 	for _, gate := range pod.Spec.SchedulingGates {
@@ -49,14 +49,14 @@ func gateReason(pod *corev1.Pod, topology, gangName string, gang *schedulerv1alp
 		return fmt.Sprintf("pods waiting for PodGang %s to list them", gangName)
 	case own && heldFor(gang) != "":
 		return "pods held for " + heldFor(gang) + ", which is missing"
-	case own && !topologychange.MayOpen(pod, topology, gang):
-		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName, topologychange.ForNewPods(topology, gang))
+	case own && !topology.MayOpenGate(pod, named, gang):
+		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName, topology.ForNewPods(named, gang))
 	case own && base != nil && !base.scheduled():
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:
 		return "pods whose gate is being opened"
 	case len(foreign) > 0:
-		return "pods with gates that others put on them (" + wording.Few(foreign) + ")"
+		return "pods with gates that others put on them (" + status.Few(foreign) + ")"
 	}
 	return ""
 }

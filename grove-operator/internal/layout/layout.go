@@ -8,8 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-
-	"packtree.dev/grove-operator/internal/names"
 )
 
 // Member is one PodClique of a replica of a set.
@@ -87,10 +85,10 @@ func Standalone(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
 			continue
 		}
 		members = append(members, Member{
-			Name:    names.PodClique(set.Name, replica, cliques[i].Name),
+			Name:    PodClique(set.Name, replica, cliques[i].Name),
 			Replica: replica,
 			Clique:  &cliques[i],
-			Gang:    names.BaseGang(set.Name, replica),
+			Gang:    BaseGang(set.Name, replica),
 		})
 	}
 	return members
@@ -98,9 +96,9 @@ func Standalone(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
 
 // Copy returns the PodCliques of one copy of a scaling group, in the order of the template.
 func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32) []Member {
-	gang, base := names.BaseGang(set.Name, replica), ""
+	gang, base := BaseGang(set.Name, replica), ""
 	if minAvailable := GroupMinAvailable(group); copyIndex >= minAvailable {
-		gang, base = names.ScaledGang(set.Name, replica, group.Name, copyIndex, minAvailable), gang
+		gang, base = ScaledGang(set.Name, replica, group.Name, copyIndex, minAvailable), gang
 	}
 	var members []Member
 	cliques := set.Spec.Template.Cliques
@@ -109,7 +107,7 @@ func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.P
 			continue
 		}
 		members = append(members, Member{
-			Name:     names.GroupPodClique(set.Name, replica, group.Name, copyIndex, cliques[i].Name),
+			Name:     GroupPodClique(set.Name, replica, group.Name, copyIndex, cliques[i].Name),
 			Replica:  replica,
 			Clique:   &cliques[i],
 			Group:    group,
@@ -142,7 +140,7 @@ func Find(set *grovev1alpha1.PodCliqueSet, podClique *grovev1alpha1.PodClique) (
 		copyIndex, ok := CopyOf(podClique)
 		groups := set.Spec.Template.PodCliqueScalingGroups
 		for i := range groups {
-			if ok && names.ScalingGroup(set.Name, replica, groups[i].Name) == scalingGroup {
+			if ok && ScalingGroup(set.Name, replica, groups[i].Name) == scalingGroup {
 				candidates = Copy(set, replica, &groups[i], copyIndex)
 			}
 		}

@@ -12,7 +12,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -75,7 +74,7 @@ func ResolveAs(ctx context.Context, cache, live client.Reader, set *grovev1alpha
 // ScheduledPods counts the pods of a set that stand on nodes, as its PodCliques tell.
 func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (int32, error) {
 	var list grovev1alpha1.PodCliqueList
-	if err := reader.List(ctx, &list, append(fieldindex.OfSet(set), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := reader.List(ctx, &list, append(OfSet(set), client.UnsafeDisableDeepCopy)...); err != nil {
 		return 0, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	var scheduled int32
@@ -89,7 +88,7 @@ func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1
 // is the cache's own and must not be changed: there may be thousands.
 func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
 	var list grovev1alpha1.PodCliqueSetList
-	if err := cache.List(ctx, &list, append(fieldindex.UsingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := cache.List(ctx, &list, append(UsingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliqueSets: %w", err)
 	}
 	return list.Items, nil

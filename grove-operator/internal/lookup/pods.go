@@ -12,7 +12,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/pods"
 )
 
@@ -21,7 +20,7 @@ func ReadyPods(
 	ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet, replica int32,
 ) (func(podClique *grovev1alpha1.PodClique) int32, error) {
 	var list corev1.PodList
-	if err := reader.List(ctx, &list, fieldindex.OfReplica(set.Namespace, set.Name, replica)...); err != nil {
+	if err := reader.List(ctx, &list, OfReplica(set.Namespace, set.Name, replica)...); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
 	ready := map[types.UID]int32{}

@@ -13,7 +13,6 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
@@ -98,8 +97,8 @@ func (m Maker) labels(user map[string]string, index int32) map[string]string {
 }
 
 func (m Maker) complete(spec *corev1.PodSpec, priorityClass string, index int32) {
-	spec.Hostname = names.Hostname(m.PodClique.Name, index)
-	spec.Subdomain = names.HeadlessService(m.Set.Name, m.Member.Replica)
+	spec.Hostname = layout.Hostname(m.PodClique.Name, index)
+	spec.Subdomain = layout.HeadlessService(m.Set.Name, m.Member.Replica)
 	if spec.SchedulerName == "" {
 		spec.SchedulerName = m.DefaultScheduler
 	}
@@ -142,7 +141,7 @@ func (m Maker) environment(index int32) []corev1.EnvVar {
 		{Name: grovev1alpha1.EnvPodCliqueSetIndex, Value: strconv.Itoa(int(m.Member.Replica))},
 		{Name: grovev1alpha1.EnvPodCliqueName, Value: m.PodClique.Name},
 		{Name: grovev1alpha1.EnvPodIndex, Value: strconv.Itoa(int(index))},
-		{Name: grovev1alpha1.EnvHeadlessService, Value: names.HeadlessServiceHost(m.Set.Name, m.Member.Replica, m.Set.Namespace)},
+		{Name: grovev1alpha1.EnvHeadlessService, Value: layout.HeadlessServiceHost(m.Set.Name, m.Member.Replica, m.Set.Namespace)},
 	}
 	if m.Member.Group == nil {
 		return env
@@ -150,7 +149,7 @@ func (m Maker) environment(index int32) []corev1.EnvVar {
 	return append(env,
 		corev1.EnvVar{
 			Name:  grovev1alpha1.EnvPodCliqueScalingGroupName,
-			Value: names.ScalingGroup(m.Set.Name, m.Member.Replica, m.Member.Group.Name),
+			Value: layout.ScalingGroup(m.Set.Name, m.Member.Replica, m.Member.Group.Name),
 		},
 		corev1.EnvVar{Name: grovev1alpha1.EnvPodCliqueScalingGroupIndex, Value: strconv.Itoa(int(m.Member.Copy))},
 		corev1.EnvVar{

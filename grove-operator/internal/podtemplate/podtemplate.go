@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // Template is what the pods of a clique are made from.
@@ -57,8 +55,8 @@ func Of(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplate
 			Labels: clique.Labels, Annotations: clique.Annotations, PriorityClassName: set.Spec.Template.PriorityClassName,
 		},
 		PodSpec:        clique.Spec.PodSpec,
-		Hash:           templatehash.OfClique(set, clique),
-		GenerationHash: templatehash.OfSet(set),
+		Hash:           HashOfClique(set, clique),
+		GenerationHash: HashOfSet(set),
 	}
 }
 
@@ -84,7 +82,7 @@ func Next(
 	if live == nil {
 		return newest
 	}
-	if stored := live.Labels[grovev1alpha1.LabelPodTemplateHash]; slices.Contains(templatehash.Known(set, clique), stored) {
+	if stored := live.Labels[grovev1alpha1.LabelPodTemplateHash]; slices.Contains(KnownHashes(set, clique), stored) {
 		newest.Hash = stored
 		return newest
 	}

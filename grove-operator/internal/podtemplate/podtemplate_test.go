@@ -12,7 +12,6 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/podtemplate"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // setOf is a set all of whose template, and nothing else, depends on a version. The user's labels have names that the
@@ -86,7 +85,7 @@ func TestTheHashOfAnOlderOperatorIsKept(t *testing.T) {
 	set := setOf(t, "one")
 	clique := &set.Spec.Template.Cliques[0]
 	clique.Spec.PodSpec.RestartPolicy = corev1.RestartPolicyAlways // A default that somebody wrote, which once counted.
-	known := templatehash.Known(set, clique)
+	known := podtemplate.KnownHashes(set, clique)
 	older := known[len(known)-1]
 	if older == known[0] {
 		t.Fatalf("all hashes of the template are alike: %v", known)
@@ -99,7 +98,7 @@ func TestTheHashOfAnOlderOperatorIsKept(t *testing.T) {
 		}
 	}
 	clique.Spec.PodSpec.Containers[0].Image = "another"
-	if got := podtemplate.Next(set, clique, live, true).Hash; got != templatehash.OfClique(set, clique) {
+	if got := podtemplate.Next(set, clique, live, true).Hash; got != podtemplate.HashOfClique(set, clique) {
 		t.Errorf("hash %s of a template that has changed", got)
 	}
 }

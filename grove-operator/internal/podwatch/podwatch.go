@@ -21,7 +21,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/readiness"
 	"packtree.dev/grove-operator/internal/startup"
 )
 
@@ -37,7 +36,7 @@ func Wait(ctx context.Context, connection Connection, parents []startup.Parent, 
 		return err
 	}
 	list := &lister{client: client, codec: codec, namespace: connection.Namespace, selector: selector.String(), log: log}
-	seen := &store{progress: readiness.Of(parents), parents: parents, log: log, met: make(chan struct{})}
+	seen := &store{progress: ProgressOf(parents), parents: parents, log: log, met: make(chan struct{})}
 	// What the reflector has to say is said by the lister, in words for the user of a pod.
 	silent := logr.Discard()
 	reflector := cache.NewReflectorWithOptions(list.watcher(), &corev1.Pod{}, seen, cache.ReflectorOptions{Name: "parents", Logger: &silent})

@@ -7,14 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"packtree.dev/grove-operator/internal/readiness"
 	"packtree.dev/grove-operator/internal/startup"
 )
 
 // store takes what a reflector sees, from its one goroutine. A list replaces all at once, so that pods of before and after
 // an outage never count together.
 type store struct {
-	progress *readiness.Progress
+	progress *Progress
 	parents  []startup.Parent
 	log      *slog.Logger
 	// logged are the counts that the log has; nil before the first.

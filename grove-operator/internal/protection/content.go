@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-
-	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/shared/apply"
 )
 
 // ownPrefix is that of labels, annotations, finalizers and scheduling gates which the operator alone sets.

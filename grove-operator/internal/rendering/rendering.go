@@ -21,7 +21,6 @@ import (
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -189,7 +188,7 @@ func podsOf(
 	}
 	var made []*corev1.Pod
 	for index := range podClique.Spec.Replicas {
-		pod := maker.Make(names.Hostname(podClique.Name, index), index)
+		pod := maker.Make(layout.Hostname(podClique.Name, index), index)
 		pod.GenerateName = ""
 		pods.Ungate(pod)
 		made = append(made, pod)

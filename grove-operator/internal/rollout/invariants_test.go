@@ -9,9 +9,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // look is what the user sees of a pod's template, without any hash.
@@ -160,7 +159,7 @@ func (w *world) checkGroupCounts(group *grovev1alpha1.PodCliqueScalingGroup, rep
 		w.t.Fatalf("%s counts %d copies, %d available and %d scheduled; it has %d, %d and %d:\n%s", group.Name,
 			status.Replicas, status.AvailableReplicas, status.ScheduledReplicas, group.Spec.Replicas, available, scheduled, w)
 	}
-	if group.Annotations[grovev1alpha1.AnnotationGenerationHash] != templatehash.OfSet(w.set) {
+	if group.Annotations[grovev1alpha1.AnnotationGenerationHash] != podtemplate.HashOfSet(w.set) {
 		return // The set's controller has not told the group of the edit.
 	}
 	if updated := w.updatedCopies(group, replica); status.UpdatedReplicas > updated {
@@ -247,5 +246,5 @@ func (w *world) availableReplicas() (least, most int32) {
 }
 
 func (w *world) groupOf(replica int32) *grovev1alpha1.PodCliqueScalingGroup {
-	return w.groups[names.ScalingGroup(w.set.Name, replica, "g")]
+	return w.groups[layout.ScalingGroup(w.set.Name, replica, "g")]
 }

@@ -9,10 +9,9 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/status"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // Objects are what exists of a set, by name.
@@ -32,7 +31,7 @@ func Of(
 	hashes := map[string][]string{}
 	for i := range set.Spec.Template.Cliques {
 		clique := &set.Spec.Template.Cliques[i]
-		hashes[clique.Name] = templatehash.Known(set, clique)
+		hashes[clique.Name] = podtemplate.KnownHashes(set, clique)
 	}
 	return Objects{Set: set, PodCliques: podCliques, ScalingGroups: scalingGroups, hashes: hashes}
 }
@@ -117,7 +116,7 @@ func (o Objects) podClique(name string) *grovev1alpha1.PodClique {
 }
 
 func (o Objects) scalingGroup(replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig) *grovev1alpha1.PodCliqueScalingGroup {
-	group := o.ScalingGroups[names.ScalingGroup(o.Set.Name, replica, config.Name)]
+	group := o.ScalingGroups[layout.ScalingGroup(o.Set.Name, replica, config.Name)]
 	if group == nil || group.DeletionTimestamp != nil {
 		return nil
 	}
@@ -137,7 +136,7 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 	observed.Cliques, observed.Missing = o.cliques(layout.Standalone(o.Set, replica), byClique)
 	for i := range o.Set.Spec.Template.PodCliqueScalingGroups {
 		config := &o.Set.Spec.Template.PodCliqueScalingGroups[i]
-		made := Group{Name: names.ScalingGroup(o.Set.Name, replica, config.Name)}
+		made := Group{Name: layout.ScalingGroup(o.Set.Name, replica, config.Name)}
 		if group := o.scalingGroup(replica, config); group != nil {
 			made.Exists, made.Minimum = true, status.GroupMinimum(group)
 			for copyIndex := range layout.Bounded(group.Spec.Replicas) {

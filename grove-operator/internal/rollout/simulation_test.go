@@ -12,11 +12,10 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // TestRollouts plays whole updates, with everything that can happen meanwhile in any order, and looks at every deletion
@@ -101,7 +100,7 @@ func (w *world) checkDecision(decision rollout.Decision) {
 			w.t.Fatalf("pod %s of replica %d, old: %v, is replaced", pod.Name, replica, w.old(pod))
 		}
 		member, _ := layout.Find(w.set, podClique)
-		if podClique.Labels[grovev1alpha1.LabelPodTemplateHash] != templatehash.OfClique(w.set, member.Clique) {
+		if podClique.Labels[grovev1alpha1.LabelPodTemplateHash] != podtemplate.HashOfClique(w.set, member.Clique) {
 			w.t.Fatalf("pod %s is replaced before its PodClique has the new template", pod.Name)
 		}
 		if unit := w.serving(pod, podClique); unit != "" {
@@ -182,7 +181,7 @@ func (w *world) checkServing(units map[string]bool, replica int32) {
 	for _, member := range layout.Standalone(w.set, replica) {
 		w.checkMinimum(member.Name, units)
 	}
-	group := w.groups[names.ScalingGroup(w.set.Name, replica, "g")]
+	group := w.groups[layout.ScalingGroup(w.set.Name, replica, "g")]
 	available := 0
 	for copyIndex := range group.Spec.Replicas {
 		if w.copyAvailable(group, copyIndex) && !units[fmt.Sprintf("%s/%d", group.Name, copyIndex)] {

@@ -11,8 +11,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/status"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // State is how one replica of a set is doing, as the statuses of its PodCliques tell.
@@ -38,8 +38,6 @@ type Situation struct {
 	// Surplus tells whether there are PodCliques that were scaled in and that nobody has deleted yet. Scaled out again, they
 	// and their pods would stay.
 	Surplus func() bool
-	// Observe looks at the pods of a replica. It is asked about few.
-	Observe func(replica int32) Replica
 	// Now dates what begins and ends.
 	Now time.Time
 }
@@ -56,9 +54,20 @@ type Decision struct {
 	Replica int32
 }
 
-// Decide returns how an update goes on. The turn of a replica is recorded before any of its pods is touched: whatever
-// happens to the operator or to the other replicas, that one is finished first.
-func Decide(situation Situation) Decision {
+// Update is an update as far as it is decided without a look at pods. The pods of the replicas in Queue are then looked at
+// in order, until Step decides; else Rest does.
+type Update struct {
+	// Queue are the replicas that may have pods to replace.
+	Queue []int32
+
+	situation Situation
+	progress  *grovev1alpha1.PodCliqueSetUpdateProgress
+	// behind are the replicas that have old pods which the user deletes.
+	behind []int32
+}
+
+// Begin returns the update of a set.
+func Begin(situation Situation) Update {
 	progress := situation.Before.DeepCopy()
 	if situation.Changed {
 		progress = &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: metav1.NewTime(situation.Now)}
@@ -66,49 +75,52 @@ func Decide(situation Situation) Decision {
 			progress.CurrentlyUpdating = situation.Before.CurrentlyUpdating
 		}
 	}
-	if progress == nil || progress.UpdateEndedAt != nil {
-		return Decision{Progress: progress}
-	}
-	if situation.Strategy == grovev1alpha1.OnDelete {
-		return onDelete(situation, progress)
-	}
-	for _, replica := range queue(situation.States(), progress) {
-		step := Next(situation.Observe(replica))
-		if step.Done {
-			continue
-		}
-		decision := Decision{Waiting: step.Waiting, Replica: replica}
-		decision.Progress, decision.Delete = progress, nil
-		if began, recorded := turnOf(progress, replica); recorded {
-			decision.Delete = step.Delete
-			progress.CurrentlyUpdating = []grovev1alpha1.PodCliqueSetReplicaUpdate{{ReplicaIndex: replica, UpdateStartedAt: began}}
-		} else {
-			progress.CurrentlyUpdating = []grovev1alpha1.PodCliqueSetReplicaUpdate{
-				{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(situation.Now)},
-			}
-		}
-		return decision
-	}
-	return ended(situation, progress)
-}
-
-// onDelete touches nothing, and is over when the user has deleted every old pod, and others have come.
-func onDelete(situation Situation, progress *grovev1alpha1.PodCliqueSetUpdateProgress) Decision {
-	progress.CurrentlyUpdating = nil
-	if behind := queue(situation.States(), progress); len(behind) > 0 {
-		return Decision{Progress: progress, Replica: behind[0], Waiting: "pods of the old template stay until somebody deletes them"}
-	}
-	return ended(situation, progress)
-}
-
-func ended(situation Situation, progress *grovev1alpha1.PodCliqueSetUpdateProgress) Decision {
-	if situation.Surplus() {
+	update := Update{situation: situation, progress: progress}
+	switch {
+	case update.over():
+	case situation.Strategy == grovev1alpha1.OnDelete:
 		progress.CurrentlyUpdating = nil
-		return Decision{Progress: progress}
+		update.behind = queue(situation.States(), progress)
+	default:
+		update.Queue = queue(situation.States(), progress)
 	}
-	now := metav1.NewTime(situation.Now)
-	progress.UpdateEndedAt, progress.CurrentlyUpdating = &now, nil
-	return Decision{Progress: progress}
+	return update
+}
+
+func (u Update) over() bool { return u.progress == nil || u.progress.UpdateEndedAt != nil }
+
+// Step decides about a replica of the queue, as its pods show it; not if nothing is left to do there. The turn of a replica
+// is recorded before any of its pods is touched: whatever happens to the operator or to the other replicas, that one is
+// finished first.
+func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
+	step := Next(observed)
+	if step.Done {
+		return Decision{}, false
+	}
+	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Replica: replica}
+	turn := grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(u.situation.Now)}
+	if began, recorded := turnOf(u.progress, replica); recorded {
+		turn.UpdateStartedAt, decision.Delete = began, step.Delete
+	}
+	u.progress.CurrentlyUpdating = []grovev1alpha1.PodCliqueSetReplicaUpdate{turn}
+	return decision, true
+}
+
+// Rest decides when there is nothing left to do in the replicas of the queue. With OnDelete nothing is touched, and the
+// update is over when the user has deleted every old pod, and others have come.
+func (u Update) Rest() Decision {
+	decision := Decision{Progress: u.progress}
+	switch {
+	case u.over():
+	case len(u.behind) > 0:
+		decision.Replica, decision.Waiting = u.behind[0], "pods of the old template stay until somebody deletes them"
+	case u.situation.Surplus():
+		u.progress.CurrentlyUpdating = nil
+	default:
+		now := metav1.NewTime(u.situation.Now)
+		u.progress.UpdateEndedAt, u.progress.CurrentlyUpdating = &now, nil
+	}
+	return decision
 }
 
 // queue returns the replicas that may have pods to replace: first the one whose turn it is, then those of which a minimum
@@ -164,14 +176,14 @@ func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	}
 	progress, known := set.Status.UpdateProgress, set.Status.CurrentGenerationHash
 	underWay := progress != nil && progress.UpdateEndedAt == nil
-	return !underWay && (known == nil || templatehash.SetUnchanged(*known, set))
+	return !underWay && (known == nil || podtemplate.SetUnchanged(*known, set))
 }
 
 // Prepared tells whether a PodClique that was made from a member of the set has the template that its pods are to have now. One
 // that the update has not reached makes pods of the template that it has.
 func Prepared(set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique) bool {
 	return !Reached(set, member.Replica) ||
-		slices.Contains(templatehash.Known(set, member.Clique), podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+		slices.Contains(podtemplate.KnownHashes(set, member.Clique), podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
 }
 
 // UpdateOf tells the status of a replica's children about the update. Set is nil when it is gone.
@@ -186,7 +198,7 @@ func UpdateOf(set *grovev1alpha1.PodCliqueSet, replica int32, now time.Time) sta
 func UpdateOfPodClique(set *grovev1alpha1.PodCliqueSet, member layout.Member, now time.Time) status.Update {
 	update := UpdateOf(set, member.Replica, now)
 	if set != nil {
-		update.Templates = templatehash.Known(set, member.Clique)
+		update.Templates = podtemplate.KnownHashes(set, member.Clique)
 	}
 	return update
 }

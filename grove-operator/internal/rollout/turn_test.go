@@ -77,23 +77,34 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := states(c.states)
-			decision := rollout.Decide(rollout.Situation{
+			situation := rollout.Situation{
 				Strategy: c.strategy, Before: c.before, Changed: c.changed, Now: start.Add(time.Minute),
 				States:  func() []rollout.State { return all },
 				Surplus: func() bool { return c.surplus },
-				Observe: func(replica int32) rollout.Replica {
-					letters := c.pods
-					if c.states[replica] == 'n' {
-						letters = "O"
-					}
-					return rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, letters)}}
-				},
+			}
+			decision := decide(situation, func(replica int32) rollout.Replica {
+				letters := c.pods
+				if c.states[replica] == 'n' {
+					letters = "O"
+				}
+				return rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, letters)}}
 			})
 			if got := describe(decision); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
+}
+
+// decide goes through an update as the set's controller does.
+func decide(situation rollout.Situation, observe func(replica int32) rollout.Replica) rollout.Decision {
+	update := rollout.Begin(situation)
+	for _, replica := range update.Queue {
+		if decision, decided := update.Step(replica, observe(replica)); decided {
+			return decision
+		}
+	}
+	return update.Rest()
 }
 
 func describe(decision rollout.Decision) string {

@@ -20,9 +20,9 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // world is an API server with one set and what belongs to it.
@@ -131,11 +131,11 @@ func (w *world) setPass(*rapid.T) {
 	w.now = w.now.Add(time.Second)
 	w.applyChildren()
 	objects := rollout.Of(w.set, w.podCliques, w.groups)
-	decision := rollout.Decide(rollout.Situation{
+	situation := rollout.Situation{
 		Strategy: rollout.StrategyOf(w.set), Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
-		Changed: w.set.Status.CurrentGenerationHash != nil && !templatehash.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
-		Observe: func(replica int32) rollout.Replica { return objects.Replica(replica, w.podsOf(replica)) },
-	})
+		Changed: w.set.Status.CurrentGenerationHash != nil && !podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
+	}
+	decision := decide(situation, func(replica int32) rollout.Replica { return objects.Replica(replica, w.podsOf(replica)) })
 	standalone := maps.Clone(w.podCliques)
 	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""
@@ -398,5 +398,5 @@ func written(status any) string {
 // old tells whether a pod was not made from the template that the set has now.
 func (w *world) old(pod *corev1.Pod) bool {
 	member, ok := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
-	return ok && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != templatehash.OfClique(w.set, member.Clique)
+	return ok && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != podtemplate.HashOfClique(w.set, member.Clique)
 }

@@ -12,7 +12,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 )
 
 // Names of what a pod that waits has besides the user's; no container or volume of the user's may have them.
@@ -127,7 +126,7 @@ func Account(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTem
 	case spec.DeprecatedServiceAccount != "":
 		return spec.DeprecatedServiceAccount
 	case Waits(set, clique):
-		return names.ServiceAccount(set.Name)
+		return layout.ServiceAccount(set.Name)
 	}
 	return ""
 }
@@ -135,7 +134,7 @@ func Account(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTem
 // Accounts returns every service account that looks at pods of the set: the set's own, and those that waiting pods have
 // been given by the user, in the set's template or in that of a PodClique which an update has not reached yet; sorted.
 func Accounts(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.PodClique) []string {
-	accounts := []string{names.ServiceAccount(set.Name)}
+	accounts := []string{layout.ServiceAccount(set.Name)}
 	add := func(clique *grovev1alpha1.PodCliqueTemplateSpec, spec *corev1.PodSpec) {
 		if Waits(set, clique) {
 			accounts = append(accounts, Account(set, clique, spec))

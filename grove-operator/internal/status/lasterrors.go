@@ -11,9 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/shared/apply"
 )
 
 // LastErrors turns the outcome of a pass into lastErrors. An error that was there before keeps its time. What another look
@@ -33,12 +31,11 @@ func LastErrors(before []grovev1alpha1.LastError, outcome error, now time.Time) 
 }
 
 // realErrors are those of a pass that somebody has to hear of: no conflicts with other writers, nothing that has just gone,
-// nothing that comes of the namespace or the program going, and nothing that is only put off.
+// and nothing that comes of the namespace or the program going.
 func realErrors(outcome error) []error {
 	return slices.DeleteFunc(flatten(outcome), func(err error) bool {
 		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) ||
-			apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.Canceled) ||
-			errors.Is(err, pace.ErrShareSpent)
+			apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.Canceled)
 	})
 }
 

@@ -12,10 +12,8 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
-	"packtree.dev/grove-operator/internal/templatehash"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/wording"
 )
 
 // Observed is what exists of a set.
@@ -39,7 +37,7 @@ type Observed struct {
 func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) grovev1alpha1.PodCliqueSetStatus {
 	status := *set.Status.DeepCopy()
 	status.ObservedGeneration = set.Generation
-	hash := templatehash.OfSet(set)
+	hash := podtemplate.HashOfSet(set)
 	status.CurrentGenerationHash = &hash
 	selector := fmt.Sprintf("%s=%s,%s=%s,%s=%s", grovev1alpha1.LabelManagedBy, grovev1alpha1.LabelManagedByValue,
 		grovev1alpha1.LabelPartOf, set.Name, grovev1alpha1.LabelStandsForReplica, grovev1alpha1.LabelStandsForValue)
@@ -87,7 +85,7 @@ func whatRemains(observed Observed) string {
 	if len(names) == 0 {
 		return "being deleted"
 	}
-	return "being deleted; still there: " + wording.Few(names)
+	return "being deleted; still there: " + Few(names)
 }
 
 // replicaJudgement is how one replica of a set is doing.
@@ -113,7 +111,7 @@ func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, ha
 	}
 	for i := range set.Spec.Template.PodCliqueScalingGroups {
 		judged.groups++
-		name := names.ScalingGroup(set.Name, replica, set.Spec.Template.PodCliqueScalingGroups[i].Name)
+		name := layout.ScalingGroup(set.Name, replica, set.Spec.Template.PodCliqueScalingGroups[i].Name)
 		group := observed.ScalingGroups[name]
 		if group == nil || group.DeletionTimestamp != nil {
 			judged.missing = append(judged.missing, "PodCliqueScalingGroup "+name)
@@ -194,7 +192,7 @@ func setReady(
 		condition.Message = failures[0].Error()
 	case len(missing) > 0:
 		condition.Reason = grovev1alpha1.ReasonReplicasMissing
-		condition.Message = available + "; not created yet: " + wording.Few(missing)
+		condition.Message = available + "; not created yet: " + Few(missing)
 	case len(waiting) > 0:
 		condition.Reason = grovev1alpha1.ReasonGangsWaiting
 		condition.Message = whyWaiting(waiting) + "; " + available

@@ -17,12 +17,11 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/pace"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -367,7 +366,6 @@ func TestLastErrors(t *testing.T) {
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	passing := errors.Join(
 		fmt.Errorf("creating: %w", terminating), fmt.Errorf("writing: %w", context.Canceled),
-		fmt.Errorf("creating: %w", pace.ErrShareSpent),
 		fmt.Errorf("applying: %w", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("changed"))),
 	)
 	if left := status.LastErrors(got, passing, now); len(left) > 0 {

@@ -9,8 +9,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
-
-	"packtree.dev/grove-operator/internal/wording"
 )
 
 // topologyInForce is the one that a gang keeps, as long as one does, else the one that the set names.
@@ -50,7 +48,7 @@ func topologyKept(named string, gangs []*schedulerv1alpha1.PodGang, bound []stri
 		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonPodsScheduledBefore
 		condition.Message = fmt.Sprintf(
 			"the set names ClusterTopology %q, but PodGangs %s keep %s, under which pods were placed before they could turn: %s; name %s again, or delete these pods",
-			named, wording.Few(names), wording.Few(kept), wording.Few(bound), wording.Few(kept))
+			named, Few(names), Few(kept), Few(bound), Few(kept))
 	}
 	return condition
 }

@@ -211,8 +211,9 @@ func (s *simulation) pass(writes int) {
 		situation.Units = append(situation.Units, termination.Replica(s.set, replica, s.live, nil))
 	}
 	ready := func(podClique *grovev1alpha1.PodClique) int32 { return s.ready[podClique.UID] }
-	situation.Confirm = func(index int32) []termination.Breach {
-		return situation.Units[index].Without(func(_, name string) bool { return termination.HasMinimum(s.live[name], ready) })
+	situation.Confirmed = map[int32][]termination.Breach{}
+	for _, unit := range situation.Due() {
+		situation.Confirmed[unit.Index] = unit.Without(func(_, name string) bool { return termination.HasMinimum(s.live[name], ready) })
 	}
 	plan := termination.Decide(situation)
 	if plan.Begun {

@@ -13,7 +13,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/wording"
+	"packtree.dev/grove-operator/internal/status"
 )
 
 // Breach is a minimum that was reached once and is missed.
@@ -52,9 +52,9 @@ type Situation struct {
 	Updating bool
 	// Units are all that there are to be.
 	Units []Unit
-	// Confirm returns the breaches of a unit as its pods show them. Conditions may be out of date: while no operator runs,
-	// pods recover and nobody writes it down.
-	Confirm func(index int32) []Breach
+	// Confirmed are the breaches of the units that Due names, as their pods show them. Conditions may be out of date: while
+	// no operator runs, pods recover and nobody writes it down.
+	Confirmed map[int32][]Breach
 	// Now is what deadlines are compared with.
 	Now time.Time
 }
@@ -79,12 +79,9 @@ func Decide(situation Situation) Plan {
 		}
 		return Plan{}
 	}
-	if situation.Delay <= 0 || situation.Updating {
-		return Plan{}
-	}
 	due, recheck := situation.due()
 	for _, unit := range due {
-		unit.Breaches = situation.Confirm(unit.Index)
+		unit.Breaches = situation.Confirmed[unit.Index]
 		if since, breached := unit.since(); breached && !situation.Now.Before(since.Add(situation.Delay)) {
 			return Plan{Record: situation.record(unit), Begun: true}
 		}
@@ -92,8 +89,17 @@ func Decide(situation Situation) Plan {
 	return Plan{Recheck: recheck}
 }
 
+// Due are the units that Decide may have recreated. Their pods are looked at before.
+func (s *Situation) Due() []Unit {
+	due, _ := s.due()
+	return due
+}
+
 // due are the units whose time has come, the one that was breached first in front, and when the time of the next comes.
 func (s *Situation) due() (due []Unit, next time.Time) {
+	if s.Record != nil || s.Delay <= 0 || s.Updating {
+		return nil, time.Time{}
+	}
 	for _, unit := range s.Units {
 		since, breached := unit.since()
 		if !breached {
@@ -131,7 +137,7 @@ func (s *Situation) record(unit Unit) *grovev1alpha1.GangTermination {
 	}
 	record := &grovev1alpha1.GangTermination{
 		Index: unit.Index, StartedAt: metav1.NewTime(s.Now),
-		Message: fmt.Sprintf("below the minimum for %s: %s", s.Delay, wording.Few(missed)),
+		Message: fmt.Sprintf("below the minimum for %s: %s", s.Delay, status.Few(missed)),
 		Objects: []grovev1alpha1.TerminatedObject{},
 	}
 	for _, object := range unit.Objects {

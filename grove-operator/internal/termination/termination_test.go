@@ -124,11 +124,11 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			situation := c.situation
 			situation.Now = now
-			situation.Confirm = func(index int32) []termination.Breach {
-				if slices.Contains(c.recovered, index) {
-					return nil
+			situation.Confirmed = map[int32][]termination.Breach{}
+			for _, unit := range situation.Due() {
+				if !slices.Contains(c.recovered, unit.Index) {
+					situation.Confirmed[unit.Index] = unit.Breaches
 				}
-				return situation.Units[index].Breaches
 			}
 			plan := termination.Decide(situation)
 			got := int32(-1)
@@ -154,7 +154,7 @@ func TestTheRecordHasEverythingToFinishFrom(t *testing.T) {
 	broken := unit(3, time.Hour, object("a", "0"), object("b", "1"))
 	plan := termination.Decide(termination.Situation{
 		Delay: time.Hour, Units: []termination.Unit{broken}, Now: now,
-		Confirm: func(int32) []termination.Breach { return broken.Breaches },
+		Confirmed: map[int32][]termination.Breach{3: broken.Breaches},
 	})
 	want := &grovev1alpha1.GangTermination{
 		Index: 3, StartedAt: metav1.NewTime(now), Message: "below the minimum for 1h0m0s: a",
@@ -190,8 +190,8 @@ func TestWhatIsLeftOfABreachMustBeDueItself(t *testing.T) {
 	young := termination.Breach{What: "b", Since: now.Add(-time.Minute)}
 	plan := termination.Decide(termination.Situation{
 		Delay: time.Hour, Now: now,
-		Units:   []termination.Unit{{Breaches: []termination.Breach{old, young}}},
-		Confirm: func(int32) []termination.Breach { return []termination.Breach{young} },
+		Units:     []termination.Unit{{Breaches: []termination.Breach{old, young}}},
+		Confirmed: map[int32][]termination.Breach{0: {young}},
 	})
 	if plan.Record != nil {
 		t.Errorf("the clique that was due has recovered, and yet: %s", plan.Record.Message)

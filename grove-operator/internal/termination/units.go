@@ -11,10 +11,9 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
 
 // Kinds of the objects of a unit.
@@ -40,7 +39,7 @@ func Updating(set *grovev1alpha1.PodCliqueSet) bool {
 	if rollout.StrategyOf(set) == grovev1alpha1.OnDelete {
 		return false
 	}
-	if known := set.Status.CurrentGenerationHash; known != nil && !templatehash.SetUnchanged(*known, set) {
+	if known := set.Status.CurrentGenerationHash; known != nil && !podtemplate.SetUnchanged(*known, set) {
 		return true
 	}
 	progress := set.Status.UpdateProgress
@@ -62,7 +61,7 @@ func Replica(
 		}
 	}
 	for i := range set.Spec.Template.PodCliqueScalingGroups {
-		group := groups[names.ScalingGroup(set.Name, replica, set.Spec.Template.PodCliqueScalingGroups[i].Name)]
+		group := groups[layout.ScalingGroup(set.Name, replica, set.Spec.Template.PodCliqueScalingGroups[i].Name)]
 		if group != nil {
 			unit.add(ofGroup(group), group.Generation, group.Status.ObservedGeneration, group.Status.Conditions)
 		}

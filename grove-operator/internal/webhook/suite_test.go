@@ -24,7 +24,7 @@ import (
 	"packtree.dev/shared/apiservertest"
 
 	"packtree.dev/grove-operator/internal/controller"
-	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/webhook"
 )
 
@@ -93,7 +93,7 @@ var _ = BeforeSuite(func() {
 		}),
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(fieldindex.Add(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	Expect(lookup.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	webhook.Add(mgr, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{
 		{Domain: "zone", Key: "example.com/zone"}, {Domain: "rack", Key: "example.com/rack"},
 	}})

@@ -21,6 +21,8 @@ type Basis struct {
 	labels sets.Set[string]
 	// reserved is a fingerprint of the room that was kept for others, 0 if there was none.
 	reserved uint64
+	// unprovided are resources that a DeviceClass may come to provide.
+	unprovided []string
 }
 
 // Lasts reports whether the answer rests on nothing but nodes and what is used of them.
@@ -35,17 +37,17 @@ func (t *Trial) Basis() Basis {
 	if !all || len(t.ports) > 0 || len(t.shapes.Passing()) > 0 {
 		return Basis{}
 	}
-	return Basis{moment: t.view.moments.now, labels: t.labels.Union(labels), reserved: t.reserved}
+	return Basis{moment: t.view.moments.now, labels: t.labels.Union(labels), reserved: t.reserved, unprovided: t.unprovided}
 }
 
 // Reserves reports whether the answer rests on room that was kept for others.
 func (b Basis) Reserves() bool { return b.reserved != 0 }
 
 // Holds reports whether a gang that had no place then has none now: no node came, grew, lost a taint, a cordon or a pod, or
-// changed a label that mattered, and the room that is kept for others, which need not be given unless the answer rests on any, is
-// the same.
+// changed a label that mattered, no DeviceClass provides what it asks for, and the room that is kept for others, which need not be
+// given unless the answer rests on any, is the same.
 func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved) bool {
-	if basis.moment == 0 {
+	if basis.moment == 0 || slices.ContainsFunc(basis.unprovided, v.Resources().Provides) {
 		return false
 	}
 	v.mu.Lock()

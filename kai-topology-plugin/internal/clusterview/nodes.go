@@ -1,8 +1,10 @@
 package clusterview
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +26,8 @@ type seen struct {
 	offer   offer
 	used    packing.Resources
 	version int
-	place   int
+	// taints is a text that is equal for nodes with the same taints and cordon.
+	taints string
 	// pass is the last one that found the node.
 	pass int
 }
@@ -49,20 +52,17 @@ func (o *offer) equal(other *offer) bool {
 		reflect.DeepEqual(o.taints, other.taints)
 }
 
-// places gives each node a small number, and a new node the number of one that is gone.
-type places struct {
-	next int
-	free []int
-}
-
-func (p *places) take() int {
-	if n := len(p.free); n > 0 {
-		place := p.free[n-1]
-		p.free = p.free[:n-1]
-		return place
+// repels is a text of the taints and the cordon, "" if there are none.
+func (o *offer) repels() string {
+	if len(o.taints) == 0 && !o.cordoned {
+		return ""
 	}
-	p.next++
-	return p.next - 1
+	var text strings.Builder
+	fmt.Fprint(&text, o.cordoned)
+	for _, taint := range o.taints {
+		fmt.Fprintf(&text, " %q", taint.ToString())
+	}
+	return text.String()
 }
 
 // follow brings the cluster in step with the nodes. A node whose generation is known costs one comparison.
@@ -75,7 +75,7 @@ func (v *View) follow(nodes []fwk.NodeInfo) {
 		name := info.Node().Name
 		known := v.byName[name]
 		if known == nil {
-			known = &seen{name: name, place: v.places.take()}
+			known = &seen{name: name}
 			v.byName[name] = known
 		}
 		same = same && v.seen[i] == known
@@ -103,7 +103,7 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 	v.moments.note(known, offered, used)
 	if known.version == 0 || !known.offer.equal(offered) {
 		v.versions++
-		known.offer, known.version = *offered, v.versions
+		known.offer, known.version, known.taints = *offered, v.versions, offered.repels()
 		v.cluster.SetNode(packing.Node{Name: known.name, Labels: offered.labels, Allocatable: offered.allocatable})
 	}
 	if known.used == nil || !maps.Equal(known.used, used) {
@@ -131,7 +131,6 @@ func (v *View) reorder(nodes []fwk.NodeInfo) {
 			v.cluster.Release(usedOn(name))
 			v.cluster.RemoveNode(name)
 			v.repelling.drop(name)
-			v.places.free = append(v.places.free, known.place)
 			delete(v.byName, name)
 		}
 	}

@@ -3,13 +3,19 @@ package clusterview
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/eligibility"
 )
 
-// repelling knows the labels by which pods on nodes keep others away.
+// repelling knows how pods on nodes keep others away.
 type repelling struct {
-	byNode map[string]sets.Set[string]
-	// all is the union; nil if it has to be made anew.
-	all sets.Set[string]
+	byNode map[string]eligibility.Repelling
+	// union is nil if it has to be made anew.
+	union *eligibility.Repelling
+}
+
+func none() eligibility.Repelling {
+	return eligibility.Repelling{Labels: sets.New[string](), Topologies: sets.New[string]()}
 }
 
 func (r *repelling) set(node string, info fwk.NodeInfo) {
@@ -18,36 +24,40 @@ func (r *repelling) set(node string, info fwk.NodeInfo) {
 		r.drop(node)
 		return
 	}
-	keys := sets.New[string]()
+	read := none()
 	for _, pod := range repellers {
 		for _, term := range pod.GetRequiredAntiAffinityTerms() {
+			read.Topologies.Insert(term.TopologyKey)
 			requirements, _ := term.Selector.Requirements()
 			for i := range requirements {
-				keys.Insert(requirements[i].Key())
+				read.Labels.Insert(requirements[i].Key())
 			}
 		}
 	}
 	if r.byNode == nil {
-		r.byNode = map[string]sets.Set[string]{}
+		r.byNode = map[string]eligibility.Repelling{}
 	}
-	if !r.byNode[node].Equal(keys) {
-		r.byNode[node], r.all = keys, nil
+	known := r.byNode[node]
+	if !known.Labels.Equal(read.Labels) || !known.Topologies.Equal(read.Topologies) {
+		r.byNode[node], r.union = read, nil
 	}
 }
 
 func (r *repelling) drop(node string) {
 	if _, known := r.byNode[node]; known {
 		delete(r.byNode, node)
-		r.all = nil
+		r.union = nil
 	}
 }
 
-func (r *repelling) keys() sets.Set[string] {
-	if r.all == nil {
-		r.all = sets.New[string]()
-		for _, keys := range r.byNode {
-			r.all = r.all.Union(keys)
+func (r *repelling) all() eligibility.Repelling {
+	if r.union == nil {
+		union := none()
+		for _, read := range r.byNode {
+			union.Labels.Insert(read.Labels.UnsortedList()...)
+			union.Topologies.Insert(read.Topologies.UnsortedList()...)
 		}
+		r.union = &union
 	}
-	return r.all
+	return *r.union
 }

@@ -26,6 +26,8 @@ type Trial struct {
 	// labels are those by which the topologies tell nodes apart, and reserved is a fingerprint.
 	labels   sets.Set[string]
 	reserved uint64
+	// unprovided are resources asked for that a DeviceClass may come to provide.
+	unprovided []string
 }
 
 // Begin brings the view in step with the nodes, in whatever order, and with the topologies, given by name as levels from the
@@ -38,8 +40,10 @@ func (v *View) Begin(nodes []fwk.NodeInfo, topologies map[string][]string, askin
 		return nil, err
 	}
 	trial := &Trial{Cluster: v.cluster, view: v, ports: eligibility.HostPortsOf(asking), checkpoint: v.cluster.Checkpoint(), labels: sets.New[string]()}
-	trial.shapes = v.memory.Decision(v, trial.ports)
+	trial.shapes = v.memory.Decision(v, asking, trial.ports)
 	trial.offerPorts()
+	trial.offerDevices(v.Resources().ByDevices(asking...))
+	trial.unprovided = v.Resources().Unprovided(asking...)
 	for _, levels := range topologies {
 		trial.labels.Insert(levels...)
 	}
@@ -77,8 +81,8 @@ func (t *Trial) Err() error { return t.shapes.Err() }
 
 // Node returns a node of the snapshot, nil if there is none of that name.
 func (t *Trial) Node(name string) fwk.NodeInfo {
-	node, _, _, _ := t.view.Find(name)
-	return node
+	node, _ := t.view.Find(name)
+	return node.Info
 }
 
 // Reserve keeps room for pods on nodes that do not show them yet.
@@ -146,6 +150,22 @@ func (t *Trial) offerPorts() {
 		}
 		if len(taken) > 0 {
 			t.Cluster.Assign(packing.Pod{ID: portsOn(known.name), Node: known.name, Requests: taken})
+		}
+	}
+}
+
+// plenty is more of a resource than pods ask for.
+const plenty = int64(1) << 40
+
+// offerDevices lets nodes that do not advertise a resource have plenty of it, where it comes from devices: how many of these there
+// are is for the filters to say.
+func (t *Trial) offerDevices(resources []string) {
+	for _, resource := range resources {
+		t.Cluster.OfferEverywhere(resource, plenty)
+		for _, known := range t.view.seen {
+			if known.offer.allocatable[resource] > 0 {
+				t.Cluster.Assign(packing.Pod{ID: resource + " of " + known.name, Node: known.name, Requests: packing.Resources{resource: plenty}})
+			}
 		}
 	}
 }

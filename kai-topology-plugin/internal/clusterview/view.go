@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/eligibility"
@@ -24,7 +23,6 @@ type View struct {
 	// seen has what the cluster was told of the nodes, in the order in which they were last given.
 	seen   []*seen
 	byName map[string]*seen
-	places places
 	// versions counts the Node objects looked at.
 	versions  int
 	moments   moments
@@ -44,10 +42,13 @@ func New(filters kubeframework.Filters) *View {
 // Filters returns the filters of the profile; nil if the view has none.
 func (v *View) Filters() kubeframework.Filters { return v.memory.Filters() }
 
+// Resources returns which resources count for the pods of the profile.
+func (v *View) Resources() *kubeframework.Resources { return v.memory.Resources() }
+
 // renew forgets all nodes.
 func (v *View) renew() {
 	v.cluster = packing.NewCluster()
-	v.seen, v.byName, v.places = nil, map[string]*seen{}, places{}
+	v.seen, v.byName = nil, map[string]*seen{}
 	v.repelling = repelling{}
 	v.grown = topologies{}
 	if v.moments.now == 0 {
@@ -65,16 +66,16 @@ func (v *View) Version(nodes []fwk.NodeInfo) int {
 }
 
 // Find implements eligibility.Nodes.
-func (v *View) Find(name string) (node fwk.NodeInfo, place, version int, ok bool) {
+func (v *View) Find(name string) (node eligibility.Node, ok bool) {
 	known, ok := v.byName[name]
 	if !ok {
-		return nil, 0, 0, false
+		return eligibility.Node{}, false
 	}
-	return known.info, known.place, known.version, true
+	return eligibility.Node{Info: known.info, Taints: known.taints}, true
 }
 
 // Repelling implements eligibility.Nodes.
-func (v *View) Repelling() sets.Set[string] { return v.repelling.keys() }
+func (v *View) Repelling() eligibility.Repelling { return v.repelling.all() }
 
 // Reserved are pods, by the name of a node, that will stand on it although the node does not show them yet.
 type Reserved map[string][]*corev1.Pod

@@ -25,6 +25,7 @@ const maxKnownPods = 8192
 // kinds remembers the kinds of pods: a gang that waits is decided again and again, and reading a pod takes longer than
 // placing it. What was not asked for in a while is forgotten.
 type kinds struct {
+	resources     *kubeframework.Resources
 	recent, older pods
 }
 
@@ -50,7 +51,7 @@ func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 			return known.kind, nil
 		}
 	}
-	requests, err := kubeframework.Requests(pod)
+	requests, err := k.resources.Requests(pod)
 	if err != nil {
 		return nil, fmt.Errorf("reading the requests of pod %s: %w", pod.Name, err)
 	}

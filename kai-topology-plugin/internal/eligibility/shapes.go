@@ -4,6 +4,7 @@ package eligibility
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,12 +19,15 @@ import (
 
 // Nodes finds the nodes that filters see.
 type Nodes interface {
-	// Find returns a node, its place among the nodes, and the version of its Node object, which is above 0. Another node may
-	// have the place later, with another version.
-	Find(name string) (node fwk.NodeInfo, place, version int, ok bool)
-	// Repelling are the keys of labels by which pods on the nodes keep others away, so that even pods without rules of their
-	// own differ.
-	Repelling() sets.Set[string]
+	Find(name string) (node Node, ok bool)
+	// Repelling is how pods on the nodes keep others away, so that even pods without rules of their own differ.
+	Repelling() Repelling
+}
+
+// Node is a node as it is now. Taints is a text that is equal for nodes with the same taints and cordon.
+type Node struct {
+	Info   fwk.NodeInfo
+	Taints string
 }
 
 // Shapes answers for the pods of one decision.
@@ -31,6 +35,7 @@ type Shapes struct {
 	memory *Memory
 	nodes  Nodes
 	ports  HostPorts
+	shared kubeframework.ClaimNames
 	known  map[string]packing.Shape
 	// passing are the keys of shapes that mean nothing after this decision.
 	passing []string
@@ -38,10 +43,12 @@ type Shapes struct {
 	labels  sets.Set[string]
 }
 
-// Decision returns the shapes of a decision on these nodes, about pods that ask for these host ports.
-func (m *Memory) Decision(nodes Nodes, ports HostPorts) *Shapes {
+// Decision returns the shapes of a decision on these nodes, about these pods and the host ports that they ask for.
+func (m *Memory) Decision(nodes Nodes, asking []*corev1.Pod, ports HostPorts) *Shapes {
 	m.decisions++
-	return &Shapes{memory: m, nodes: nodes, ports: ports, known: map[string]packing.Shape{}, labels: sets.New[string]()}
+	return &Shapes{
+		memory: m, nodes: nodes, ports: ports, shared: kubeframework.SharedClaims(asking), known: map[string]packing.Shape{}, labels: sets.New[string](),
+	}
 }
 
 // Of returns the shape of a pod: what it requests, and why nodes are excluded for it. A node that only lacks free resources
@@ -56,7 +63,10 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 		selects := kubeframework.Selects(ctx, s.memory.filters)
 		s.memory.selects = &selects
 	}
-	key, requests := s.specify(pod, kind)
+	key, requests, err := s.specify(pod, kind)
+	if err != nil {
+		return packing.Shape{}, err
+	}
 	if shape, ok := s.known[key]; ok {
 		return shape, nil
 	}
@@ -68,10 +78,17 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 	return shape, nil
 }
 
-// specify adds to a kind what depends on others: the host ports that pods of this decision must not share, and the labels by
-// which pods on the nodes keep others away.
-func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources) {
+// specify adds to a kind what depends on others: what its claims are tied to by now, the host ports that pods of this decision
+// must not share, and the labels by which pods on the nodes keep others away.
+func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources, error) {
 	key, requests := kind.key, kind.requests
+	if claims := s.memory.claims.Of(pod, s.shared); len(claims) > 0 {
+		text, err := json.Marshal(claims)
+		if err != nil {
+			return "", nil, fmt.Errorf("reading the claims of pod %s: %w", pod.Name, err)
+		}
+		key += " claiming " + string(text)
+	}
 	if ports := s.ports.Asked(pod); len(ports) > 0 {
 		requests = maps.Clone(requests)
 		for _, port := range ports {
@@ -79,42 +96,34 @@ func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources
 		}
 		key += fmt.Sprintf(" with %q", ports)
 	}
-	if read := labelsOf(pod, s.nodes.Repelling()); len(read) > 0 {
+	if read := labelsOf(pod, s.nodes.Repelling().Labels); len(read) > 0 {
 		key += fmt.Sprintf(" labelled %q", read)
 	}
-	return key, requests
+	return key, requests, nil
 }
 
 func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, key string, requests packing.Resources) (packing.Shape, error) {
-	rehearsal, err := rehearse(ctx, s.memory.filters, pod)
+	verdicts, err := s.memory.prefilter(ctx, pod, s.nodes)
 	if err != nil {
 		return packing.Shape{}, err
 	}
 	shape := packing.Shape{Key: key, Requests: requests}
-	verdicts := &verdicts{}
-	if rehearsal.lasting(s.memory.changeable) {
-		verdicts = s.memory.of(key)
-	} else {
+	if !verdicts.lasting {
 		shape.Key = fmt.Sprintf("%s in decision %d", key, s.memory.decisions)
 		s.passing = append(s.passing, shape.Key)
 	}
 	shape.Excluded = func(name string) string {
-		node, place, version, ok := s.nodes.Find(name)
+		node, ok := s.nodes.Find(name)
 		if !ok {
 			return ""
 		}
-		known := verdicts.at(place)
-		if known.version == version {
-			return known.reason
-		}
-		reason, err := rehearsal.excluded(ctx, node)
+		reason, err := verdicts.excluded(ctx, node)
 		if err != nil {
 			s.failed = append(s.failed, err)
 			// What packing makes of this must not outlive the decision either.
 			s.passing = append(s.passing, shape.Key)
 			return err.Error()
 		}
-		*known = verdict{version: version, reason: reason}
 		return reason
 	}
 	return shape, nil

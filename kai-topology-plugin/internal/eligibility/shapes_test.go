@@ -148,8 +148,9 @@ func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
 		"labels that the pods' own rules read":   {nil, pod("a", apart), pod("b", apart, labelled("app", "other")), false},
 		"labels that their own rules don't read": {nil, pod("a", apart), pod("b", apart), true},
 		"pods with volumes that every node has":  {nil, pod("a"), pod("b", withVolume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})), true},
-		"pods with a claim of their own":         {nil, pod("a", withVolume(ownClaim)), pod("b", withVolume(ownClaim)), false},
-		"pods with one claim and pods with none": {nil, pod("a"), pod("b", withVolume(sharedClaim)), false},
+		"pods with a claim of their own":         {nil, pod("a", withVolume(ownClaim)), pod("b", withVolume(ownClaim)), true},
+		"pods with devices from a template":      {nil, pod("a", withDevices), pod("b", withDevices), true},
+		"claims that no filter looks at":         {nil, pod("a"), pod("b", withVolume(sharedClaim)), true},
 		"pods that share a claim":                {nil, pod("a", withVolume(sharedClaim)), pod("b", withVolume(sharedClaim)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +174,11 @@ var (
 	ownClaim    = corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}
 	sharedClaim = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "shared"}}
 )
+
+func withDevices(pod *corev1.Pod) {
+	template := "gpu"
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
+}
 
 func withVolume(source corev1.VolumeSource) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}} }

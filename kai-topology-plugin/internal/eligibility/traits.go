@@ -20,17 +20,15 @@ type traits struct {
 	Tolerations    []corev1.Toleration               `json:",omitempty"`
 	Spread         []corev1.TopologySpreadConstraint `json:",omitempty"`
 	Volumes        []corev1.Volume                   `json:",omitempty"`
-	ResourceClaims []corev1.PodResourceClaim         `json:",omitempty"`
 	OS             *corev1.PodOS                     `json:",omitempty"`
 	HostNetwork    bool                              `json:",omitempty"`
 	HostUsers      *bool                             `json:",omitempty"`
-	// Labels has those that make a difference, and Name is set only if it does.
+	// Labels has those that make a difference.
 	Labels map[string]string `json:",omitempty"`
-	Name   string            `json:",omitempty"`
 }
 
-// traitsOf returns a text that is equal for pods that filters cannot tell apart, but for host ports, and for labels that rules
-// of pods on the nodes read.
+// traitsOf returns a text that is equal for pods that filters cannot tell apart, but for host ports, for claims, and for labels that
+// rules of pods on the nodes read.
 func traitsOf(pod *corev1.Pod, requests packing.Resources) (string, error) {
 	spec := &pod.Spec
 	t := traits{
@@ -41,15 +39,11 @@ func traitsOf(pod *corev1.Pod, requests packing.Resources) (string, error) {
 		Tolerations:    spec.Tolerations,
 		Spread:         spec.TopologySpreadConstraints,
 		Volumes:        attachable(spec.Volumes),
-		ResourceClaims: spec.ResourceClaims,
 		OS:             spec.OS,
 		HostNetwork:    spec.HostNetwork,
 		HostUsers:      spec.HostUsers,
 	}
 	t.Labels = labelsOf(pod, ownRules(spec))
-	if ownClaims(spec) {
-		t.Name = pod.Name
-	}
 	key, err := json.Marshal(t)
 	return string(key), err
 }
@@ -108,33 +102,18 @@ func insertKeys(keys sets.Set[string], selector *metav1.LabelSelector) {
 	}
 }
 
-// attachable leaves out the volumes that every node can provide.
+// attachable leaves out the volumes that every node can provide, and those of claims, which are another matter than their names.
 func attachable(volumes []corev1.Volume) []corev1.Volume {
 	var result []corev1.Volume
 	for _, volume := range volumes {
 		source := volume.VolumeSource
 		local := source.EmptyDir != nil || source.ConfigMap != nil ||
 			source.Secret != nil || source.DownwardAPI != nil || source.Projected != nil
-		if !local {
+		if !local && source.PersistentVolumeClaim == nil && source.Ephemeral == nil {
 			result = append(result, volume)
 		}
 	}
 	return result
-}
-
-// ownClaims reports whether the pod gets volumes or devices that are made for it alone and named after it.
-func ownClaims(spec *corev1.PodSpec) bool {
-	for _, volume := range spec.Volumes {
-		if volume.Ephemeral != nil {
-			return true
-		}
-	}
-	for _, claim := range spec.ResourceClaims {
-		if claim.ResourceClaimTemplateName != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // selecting returns the keys of the node labels that the selectors of a pod read.

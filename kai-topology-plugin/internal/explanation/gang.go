@@ -140,7 +140,7 @@ func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *de
 	g := &Gang{
 		Namespace: key.Namespace, Name: key.Name, Pod: assembled.PodGroup.UID == "" && isPod(assembled),
 		State: Waits, Priority: turn.Rank.Priority,
-		Scheduled: len(assembled.Standing), Pending: len(assembled.Pending), Gated: assembled.Gated,
+		Scheduled: len(assembled.Standing), Pending: len(assembled.Pending), Gated: len(assembled.Gated),
 		SubGroups: []SubGroup{}, Nodes: map[string]string{},
 	}
 	for _, pod := range assembled.Standing {

@@ -1,5 +1,5 @@
-// Package foresight decides a gang that others will have to follow into the same domain, so that they find room there. Alone,
-// it would go where it leaves the least room behind, and others would take that little before those come who can go nowhere else.
+// Package foresight decides a gang for the pods that are still to come: its own, and those of gangs that will have to follow it into
+// the same domain. Alone, its first pods would go where they leave the least room behind, and the others can go nowhere else.
 package foresight
 
 import (
@@ -15,10 +15,25 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Decide answers for a gang as rehearsal.Decide does. If the gang leads and has followers, it goes to a domain that has room for
-// all of them, or else for as many as possible of those that rank first, and the answer says which room is theirs. A gang that fits
-// nowhere with followers goes without: they may wait, but do not keep it from starting.
+// Decide answers for a gang as rehearsal.Decide does, and the answer says which room is kept for whom. Among the places where the
+// gang can start it prefers those with room for as many as possible of the pods that it is expected to have.
 func Decide(ctx context.Context, question decision.Question, followers []*gang.Gang) (*decision.Answer, error) {
+	for i, follower := range followers {
+		followers[i], _ = whole(follower)
+	}
+	if all, coming := whole(question.Gang); len(coming) > 0 {
+		answer, err := expecting(ctx, question, coming, all, followers)
+		if err != nil || answer != nil {
+			return answer, err
+		}
+	}
+	return following(ctx, question, followers)
+}
+
+// following decides a gang that others may have to follow. If the gang leads and has followers, it goes to a domain that has room for
+// all of them, or else for as many as possible of those that rank first. A gang that fits nowhere with followers goes without: they
+// may wait, but do not keep it from starting.
+func following(ctx context.Context, question decision.Question, followers []*gang.Gang) (*decision.Answer, error) {
 	if len(followers) == 0 {
 		return rehearsal.Decide(ctx, question)
 	}

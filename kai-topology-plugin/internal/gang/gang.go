@@ -24,8 +24,10 @@ type Gang struct {
 	Pending, Standing []*corev1.Pod
 	// Done are its pods that have done their work. They hold no node, and the gang has not lost them.
 	Done []*corev1.Pod
-	// Gated counts the pods that would be pending if no scheduling gate held them.
-	Gated int
+	// Gated would be pending if no scheduling gate held them.
+	Gated []*corev1.Pod
+	// Expected says how many pods leaves will have, where that is not their MinMember.
+	Expected podgrouptree.Expected
 	// Strays name a leaf that the tree does not have. They are nobody's members until they, or the PodGroup, change.
 	Strays []*corev1.Pod
 	// Foreign wait for another scheduler. They are members once they have a node.
@@ -56,6 +58,7 @@ func AssembleFor(ours func(scheduler string) bool, podGroup *scheduling.PodGroup
 		return gang, invalid
 	}
 	gang.Company = companyOf(podGroup)
+	gang.Expected, _ = podgrouptree.ParseExpected(podGroup.Annotations)
 	gang.sort(pods, ours)
 	if invalid != nil {
 		return gang, invalid
@@ -116,7 +119,7 @@ func (g *Gang) sort(pods []*corev1.Pod, ours func(scheduler string) bool) {
 		case isPending:
 			g.Pending = append(g.Pending, pod)
 		case isGated:
-			g.Gated++
+			g.Gated = append(g.Gated, pod)
 		case isGone:
 			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil {
 				g.Done = append(g.Done, pod)
@@ -124,7 +127,7 @@ func (g *Gang) sort(pods []*corev1.Pod, ours func(scheduler string) bool) {
 		case isAssumed:
 		}
 	}
-	for _, pods := range [][]*corev1.Pod{g.Pending, g.Standing, g.Strays, g.Foreign} {
+	for _, pods := range [][]*corev1.Pod{g.Pending, g.Standing, g.Gated, g.Strays, g.Foreign} {
 		slices.SortFunc(pods, byAge)
 	}
 }
@@ -171,7 +174,7 @@ func (g *Gang) Satisfied(chosen func(pending *corev1.Pod) bool) bool {
 
 // Finishing reports whether the gang only lacks pods that have done their work: what it needs stands or is done, and nobody waits.
 func (g *Gang) Finishing() bool {
-	return len(g.Done) > 0 && len(g.Pending)+g.Gated == 0 && g.satisfiedBy(g.Standing, g.Done)
+	return len(g.Done) > 0 && len(g.Pending)+len(g.Gated) == 0 && g.satisfiedBy(g.Standing, g.Done)
 }
 
 func (g *Gang) satisfiedBy(some, others []*corev1.Pod) bool {

@@ -52,6 +52,19 @@ func Selects(ctx context.Context, filters Filters) bool {
 	return enabled && (!status.IsSuccess() || !state.GetSkipFilterPlugins().Has(names.NodeAffinity))
 }
 
+// ByTaints runs, of a cycle's filters, only those that look at nothing but the taints and the cordon of a node.
+func ByTaints(ctx context.Context, filters Filters, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	skipped := state.GetSkipFilterPlugins()
+	defer state.SetSkipFilterPlugins(skipped)
+	state.SetSkipFilterPlugins(enabledOf(filters).Difference(sets.New(names.NodeUnschedulable, names.TaintToleration)))
+	return filters.RunFilterPlugins(ctx, state, pod, node)
+}
+
+// IgnoreNodes has the filters of a cycle, in which PreFilter plugins have run, not look at what is in Node objects alone.
+func IgnoreNodes(state fwk.CycleState) {
+	state.SetSkipFilterPlugins(state.GetSkipFilterPlugins().Union(byNode))
+}
+
 // IgnoreRoom has the filters of a cycle, in which PreFilter plugins have run, not look at what other pods use of a node. They
 // would also hide what filters after them object to.
 func IgnoreRoom(state fwk.CycleState) {

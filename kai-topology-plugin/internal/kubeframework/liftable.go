@@ -28,19 +28,29 @@ func Liftable(status *fwk.Status) bool {
 func DecidingLabels(status *fwk.Status, pod *corev1.Pod) (keys []string, ok bool) {
 	switch {
 	case status.Plugin() == names.PodTopologySpread:
-		for i := range pod.Spec.TopologySpreadConstraints {
-			keys = append(keys, pod.Spec.TopologySpreadConstraints[i].TopologyKey)
-		}
+		keys = spreadKeys(pod)
 	case status.Plugin() == names.InterPodAffinity && status.Message() != interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch:
-		affinity := pod.Spec.Affinity
-		if affinity != nil && affinity.PodAffinity != nil {
-			keys = append(keys, topologyKeys(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
-		}
-		if affinity != nil && affinity.PodAntiAffinity != nil {
-			keys = append(keys, topologyKeys(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
-		}
+		keys = affinityKeys(pod)
 	}
 	return keys, len(keys) > 0
+}
+
+func spreadKeys(pod *corev1.Pod) (keys []string) {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		keys = append(keys, pod.Spec.TopologySpreadConstraints[i].TopologyKey)
+	}
+	return keys
+}
+
+func affinityKeys(pod *corev1.Pod) (keys []string) {
+	affinity := pod.Spec.Affinity
+	if affinity != nil && affinity.PodAffinity != nil {
+		keys = append(keys, topologyKeys(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+	}
+	if affinity != nil && affinity.PodAntiAffinity != nil {
+		keys = append(keys, topologyKeys(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+	}
+	return keys
 }
 
 func topologyKeys(terms []corev1.PodAffinityTerm) []string {
@@ -49,6 +59,27 @@ func topologyKeys(terms []corev1.PodAffinityTerm) []string {
 		keys[i] = terms[i].TopologyKey
 	}
 	return keys
+}
+
+// ReadLabels returns the keys of the node labels by which the filters of a cycle tell nodes apart that they do not skip; false if
+// they look at more than labels. Repelling are the topology keys of pods on the nodes that keep others away.
+func ReadLabels(filters Filters, state fwk.CycleState, pod *corev1.Pod, repelling sets.Set[string]) (keys []string, ok bool) {
+	read := sets.New[string]()
+	for name := range enabledOf(filters).Difference(state.GetSkipFilterPlugins()) {
+		switch name {
+		case names.InterPodAffinity:
+			read.Insert(affinityKeys(pod)...)
+			read = read.Union(repelling)
+		case names.PodTopologySpread:
+			if len(pod.Spec.TopologySpreadConstraints) == 0 {
+				return nil, false // The profile has constraints of its own.
+			}
+			read.Insert(spreadKeys(pod)...)
+		default:
+			return nil, false
+		}
+	}
+	return sets.List(read), true
 }
 
 // FilterBut runs the filters as if those had not been asked whose objections are forgiven, nor those that IgnoreRoom skips.

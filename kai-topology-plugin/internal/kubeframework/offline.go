@@ -47,7 +47,7 @@ func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (
 	if err != nil {
 		return nil, err
 	}
-	assumed, err := StageOf(filters)
+	assumed, err := StageOf(NewResources(filters))
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 // snapshot of the scheduling cycle, which nobody else looks at meanwhile, and must be cleared before the cycle goes on.
 type Stage struct {
 	framework stageable
+	resources *Resources
 	snapshot  assumable
 	cast      []*actor
 	repellers repellers
@@ -44,8 +45,9 @@ type assumable interface {
 	ForgetPod(logger klog.Logger, pod *corev1.Pod) error
 }
 
-// StageOf returns an empty stage on the nodes that the filters see.
-func StageOf(filters Filters) (*Stage, error) {
+// StageOf returns an empty stage on the nodes that the filters behind some resources see.
+func StageOf(resources *Resources) (*Stage, error) {
+	filters := resources.filters
 	runner, ok := filters.(stageable)
 	if !ok {
 		return nil, fmt.Errorf("kube-scheduler's framework %T cannot rehearse: this Kubernetes minor is not supported", filters)
@@ -54,7 +56,7 @@ func StageOf(filters Filters) (*Stage, error) {
 	if !ok {
 		return nil, fmt.Errorf("kube-scheduler's snapshot %T cannot be rehearsed on: this Kubernetes minor is not supported", runner.SnapshotSharedLister())
 	}
-	return &Stage{framework: runner, snapshot: snapshot}, nil
+	return &Stage{framework: runner, resources: resources, snapshot: snapshot}, nil
 }
 
 // Node returns a node with the pods on it, those on the stage included; nil if there is no such node.
@@ -77,7 +79,7 @@ func (s *Stage) Put(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) 
 		return fwk.AsStatus(fmt.Errorf("reading pod %s: %w", pod.Name, err))
 	}
 	entering := &actor{info: info}
-	if state != nil && Claims(pod) {
+	if state != nil && s.resources.Claims(pod) {
 		status := s.framework.RunReservePluginsReserve(ctx, state, pod, pod.Spec.NodeName)
 		if !status.IsSuccess() {
 			s.framework.RunReservePluginsUnreserve(ctx, state, pod, pod.Spec.NodeName)
@@ -122,17 +124,4 @@ func (s *Stage) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod 
 		return fwk.NewStatus(fwk.Unschedulable, interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch).WithPlugin(names.InterPodAffinity)
 	}
 	return status
-}
-
-// Claims reports whether a pod asks for volumes or devices that are set aside for it before it is bound.
-func Claims(pod *corev1.Pod) bool {
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return true
-	}
-	for _, volume := range pod.Spec.Volumes {
-		if volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil {
-			return true
-		}
-	}
-	return false
 }

@@ -11,6 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/plans"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
 func key(name string) gang.Key { return gang.Key{Namespace: "default", Name: name} }
@@ -21,12 +22,14 @@ func promised() *plans.Promises {
 		return clusterview.Reserved{node: []*corev1.Pod{pod(name)}}
 	}
 	promises := plans.NewPromises()
-	promises.Keep(key("a"), 5, noon, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")})
-	promises.Keep(key("b"), 0, time.Time{}, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")})
+	promises.Keep(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")}, untilNoon)
+	promises.Keep(key("b"), 0, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")}, func(gang.Key) time.Time { return time.Time{} })
 	return promises
 }
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func untilNoon(gang.Key) time.Time { return noon }
 
 func TestPromisedRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -40,13 +43,13 @@ func TestPromisedRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t
 		"not from the leader":           {except: "a", want: map[string][]string{"n1": {"r"}}},
 		"not from who ranks higher":     {except: "x", priority: 1, want: map[string][]string{"n1": {"p"}, "n2": {"q"}}},
 		"redeemed": {except: "x", want: map[string][]string{"n1": {"p", "r"}},
-			happens: func(p *plans.Promises) { p.Redeem(key("a-1")) }},
+			happens: func(p *plans.Promises) { p.Redeem(key("a-1"), nil) }},
 		"of a leader that changed": {except: "x", want: map[string][]string{"n1": {"r"}},
 			happens: func(p *plans.Promises) { p.Drop(key("a")) }},
 		"of a follower that changed": {except: "x", want: map[string][]string{"n1": {"r"}, "n2": {"q"}},
 			happens: func(p *plans.Promises) { p.Drop(key("a-0")) }},
 		"of a leader that is planned anew": {except: "x", want: map[string][]string{"n1": {"r"}},
-			happens: func(p *plans.Promises) { p.Keep(key("a"), 5, noon, nil) }},
+			happens: func(p *plans.Promises) { p.Keep(key("a"), 5, nil, untilNoon) }},
 		"before the time is up": {except: "x", want: map[string][]string{"n1": {"p", "r"}, "n2": {"q"}},
 			happens: func(p *plans.Promises) { p.Expire(noon.Add(-time.Second)) }},
 		"after the time is up": {except: "x", want: map[string][]string{"n1": {"r"}},
@@ -75,7 +78,7 @@ func TestPromisedRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t
 
 func TestPromisesTellWhetherThereWereAny(t *testing.T) {
 	promises := promised()
-	if !promises.Redeem(key("a-0")) || promises.Redeem(key("a-0")) {
+	if !promises.Redeem(key("a-0"), nil) || promises.Redeem(key("a-0"), nil) {
 		t.Error("a promise is redeemed once")
 	}
 	if !promises.Expire(noon) || promises.Expire(noon) {
@@ -83,5 +86,49 @@ func TestPromisesTellWhetherThereWereAny(t *testing.T) {
 	}
 	if !promises.Drop(key("b")) || promises.Drop(key("b")) {
 		t.Error("a promise is dropped once")
+	}
+}
+
+// Of the room for further pods of a gang each pod takes what is for its leaf: on its node, or else anywhere.
+func TestRoomForFurtherPodsIsRedeemedPodByPod(t *testing.T) {
+	inLeaf := func(name, leaf string) *corev1.Pod {
+		made := pod(name)
+		made.Labels = map[string]string{kai.LabelSubGroupName: leaf}
+		return made
+	}
+	for name, c := range map[string]struct {
+		placed []plans.Placement
+		want   map[string]int
+		free   bool
+	}{
+		"where it was expected":         {placed: []plans.Placement{{Pod: inLeaf("x", "worker"), Node: "n2"}}, want: map[string]int{"n1": 2, "n2": 1}},
+		"elsewhere":                     {placed: []plans.Placement{{Pod: inLeaf("x", "worker"), Node: "n9"}}, want: map[string]int{"n1": 1, "n2": 2}, free: true},
+		"of a leaf that expects nobody": {placed: []plans.Placement{{Pod: inLeaf("x", "router"), Node: "n1"}}, want: map[string]int{"n1": 2, "n2": 2}},
+		"the one of another leaf stays": {placed: []plans.Placement{{Pod: inLeaf("x", "leader"), Node: "n2"}}, want: map[string]int{"n1": 1, "n2": 2}, free: true},
+		"nobody":                        {want: map[string]int{"n1": 2, "n2": 2}},
+		"all of them, and more besides": {placed: []plans.Placement{
+			{Pod: inLeaf("v", "leader"), Node: "n1"}, {Pod: inLeaf("w", "worker"), Node: "n1"}, {Pod: inLeaf("x", "worker"), Node: "n2"},
+			{Pod: inLeaf("y", "worker"), Node: "n2"}, {Pod: inLeaf("z", "worker"), Node: "n2"},
+		}, want: map[string]int{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			promises := plans.NewPromises()
+			promises.Keep(key("a"), 0, map[gang.Key]clusterview.Reserved{key("a"): {
+				"n1": {inLeaf("l", "leader"), inLeaf("p", "worker")}, "n2": {inLeaf("q", "worker"), inLeaf("r", "worker")},
+			}}, untilNoon)
+			if free := promises.Redeem(key("a"), c.placed); free != c.free {
+				t.Errorf("room is free for others: %v, want %v", free, c.free)
+			}
+			got := map[string]int{}
+			for node, pods := range promises.Reserved(key("x"), 0) {
+				got[node] = len(pods)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("room that is kept (-want +got):\n%s", diff)
+			}
+			if own := promises.Reserved(key("a"), 0); len(own) > 0 {
+				t.Errorf("the gang is kept from its own room: %v", own)
+			}
+		})
 	}
 }

@@ -93,6 +93,13 @@ func (p *Plugin) stands(key gang.Key) bool {
 	return err != nil || slices.ContainsFunc(pods, gang.Standing) || len(p.book.Nodes(key)) > 0
 }
 
+// expectsElse reports whether an update of a PodGroup, by an annotation that has no generation, may have its gang go elsewhere: other
+// pods are expected, and none of them stands.
+func (p *Plugin) expectsElse(old, podGroup *scheduling.PodGroup) bool {
+	return old.Annotations[scheduling.AnnotationExpectedPods] != podGroup.Annotations[scheduling.AnnotationExpectedPods] &&
+		!p.roster.Placed(keyOfPodGroup(podGroup))
+}
+
 // sameCompany reports whether an update of a PodGroup leaves alone what it shares with whom, and for which topology its pods
 // are made. These are annotations, which have no generation.
 func sameCompany(old, podGroup *scheduling.PodGroup) bool {

@@ -51,7 +51,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 	if len(reserved) == 0 {
 		return nil
 	}
-	fits, err := kubeframework.FitsBeside(pod, node, reserved)
+	fits, err := p.view.Resources().FitsBeside(pod, node, reserved)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}

@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +23,8 @@ const (
 	// promiseLife is how long room is kept for followers. They are let go of once all that the leader needs is bound, which
 	// takes seconds for a thousand pods.
 	promiseLife = time.Minute
+	// expectedLife is how long room is kept for further pods of a gang that has just been planned. Who makes them has begun to.
+	expectedLife = 2 * time.Second
 )
 
 // followersOf returns the gangs that have to go where a gang goes, if it decides that now.
@@ -84,18 +88,31 @@ func (p *Plugin) followerAppeared(key gang.Key) {
 	}
 }
 
-// promise keeps the room that was found for those who follow a gang.
+// promise keeps the room that was found for pods which are still to come: further ones of a gang that begins to be placed, and those
+// of gangs that follow it.
 func (p *Plugin) promise(leader *gang.Gang, answer *decision.Answer) {
-	p.promises.Keep(leader.Key(), leader.Priority(), time.Now().Add(promiseLife), answer.Kept)
+	if len(leader.Standing) > 0 {
+		return // What was kept when it began to be placed stays.
+	}
+	now := time.Now()
+	lives := map[gang.Key]time.Duration{}
+	for key := range answer.Kept {
+		if lives[key] = promiseLife; key == leader.Key() {
+			lives[key] = p.expecting.left(leader.PodGroup, now)
+		}
+	}
+	p.promises.Keep(leader.Key(), leader.Priority(), answer.Kept, func(key gang.Key) time.Time { return now.Add(lives[key]) })
 	if len(answer.Kept) == 0 {
 		return
 	}
-	klog.Background().Info("Room is kept for gangs that follow", "podGroup", leader.Key(), "gangs", len(answer.Kept))
-	time.AfterFunc(promiseLife, func() {
-		if p.promises.Expire(time.Now()) {
-			p.givenBack(leader.Key())
-		}
-	})
+	klog.Background().Info("Room is kept for pods that are to come", "podGroup", leader.Key(), "gangs", len(answer.Kept))
+	for _, life := range slices.Compact(slices.Sorted(maps.Values(lives))) {
+		time.AfterFunc(life, func() {
+			if p.promises.Expire(time.Now()) {
+				p.givenBack(leader.Key())
+			}
+		})
+	}
 }
 
 // breakPromises gives back the room that is kept for a gang and for those who follow it.

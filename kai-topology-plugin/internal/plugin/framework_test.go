@@ -81,6 +81,17 @@ func newBench(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, objects ..
 // benchOf makes a bench with our plugin, or without it.
 func benchOf(t *testing.T, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
 	t.Helper()
+	return configured(t, ours, func(*config.NodeResourcesFitArgs) {}, nodes, pods, objects...)
+}
+
+// benchWith makes a bench with our plugin, and with another way to look at resources.
+func benchWith(t *testing.T, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
+	t.Helper()
+	return configured(t, true, fit, nodes, pods, objects...)
+}
+
+func configured(t *testing.T, ours bool, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	metrics.Register()
@@ -94,6 +105,11 @@ func benchOf(t *testing.T, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, 
 		// Device claims and volume limits need managers that only a whole scheduler has.
 		return plugin.Name == names.DynamicResources || plugin.Name == names.NodeVolumeLimits
 	})
+	for i := range profile.PluginConfig {
+		if args, ok := profile.PluginConfig[i].Args.(*config.NodeResourcesFitArgs); ok {
+			fit(args)
+		}
+	}
 	if ours {
 		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})
 		profile.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}, Disabled: []config.Plugin{{Name: "*"}}}

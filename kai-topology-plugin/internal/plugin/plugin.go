@@ -9,6 +9,7 @@
 //	filter.go      the room that planned pods will take is kept from others
 //	reserve.go     a pod is put on its node, or taken off it
 //	followers.go   room is found and kept for gangs that will have to follow into the same domain
+//	expecting.go   and for how long for further pods of the gang
 //	permit.go      pods wait until the minima of the gang have nodes, and go together
 //	inflight.go    so many are bound at a time
 //	bind.go        a pod learns where it is by the request that binds it
@@ -93,6 +94,7 @@ type Plugin struct {
 	started time.Time
 
 	leading   *leadingGangs
+	expecting *expectingGangs
 	promises  *plans.Promises
 	clearings *plans.Clearings
 	patience  *patience
@@ -190,6 +192,7 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		tell:     gangevents.New(handle.EventRecorder()),
 
 		leading:   newLeadingGangs(),
+		expecting: newExpectingGangs(),
 		promises:  plans.NewPromises(),
 		clearings: plans.NewClearings(),
 		patience:  newPatience(clock.RealClock{}),

@@ -4,10 +4,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
@@ -168,5 +172,48 @@ func TestQueueOrder(t *testing.T) {
 		if !bench.plugin.Less(test.before, test.after) || bench.plugin.Less(test.after, test.before) {
 			t.Errorf("%s: not so", name)
 		}
+	}
+}
+
+// A profile tells its filters only once all its plugins are made, ours among them.
+func TestAnAnswerThatRestsOnOtherPodsDoesNotLast(t *testing.T) {
+	a, repelling := newPod("gang", "a"), newPod("", "repelling")
+	a.Labels = map[string]string{"app": "x"}
+	repelling.Spec.NodeName = "n0"
+	repelling.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}, TopologyKey: "rack",
+		}},
+	}}
+	bench := newBench(t, nodes(2), []*corev1.Pod{a, repelling}, podGroup("gang", 1))
+	if _, status := bench.schedule(t, a); status.IsSuccess() {
+		t.Fatal("the gang goes where another pod keeps it away")
+	}
+	if answer := bench.plugin.verdicts.Last(gang.Key{Namespace: "default", Name: "gang"}); answer.Basis.Lasts() {
+		t.Errorf("the answer is to hold until a node changes: %s", answer.Message)
+	}
+}
+
+func TestWhatAProfileIgnoresIsNotReserved(t *testing.T) {
+	a, plain := newPod("gang", "a"), newPod("", "plain")
+	for _, pod := range []*corev1.Pod{a, plain} {
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"example.com/license": resource.MustParse("1")}
+	}
+	for name, ignored := range map[string]bool{"ignored": true, "counted": false} {
+		t.Run(name, func(t *testing.T) {
+			bench := benchWith(t, func(args *config.NodeResourcesFitArgs) {
+				if ignored {
+					args.IgnoredResources = []string{"example.com/license"}
+				}
+			}, nodes(2), []*corev1.Pod{a, plain}, podGroup("gang", 1))
+			if _, status := bench.schedule(t, a); status.IsSuccess() != ignored {
+				t.Errorf("the gang: %v", status)
+			}
+			node := kubeframework.BareNode(nodes(1)[0])
+			fits, err := bench.plugin.view.Resources().FitsBeside(plain, node, []*corev1.Pod{a})
+			if err != nil || fits != ignored {
+				t.Errorf("a plain pod fits beside a planned one: %v, %v", fits, err)
+			}
+		})
 	}
 }

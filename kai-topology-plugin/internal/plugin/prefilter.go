@@ -227,9 +227,10 @@ func (p *Plugin) open(podGroup *scheduling.PodGroup, assembled *gang.Gang, answe
 	if !begun {
 		p.ranks.Forget(keyOfPodGroup(podGroup)) // None of them is being bound.
 	}
-	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, begun, p.placements(assembled, answer))
+	placements := p.placements(assembled, answer)
+	p.book.Open(keyOfPodGroup(podGroup), podGroup.Generation, begun, placements)
 	p.cleared(keyOfPodGroup(podGroup))
-	redeemed := p.promises.Redeem(keyOfPodGroup(podGroup))
+	redeemed := p.promises.Redeem(keyOfPodGroup(podGroup), placements)
 	p.promise(assembled, answer)
 	for _, pod := range assembled.Pending {
 		// What an earlier plan wanted would count against this one.

@@ -17,10 +17,11 @@ func (p *Plugin) ruleEvents() []fwk.ClusterEventWithHint {
 	events := []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Add | fwk.UpdatePodLabel}, QueueingHintFn: p.neighbourHelps},
 		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.deviceClaimHelps},
+		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: changed}, QueueingHintFn: p.deviceClassHelps},
 		{Event: fwk.ClusterEvent{Resource: fwk.VolumeAttachment, ActionType: fwk.Delete}, QueueingHintFn: p.suppliesHelp},
 	}
 	for _, resource := range []fwk.EventResource{
-		fwk.PersistentVolume, fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIStorageCapacity, fwk.ResourceSlice, fwk.DeviceClass,
+		fwk.PersistentVolume, fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIStorageCapacity, fwk.ResourceSlice,
 	} {
 		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: changed}, QueueingHintFn: p.suppliesHelp})
 	}
@@ -69,7 +70,15 @@ func (p *Plugin) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before, after 
 
 // suppliesHelp is for anything that volumes or devices come from.
 func (p *Plugin) suppliesHelp(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) { return kubeframework.Claims(waiting), nil })
+	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) { return p.view.Resources().Supplied(waiting), nil })
+}
+
+// deviceClassHelps is for a class of devices. It may provide a resource that no node has.
+func (p *Plugin) deviceClassHelps(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	resources := p.view.Resources()
+	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		return resources.Supplied(waiting) || len(resources.Unprovided(waiting)) > 0, nil
+	})
 }
 
 // deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time that
@@ -79,6 +88,7 @@ func (p *Plugin) deviceClaimHelps(_ klog.Logger, asker *corev1.Pod, before, afte
 	claim, exists := after.(*resourcev1.ResourceClaim)
 	givenBack := old != nil && old.Status.Allocation != nil && (!exists || claim.Status.Allocation == nil)
 	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
-		return len(waiting.Spec.ResourceClaims) > 0 && (givenBack || exists && kubeframework.Uses(waiting, claim)), nil
+		claims := len(waiting.Spec.ResourceClaims) > 0 || len(p.view.Resources().ByDevices(waiting)) > 0
+		return claims && (givenBack || exists && kubeframework.Uses(waiting, claim)), nil
 	})
 }

@@ -198,7 +198,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 			if !sameCompany(old, podGroup) {
 				p.wakeCompanions(old)
 				p.wakeCompanions(podGroup)
-			} else if old.UID == podGroup.UID && old.Generation == podGroup.Generation {
+			} else if old.UID == podGroup.UID && old.Generation == podGroup.Generation && !p.expectsElse(old, podGroup) {
 				p.status.Enqueue(keyOfPodGroup(podGroup))
 				return
 			}

@@ -46,7 +46,7 @@ func (j *journal) news(key gang.Key, observed Observed, desired Desired, now tim
 	condition := desired.Condition
 	age := now.Sub(condition.LastTransitionTime.Time)
 	switch {
-	case condition.Reason == scheduling.ReasonIncomplete && observed.Gang.Gated > 0:
+	case condition.Reason == scheduling.ReasonIncomplete && len(observed.Gang.Gated) > 0:
 		// Somebody holds the pods back on purpose, and says why himself.
 	case condition.Reason == scheduling.ReasonIncomplete && age < patience:
 		again = patience - age

@@ -100,11 +100,11 @@ func TestAGangThatIsBeingMadeIsNoNews(t *testing.T) {
 	if told, again := s.told("False", "Incomplete", time.Second); told != "" || again != 9*time.Second {
 		t.Errorf("after a second: told %q, again after %v", told, again)
 	}
-	s.gang.Gated = 1
+	s.gang.Gated = []*corev1.Pod{{}}
 	if told, again := s.told("False", "Incomplete", time.Hour); told != "" || again != 0 {
 		t.Errorf("held back by a gate: told %q, again after %v", told, again)
 	}
-	s.gang.Gated = 0
+	s.gang.Gated = nil
 	if told, again := s.told("False", "Incomplete", 10*time.Second); told != "Incomplete" || again != 0 {
 		t.Errorf("after ten seconds: told %q, again after %v", told, again)
 	}

@@ -131,22 +131,30 @@ func mostly(lacking packing.Resources, held func(name string) []int64, free func
 func (w *workload) rigid() bool {
 	if w.flexibility == unknown {
 		w.flexibility = flexible
-		if !slices.ContainsFunc(w.singles(), func(leaves []bool) bool { return slices.Contains(leaves, false) }) {
+		if !slices.ContainsFunc(w.oneOfEach(), func(pod int) bool { return w.leavesAlone(pod) }) {
 			w.flexibility = rigid
 		}
 	}
 	return w.flexibility == rigid
 }
 
-// singles returns, for each pod, who leaves with it.
-func (w *workload) singles() [][]bool {
-	all := make([][]bool, len(w.Pods))
+// leavesAlone reports whether a pod can leave without all others.
+func (w *workload) leavesAlone(pod int) bool {
+	leaves := make([]bool, len(w.Pods))
+	leaves[pod] = true
+	return !w.Complete(leaves)
+}
+
+// oneOfEach returns a pod of each leaf: who leaves with it is the same for all pods of the leaf.
+func (w *workload) oneOfEach() (pods []int) {
+	seen := map[string]bool{}
 	for p := range w.Pods {
-		all[p] = make([]bool, len(w.Pods))
-		all[p][p] = true
-		w.Complete(all[p])
+		if leaf := w.Pods[p].Leaf; !seen[leaf] {
+			seen[leaf] = true
+			pods = append(pods, p)
+		}
 	}
-	return all
+	return pods
 }
 
 // leastOf is the least that anybody's leaving costs.

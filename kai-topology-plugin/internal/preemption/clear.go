@@ -15,16 +15,16 @@ func (s *search) clear(d *domain) set {
 	}
 	var best set
 	var least Cost
-	for _, start := range s.starts(pool) {
+	for i, start := range s.starts(pool) {
+		if i > 0 && s.spent() {
+			break
+		}
 		if !s.fits(s.leaving(start)) {
 			continue
 		}
 		taken := s.giveBack(d, start)
 		if cost := s.costOf(taken); best == nil || cost.Compare(least) < 0 {
 			best, least = taken, cost
-		}
-		if s.spent() {
-			break
 		}
 	}
 	return best
@@ -106,7 +106,7 @@ func (s *search) prefix(workloads []int, alike func(a, b int) bool) int {
 	low, high := 0, len(ends)-1
 	for low < high {
 		middle := (low + high) / 2
-		if s.fits(s.leaving(workloads[:ends[middle]])) {
+		if !s.spent() && s.fits(s.leaving(workloads[:ends[middle]])) {
 			high = middle
 		} else {
 			low = middle + 1
@@ -128,6 +128,9 @@ func (s *search) starts(pool []int) [][]int {
 	downward := slices.Clone(upward)
 	slices.Reverse(downward)
 	for _, order := range [][]int{upward, downward} {
+		if s.spent() {
+			break
+		}
 		starts = append(starts, order[:s.prefix(order, never)])
 	}
 	return starts

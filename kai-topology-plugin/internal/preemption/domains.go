@@ -54,6 +54,9 @@ func (s *search) domains() []*domain {
 			continue
 		}
 		d.lacking = s.lacking(d, demand)
+		if !s.frees(d, s.everybody()) {
+			continue // Whoever leaves, there is less than the gang asks for.
+		}
 		d.bound = s.bound(d)
 		open = append(open, d)
 	}

@@ -15,9 +15,10 @@ const maxExact = 256
 // too many to look at.
 func (s *search) improve(d *domain, than Cost) set {
 	pieces := s.singlesIn(d)
-	if len(pieces) > maxPieces {
+	if len(pieces) > maxPieces || s.spent() {
 		return nil
 	}
+	s.steps += len(pieces) << len(pieces)
 	choices := s.choices(pieces, than)
 	tried := map[string]bool{}
 	for _, choice := range choices {

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/preemption"
-	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -228,9 +227,6 @@ func checkLawful(t *rapid.T, o *oracle, answer *preemption.Answer) {
 	}
 	if !o.fits(taken) {
 		t.Fatalf("the gang does not fit when %v are gone", o.s.names(answer))
-	}
-	if answer.Decision.Verdict != packing.Placed {
-		t.Fatalf("the decision is %s", answer.Decision.Verdict)
 	}
 	if cost := o.cost(taken); cost != answer.Cost {
 		t.Fatalf("the cost is %+v, not %+v", cost, answer.Cost)

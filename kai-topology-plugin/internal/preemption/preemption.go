@@ -17,8 +17,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// DefaultTrials is how many what-ifs a choice may take. Each is one decision of the packing engine.
-const DefaultTrials = 2000
+// DefaultBudget is how many steps a choice may take unless told otherwise: as many as one decision of the packing engine.
+const DefaultBudget = packing.DefaultBudget
 
 // Question is a gang that does not fit, and who stands where.
 type Question struct {
@@ -42,8 +42,9 @@ type Question struct {
 	// Begun are nodes on which room was being made for the gang when the scheduler died. Their domain is finished before
 	// any other is looked at.
 	Begun []string
-	// Trials bounds the search; 0 means DefaultTrials.
-	Trials int
+	// Budget bounds the whole choice, in steps of the packing engine; 0 means DefaultBudget. A what-if costs the steps of its
+	// search, and one for each pod that it is about or that it takes off its node.
+	Budget int
 }
 
 // Answer is who has to leave.
@@ -52,13 +53,11 @@ type Answer struct {
 	// leaving already make room enough.
 	Victims []Victim
 	Cost    Cost
-	// Decision has the node of each pod of the gang once the victims are gone.
-	Decision packing.Decision
 	// Topology and Domain say where room is made; both are empty if the gang as a whole is not tied to a domain.
 	Topology string
 	Domain   packing.Path
-	// Trials is how many what-ifs it took.
-	Trials int
+	// Trials is how many what-ifs it took, and Steps what these took of the budget.
+	Trials, Steps int
 }
 
 // Victim is a pod that has to leave: Pods[Pod] of Workloads[Workload].
@@ -66,8 +65,9 @@ type Victim struct {
 	Workload, Pod int
 }
 
-// Choose returns nil if the gang does not fit even if all that have to give way to it do. The choice is the cheapest that was
-// found: proved to be the cheapest in its domain where few can leave, and never with a pod that needn't leave for it.
+// Choose returns nil if the gang does not fit even if all that have to give way to it do, or if the budget was spent before a
+// choice was found. The choice is the cheapest that was found: proved to be the cheapest in its domain where few can leave, and
+// without pods that needn't leave for it as long as the budget lasts.
 func Choose(q Question) *Answer {
 	mark := q.Cluster.Checkpoint()
 	defer q.Cluster.Rollback(mark)
@@ -110,7 +110,7 @@ func (s *search) cheapest() *candidate {
 	})
 	var best *candidate
 	for _, d := range domains {
-		if best != nil && best.compare(&candidate{domain: d, cost: d.bound}) <= 0 || s.spent() && best != nil {
+		if best != nil && best.compare(&candidate{domain: d, cost: d.bound}) <= 0 || s.spent() {
 			break
 		}
 		if found := s.cheapestIn(d); found != nil && (best == nil || found.compare(best) < 0) {
@@ -150,14 +150,7 @@ func (s *search) cheapestIn(d *domain) *candidate {
 }
 
 func (s *search) answer(taken set, d *domain) *Answer {
-	s.release(taken)
-	answer := &Answer{
-		Cost:     s.costOf(taken),
-		Decision: s.q.Cluster.Decide(s.q.Gang, packing.Options{}),
-		Topology: d.topology,
-		Domain:   d.path,
-		Trials:   s.trials,
-	}
+	answer := &Answer{Cost: s.costOf(taken), Topology: d.topology, Domain: d.path, Trials: s.trials, Steps: s.steps}
 	for _, i := range taken.workloads() {
 		w := s.workloads[i]
 		for p := range w.Pods {

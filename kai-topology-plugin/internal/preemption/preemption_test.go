@@ -90,16 +90,49 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestTheAnswerSaysWhereThePodsGo(t *testing.T) {
+func TestTheAnswerSaysWhereRoomIsMade(t *testing.T) {
 	s := scene{racks: [][]int64{{1, 1}}, pods: 2, minimum: 2, gpus: 1, tied: true, priority: 10, workloads: []preemption.Workload{
 		single("a", 5, "r0-n0", 1),
 	}}
-	answer := s.choose(t)
-	want := []packing.Assignment{{Pod: "new-0", Node: "r0-n0"}, {Pod: "new-1", Node: "r0-n1"}}
-	if diff := cmp.Diff(want, answer.Decision.Assignments); diff != "" {
-		t.Errorf("assignments (-want +got):\n%s", diff)
-	}
-	if answer.Topology != "t" || answer.Domain.String() != "r0" {
+	if answer := s.choose(t); answer.Topology != "t" || answer.Domain.String() != "r0" {
 		t.Errorf("room is made in %s %s", answer.Topology, answer.Domain)
+	}
+}
+
+// A choice takes its budget, and what finishing the domain takes that was looked at when it was spent; whatever the gang.
+func TestTheBudgetHoldsForTheWholeChoice(t *testing.T) {
+	for name, kinds := range map[string]int{"a gang of one kind": 1, "a gang of eight kinds": 8} {
+		t.Run(name, func(t *testing.T) {
+			all := floor(16, kinds)
+			for _, budget := range []int{1, 1_000, 10_000, preemption.DefaultBudget} {
+				q := all
+				q.Cluster, q.Budget = fill(16, all.Workloads), budget
+				answer := preemption.Choose(q)
+				if answer == nil {
+					continue
+				}
+				// Two looks at all, and a domain's: its pool, its three beginnings, and a share of the search for each.
+				if most := budget + 8*(budget/16+1) + 6*len(all.Workloads)*2; answer.Steps > most {
+					t.Errorf("with a budget of %d the choice takes %d steps in %d what-ifs", budget, answer.Steps, answer.Trials)
+				}
+			}
+		})
+	}
+}
+
+func TestDomainsThatAreTooSmallCostNoWhatIf(t *testing.T) {
+	s := scene{pods: 2, minimum: 2, gpus: 2, tied: true, priority: 10}
+	for r := range 40 {
+		s.racks = append(s.racks, []int64{2})
+		s.workloads = append(s.workloads, single(nodeName(r, 0), 1, nodeName(r, 0), 2))
+	}
+	s.racks = append(s.racks, []int64{2, 2})
+	s.workloads = append(s.workloads, single("a", 9, nodeName(40, 0), 2), single("b", 9, nodeName(40, 1), 2))
+	answer := s.choose(t)
+	if diff := cmp.Diff([]string{"a", "b"}, s.names(answer)); diff != "" {
+		t.Fatalf("victims (-want +got):\n%s", diff)
+	}
+	if answer.Trials > 12 {
+		t.Errorf("%d what-ifs, although one rack alone has two nodes", answer.Trials)
 	}
 }

@@ -17,8 +17,9 @@ type search struct {
 	// released says which of their pods the cluster is without at the moment.
 	released set
 	// used are the nodes of the last decision that placed the gang.
-	used   map[string]bool
-	trials int
+	used map[string]bool
+	// trials counts what-ifs, and steps what of the budget is spent; size is what a what-if takes before it searches.
+	trials, steps, budget, size int
 }
 
 // workload is a Workload that has to give way.
@@ -41,7 +42,8 @@ const (
 )
 
 func newSearch(q *Question) *search {
-	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root)}}
+	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root)}, budget: cmp.Or(q.Budget, DefaultBudget)}
+	s.size = sizeOf(&s.asked.Root)
 	for i := range q.Workloads {
 		w := &q.Workloads[i]
 		if w.Protected || w.Priority >= q.Priority || len(w.Pods) == 0 {
@@ -83,6 +85,18 @@ func bare(group packing.Group) packing.Group {
 	return group
 }
 
+// sizeOf counts the groups and the pods that wait for a node.
+func sizeOf(group *packing.Group) int {
+	size := 1
+	for _, pods := range group.Pending {
+		size += len(pods.Names)
+	}
+	for i := range group.Children {
+		size += sizeOf(&group.Children[i])
+	}
+	return size
+}
+
 func (s *search) nobody() set { return set{} }
 
 func (s *search) everybody() set {
@@ -99,11 +113,17 @@ func (s *search) whole(workload int) []bool {
 	return leaves
 }
 
-// fits reports whether the gang has room once these pods are gone.
+// maxShare is the part of the budget that a single what-if may take: one that is hard to answer counts as one that does not fit,
+// and leaves enough for others.
+const maxShare = 16
+
+// fits reports whether the gang has room once these pods are gone. It answers even if the budget is spent: callers that can do
+// without ask spent before.
 func (s *search) fits(taken set) bool {
 	s.release(taken)
 	s.trials++
-	decided := s.q.Cluster.Decide(s.asked, packing.Options{Terse: true})
+	decided := s.q.Cluster.Decide(s.asked, packing.Options{Terse: true, Budget: max(1, s.budget/maxShare)})
+	s.steps += s.size + decided.Steps
 	if decided.Verdict != packing.Placed {
 		return false
 	}
@@ -126,9 +146,7 @@ func (s *search) fitsStill(from, taken set, workload int) bool {
 	return !disturbed || s.fits(taken)
 }
 
-func (s *search) spent() bool {
-	return s.trials >= cmp.Or(s.q.Trials, DefaultTrials)
-}
+func (s *search) spent() bool { return s.steps >= s.budget }
 
 // release makes the cluster be without these pods, and with all others.
 func (s *search) release(taken set) {
@@ -156,8 +174,10 @@ func (s *search) move(workload int, taken set) {
 		pod := &w.Pods[p]
 		switch was, is := s.released.has(workload, p), taken.has(workload, p); {
 		case is && !was:
+			s.steps++
 			s.q.Cluster.Release(pod.ID)
 		case was && !is:
+			s.steps++
 			s.q.Cluster.Assign(packing.Pod{ID: pod.ID, Node: pod.Node, Requests: pod.Requests})
 		}
 	}

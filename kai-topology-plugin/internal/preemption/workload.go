@@ -19,6 +19,9 @@ type Workload struct {
 	Protected bool
 	// Pods are those that stand, all of them, in any stable order.
 	Pods []Pod
+
+	// byLeaf has the indices of the pods of each leaf, once they were asked for.
+	byLeaf map[string][]int
 }
 
 // Pod is a pod that stands on a node.
@@ -77,12 +80,8 @@ func (w *Workload) settle(group *podgrouptree.Group, leaves []bool) (touched boo
 			touched = true
 		}
 	}
-	if group.Leaf() {
-		for p := range w.Pods {
-			if leaves[p] && w.Pods[p].Leaf == group.Name {
-				touched = true
-			}
-		}
+	for _, p := range w.podsOf(group) {
+		touched = touched || leaves[p]
 	}
 	if touched && !group.Satisfied(func(leaf *podgrouptree.Group) int { return w.left(leaf, leaves) }) {
 		w.take(group, leaves)
@@ -90,10 +89,24 @@ func (w *Workload) settle(group *podgrouptree.Group, leaves []bool) (touched boo
 	return touched
 }
 
+// podsOf returns the indices of a leaf's pods; none for other groups.
+func (w *Workload) podsOf(leaf *podgrouptree.Group) []int {
+	if w.byLeaf == nil {
+		w.byLeaf = map[string][]int{}
+		for p := range w.Pods {
+			w.byLeaf[w.Pods[p].Leaf] = append(w.byLeaf[w.Pods[p].Leaf], p)
+		}
+	}
+	if !leaf.Leaf() {
+		return nil
+	}
+	return w.byLeaf[leaf.Name]
+}
+
 // left counts the pods of a leaf that stay.
 func (w *Workload) left(leaf *podgrouptree.Group, leaves []bool) (count int) {
-	for p := range w.Pods {
-		if !leaves[p] && w.Pods[p].Leaf == leaf.Name {
+	for _, p := range w.podsOf(leaf) {
+		if !leaves[p] {
 			count++
 		}
 	}
@@ -106,10 +119,11 @@ func (w *Workload) take(group *podgrouptree.Group, leaves []bool) {
 		takeAll(leaves)
 		return
 	}
-	for p := range w.Pods {
-		if w.within(group, p) {
-			leaves[p] = true
-		}
+	for _, p := range w.podsOf(group) {
+		leaves[p] = true
+	}
+	for _, child := range group.Children {
+		w.take(child, leaves)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-
-	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
 // performance is how a plan went.
@@ -140,5 +138,5 @@ func (r *rehearsal) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*c
 	if len(others) == 0 {
 		return true, nil // There is a filter for it.
 	}
-	return kubeframework.FitsBeside(pod, node, others)
+	return r.question.View.Resources().FitsBeside(pod, node, others)
 }

@@ -57,7 +57,7 @@ func (a *audition) remember(status *fwk.Status, pod *corev1.Pod, node *corev1.No
 // audition returns what the filters have prepared for a pod.
 func (r *rehearsal) audition(ctx context.Context, pod *corev1.Pod) (*audition, error) {
 	kind := r.kinds[pod.Name]
-	if kubeframework.Claims(pod) {
+	if r.question.View.Resources().Claims(pod) {
 		// What is set aside for a pod is noted in its own state.
 		kind += " of pod " + pod.Name
 	}

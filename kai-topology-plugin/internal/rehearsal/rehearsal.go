@@ -38,11 +38,11 @@ func Decide(ctx context.Context, question decision.Question) (answer *decision.A
 
 // open returns the rehearsal of a question; nil if the gang's pods have no rules about each other.
 func open(question decision.Question) (*rehearsal, error) {
-	rules := rulesOf(question.Gang.Pending)
+	rules := rulesOf(question.Gang.Pending, question.View.Resources())
 	if !rules.any {
 		return nil, nil
 	}
-	stage, err := kubeframework.StageOf(question.View.Filters())
+	stage, err := kubeframework.StageOf(question.View.Resources())
 	if err != nil {
 		return nil, err
 	}

@@ -20,10 +20,10 @@ type rules struct {
 	labels sets.Set[string]
 }
 
-func rulesOf(pods []*corev1.Pod) rules {
+func rulesOf(pods []*corev1.Pod, resources *kubeframework.Resources) rules {
 	found := rules{labels: sets.New[string]()}
 	for _, pod := range pods {
-		if kubeframework.Claims(pod) {
+		if resources.Claims(pod) {
 			found.any = true
 		}
 		for _, term := range append(requiredAffinity(pod), requiredAntiAffinity(pod)...) {

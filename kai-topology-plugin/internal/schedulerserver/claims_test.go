@@ -15,12 +15,20 @@ import (
 
 const driver = "devices.example.com"
 
-func givenDeviceClass(name string) {
+// providing has a class stand for a resource that pods ask for by name.
+func providing(resource string) func(*resourcev1.DeviceClass) {
+	return func(class *resourcev1.DeviceClass) { class.Spec.ExtendedResourceName = &resource }
+}
+
+func givenDeviceClass(name string, changes ...func(*resourcev1.DeviceClass)) {
 	GinkgoHelper()
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	class.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
 		Expression: fmt.Sprintf("device.driver == %q", driver),
 	}}}
+	for _, change := range changes {
+		change(class)
+	}
 	_, err := kube.ResourceV1().DeviceClasses().Create(ctx, class, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
@@ -28,12 +36,13 @@ func givenDeviceClass(name string) {
 	})
 }
 
-// givenDevices publishes so many devices of a node.
+// givenDevices publishes so many devices of a node. Claims outlive the specs, and with them what was allocated: two specs do not have
+// devices of one class on one node.
 func givenDevices(class, node string, count int) {
 	GinkgoHelper()
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: class + "-" + node}}
 	slice.Spec = resourcev1.ResourceSliceSpec{
-		Driver: driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
+		Driver: driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: class + "-" + node, Generation: 1, ResourceSliceCount: 1},
 	}
 	for i := range count {
 		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("device-%d", i)})
@@ -70,7 +79,7 @@ func allocate(namespace, name, node string) {
 	claim.Status.Allocation = &resourcev1.AllocationResult{
 		AllocationTimestamp: ptr.To(metav1.Now()),
 		Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{{
-			Request: "one", Driver: driver, Pool: node, Device: "device-0",
+			Request: "one", Driver: driver, Pool: "nic-" + node, Device: "device-0",
 		}}},
 		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
@@ -124,6 +133,51 @@ func givenVolumeClaim(pod *corev1.Pod) {
 		Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 	}
 	_, err := kube.CoreV1().PersistentVolumeClaims(pod.Namespace).Create(ctx, claim, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+	}}}
+}
+
+const attacher = "csi.example.com"
+
+// givenAttachable lets a node attach so many volumes of a driver.
+func givenAttachable(node string, count int32) {
+	GinkgoHelper()
+	limits := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	limits.Spec.Drivers = []storagev1.CSINodeDriver{{Name: attacher, NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &count}}}
+	_, err := kube.StorageV1().CSINodes().Create(ctx, limits, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		Expect(kube.StorageV1().CSINodes().Delete(ctx, node, metav1.DeleteOptions{})).To(Succeed())
+	})
+}
+
+// givenBoundClaim has a pod use a volume of its own, which exists and can be attached anywhere.
+func givenBoundClaim(pod *corev1.Pod) {
+	GinkgoHelper()
+	amount := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	access := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: pod.Namespace + "-" + pod.Name}}
+	volume.Spec = corev1.PersistentVolumeSpec{
+		Capacity: amount, AccessModes: access,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: attacher, VolumeHandle: pod.Name}},
+		ClaimRef:               &corev1.ObjectReference{Namespace: pod.Namespace, Name: pod.Name},
+	}
+	_, err := kube.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		Expect(kube.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{})).To(Succeed())
+	})
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	claim.Spec = corev1.PersistentVolumeClaimSpec{
+		AccessModes: access, VolumeName: volume.Name, StorageClassName: ptr.To(""), Resources: corev1.VolumeResourceRequirements{Requests: amount},
+	}
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, "pv.kubernetes.io/bind-completed", "yes")
+	claim, err = kube.CoreV1().PersistentVolumeClaims(pod.Namespace).Create(ctx, claim, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	claim.Status.Phase = corev1.ClaimBound
+	_, err = kube.CoreV1().PersistentVolumeClaims(pod.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},

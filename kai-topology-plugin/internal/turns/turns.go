@@ -184,8 +184,8 @@ func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answ
 		return nil, err
 	}
 	if Placed(answer) {
-		t.promises.Redeem(turn.Rank.Gang)
-		t.promises.Keep(turn.Rank.Gang, turn.Rank.Priority, time.Time{}, answer.Kept)
+		t.promises.Redeem(turn.Rank.Gang, nil)
+		t.promises.Keep(turn.Rank.Gang, turn.Rank.Priority, answer.Kept, func(gang.Key) time.Time { return time.Time{} })
 	}
 	return answer, t.Assume(turn.Gang.Pending, answer.Nodes)
 }

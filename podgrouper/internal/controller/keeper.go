@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -21,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/apply"
 
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/metrics"
@@ -43,13 +42,24 @@ const (
 // keeper keeps the PodGroup of a workload as it should be.
 type keeper struct {
 	client   client.Client
-	live     client.Reader
+	writer   apply.Writer
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	// turns lets one worker at a time keep a PodGroup, so that of the first pods of a workload only one writes it.
 	turns turns
 	// doubts are what is not told yet, since it may pass.
 	doubts doubts
+}
+
+// newWriter writes as the pod grouper, whose PodGroups are those that it has applied: somebody may have taken the owner away.
+func newWriter(cached client.Client, live client.Reader) apply.Writer {
+	return apply.Writer{
+		Client: cached, Live: live, FieldOwner: podgroups.FieldOwner, CompleteGroups: []string{scheduling.GroupVersion.Group},
+		Own: func(found client.Object) bool {
+			podGroup, ok := found.(*scheduling.PodGroup)
+			return ok && podgroups.MadeHere(podGroup)
+		},
+	}
 }
 
 // kept is what became of a workload's PodGroup.
@@ -142,8 +152,8 @@ func (k *keeper) refused(err error, podGroup *scheduling.PodGroup, wrong field.E
 		return kept{wrong: append(wrong, tooLarge)}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return kept{}, nil
-	case apierrors.IsConflict(err):
-		return kept{wrong: wrong, again: soon}, nil
+	case apierrors.IsConflict(err), errors.As(err, new(apply.ForeignError)):
+		return kept{wrong: wrong, again: soon}, nil // Somebody else made or changed it since it was read.
 	default:
 		k.warn(witness, eventUnwritten, shortened(fmt.Sprintf("PodGroup %s is not written yet, and this is tried again: %s", podGroup.Name, err)))
 		return kept{}, err
@@ -161,7 +171,7 @@ func (k *keeper) find(ctx context.Context, key client.ObjectKey) (*scheduling.Po
 	podGroup := &scheduling.PodGroup{}
 	err := k.client.Get(ctx, key, podGroup)
 	if apierrors.IsNotFound(err) {
-		err = k.live.Get(ctx, key, podGroup)
+		err = k.writer.Live.Get(ctx, key, podGroup)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -175,7 +185,6 @@ func (k *keeper) find(ctx context.Context, key client.ObjectKey) (*scheduling.Po
 // apply writes the desired PodGroup if that changes anything, and returns the live one. It is a conflict if the PodGroup is not
 // as live shows it any more, or if somebody has made one meanwhile where there was none.
 func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
-	options := []client.ApplyOption{client.FieldOwner(podgroups.FieldOwner)}
 	if live != nil {
 		var err error
 		if live, err = k.clear(ctx, live, desired); err != nil || podgroups.UpToDate(live, desired) {
@@ -183,27 +192,20 @@ func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) 
 		}
 		podgroups.YieldTo(live, desired)
 		// What others have written since must not be overwritten, for it was not seen whether that was for us to say.
-		desired.UID, desired.ResourceVersion = live.UID, live.ResourceVersion
-		options = append(options, client.ForceOwnership)
+		desired.ResourceVersion = live.ResourceVersion
 	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
-	if err != nil {
-		return nil, fmt.Errorf("converting PodGroup: %w", err)
-	}
-	object := &unstructured.Unstructured{Object: manifests.WithoutUnset(fields)}
-	err = k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
-	if err != nil {
-		return nil, fmt.Errorf("applying PodGroup: %w", err)
+	changed, err := k.writer.Apply(ctx, desired, live)
+	switch {
+	case err != nil:
+		return nil, err
+	case !changed:
+		return live, nil
 	}
 	log.FromContext(ctx).Info("applied PodGroup", "PodGroup", client.ObjectKeyFromObject(desired).String())
-	applied := &scheduling.PodGroup{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, applied); err != nil {
-		return nil, fmt.Errorf("reading applied PodGroup: %w", err)
+	if live == nil && podgroups.WrittenByOthers(desired) {
+		return nil, k.withdraw(ctx, desired)
 	}
-	if live == nil && podgroups.WrittenByOthers(applied) {
-		return nil, k.withdraw(ctx, applied)
-	}
-	return applied, nil
+	return desired, nil
 }
 
 // withdraw takes back what was applied to a PodGroup that turned out to be somebody else's: they made it meanwhile, and no field of
@@ -214,7 +216,7 @@ func (k *keeper) withdraw(ctx context.Context, applied *scheduling.PodGroup) err
 	nothing.SetNamespace(applied.Namespace)
 	nothing.SetName(applied.Name)
 	nothing.SetUID(applied.UID)
-	if err := k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(podgroups.FieldOwner)); err != nil {
+	if err := k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), k.writer.FieldOwner); err != nil {
 		return fmt.Errorf("leaving PodGroup to whoever made it: %w", err)
 	}
 	return apierrors.NewConflict(scheduling.GroupVersion.WithResource("podgroups").GroupResource(), applied.Name, errors.New("somebody else has made it"))
@@ -228,7 +230,7 @@ func (k *keeper) clear(ctx context.Context, live, desired *scheduling.PodGroup) 
 	}
 	cleared := podgroups.WithTree(live, desired)
 	change := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
-	if err := k.client.Patch(ctx, cleared, change, client.FieldOwner(podgroups.FieldOwner)); err != nil {
+	if err := k.client.Patch(ctx, cleared, change, k.writer.FieldOwner); err != nil {
 		return nil, fmt.Errorf("clearing PodGroup of what others have added: %w", err)
 	}
 	log.FromContext(ctx).Info("cleared PodGroup of what others had added", "PodGroup", client.ObjectKeyFromObject(desired).String())
@@ -251,7 +253,7 @@ func (k *keeper) state(ctx context.Context, owner grouping.Owner, podGroup *sche
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	written, err := applyCondition(ctx, k.client, k.clock.Now(), podGroup, before, condition)
+	written, err := applyCondition(ctx, k.writer, k.clock.Now(), podGroup, before, condition)
 	if err != nil {
 		return fmt.Errorf("writing condition of PodGroup: %w", err)
 	}
@@ -272,7 +274,7 @@ func (k *keeper) stated(ctx context.Context, podGroup *scheduling.PodGroup, want
 		}
 	}
 	current := &scheduling.PodGroup{}
-	if err := k.live.Get(ctx, client.ObjectKeyFromObject(podGroup), current); err != nil {
+	if err := k.writer.Live.Get(ctx, client.ObjectKeyFromObject(podGroup), current); err != nil {
 		return nil, fmt.Errorf("reading condition of PodGroup: %w", err)
 	}
 	return meta.FindStatusCondition(current.Status.Conditions, wanted.Type), nil

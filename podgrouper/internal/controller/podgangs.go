@@ -86,7 +86,7 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	condition := scheduledCondition(result)
 	condition.ObservedGeneration = gang.Generation
 	before := meta.FindStatusCondition(gang.Status.Conditions, condition.Type)
-	if _, err := applyCondition(ctx, r.client, r.keeper.clock.Now(), gang, before, condition); err != nil {
+	if _, err := applyCondition(ctx, r.keeper.writer, r.keeper.clock.Now(), gang, before, condition); err != nil {
 		return fmt.Errorf("writing condition of PodGang: %w", err)
 	}
 	return nil

@@ -43,7 +43,7 @@ func Add(ctx context.Context, mgr manager.Manager) error {
 	reader := &ownerReader{cached: mgr.GetCache(), live: mgr.GetAPIReader(), kinds: kinds}
 	keeper := &keeper{
 		client:   mgr.GetClient(),
-		live:     mgr.GetAPIReader(),
+		writer:   newWriter(mgr.GetClient(), mgr.GetAPIReader()),
 		recorder: mgr.GetEventRecorder("podgrouper"),
 		clock:    clock.RealClock{},
 	}

@@ -14,7 +14,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/census"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 // nodeWindow is how long the first node that changes waits for others. Nodes join by the thousand, one after the other, and
@@ -30,7 +30,7 @@ func LabelsOnly(object any) (any, error) {
 }
 
 // askNodes returns what the labels of nodes say about levels; nil where topology awareness is off.
-func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.TopologyLevel) (*census.Census, error) {
+func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.TopologyLevel) (*topology.Census, error) {
 	if !r.Configuration.Enabled {
 		return nil, nil
 	}
@@ -39,11 +39,11 @@ func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.Topolo
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	nodes := make([]census.Node, len(list.Items))
+	nodes := make([]topology.Node, len(list.Items))
 	for i := range list.Items {
-		nodes[i] = census.Node{Name: list.Items[i].Name, Labels: list.Items[i].Labels}
+		nodes[i] = topology.Node{Name: list.Items[i].Name, Labels: list.Items[i].Labels}
 	}
-	taken := census.Take(levels, nodes)
+	taken := topology.TakeCensus(levels, nodes)
 	return &taken, nil
 }
 
@@ -56,7 +56,7 @@ func (r *Reconciler) relabelled() handler.Funcs {
 			return
 		}
 		for i := range topologies.Items {
-			if census.Differs(topologies.Items[i].Spec.Levels, before, after) {
+			if topology.LabelsDiffer(topologies.Items[i].Spec.Levels, before, after) {
 				queue.Add(requestFor(topologies.Items[i].Name))
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -19,10 +18,10 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/census"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -45,7 +44,7 @@ type scope struct {
 	clusterTopology *grovev1alpha1.ClusterTopology
 	users           []grovev1alpha1.PodCliqueSet
 	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
-	nodes *census.Census
+	nodes *topology.Census
 	// choosable tells that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
 	choosable bool
 }
@@ -58,7 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if request.Name == grovev1alpha1.DefaultClusterTopologyName {
 		if err := r.syncDefault(ctx, clusterTopology); err != nil {
-			return reconcile.Result{}, err
+			return passes.Outcome(ctx, reconcile.Result{}, err)
 		}
 	}
 	if clusterTopology == nil || r.overwritten(clusterTopology) {
@@ -72,7 +71,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return r.reconcile(ctx, &scope{clusterTopology: clusterTopology, users: users, nodes: nodes})
+	scope := &scope{clusterTopology: clusterTopology, users: users, nodes: nodes}
+	if clusterTopology.DeletionTimestamp == nil {
+		return passes.Outcome(ctx, reconcile.Result{}, r.keep(ctx, scope))
+	}
+	wait, err := r.release(ctx, scope)
+	return passes.Outcome(ctx, reconcile.Result{RequeueAfter: wait}, err)
 }
 
 func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopology, error) {
@@ -87,17 +91,10 @@ func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string
 	return found, nil
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, scope *scope) (reconcile.Result, error) {
-	if scope.clusterTopology.DeletionTimestamp != nil {
-		return r.release(ctx, scope)
-	}
-	return reconcile.Result{}, r.keep(ctx, scope)
-}
-
 func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
 	clusterTopology := scope.clusterTopology
 	if !controllerutil.ContainsFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology) {
-		return r.Writer.Hold(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+		return r.Writer.AddFinalizer(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
 	}
 	if !r.Configuration.Enabled {
 		return r.writeStatus(ctx, scope, schedulerTopology{why: "topology awareness is off in the operator's configuration"})
@@ -108,10 +105,8 @@ func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced schedulerTopology) error {
 	judged := statusOf(scope, synced)
-	if apiequality.Semantic.DeepEqual(scope.clusterTopology.Status, judged) {
-		return nil
-	}
-	return r.Writer.ApplyStatus(ctx, scope.clusterTopology, &judged)
+	_, err := r.Writer.Status(ctx, scope.clusterTopology, &scope.clusterTopology.Status, &judged)
+	return err
 }
 
 // syncDefault makes the default topology what the configuration says, whoever changed it; and removes it where topology
@@ -119,12 +114,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced sched
 func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.ClusterTopology) error {
 	desired := topology.Default(r.Configuration)
 	switch {
-	case desired != nil && live == nil:
-		return describe(r.Writer.Apply(ctx, desired, nil))
 	case desired != nil:
-		return describe(r.Writer.Apply(ctx, desired, live))
+		_, err := r.Writer.Apply(ctx, desired, live)
+		return err
 	case live != nil && live.Labels[grovev1alpha1.LabelManagedBy] == grovev1alpha1.LabelManagedByValue:
-		return errors.Join(r.Writer.Delete(ctx, live), r.Writer.Release(ctx, live, grovev1alpha1.FinalizerClusterTopology))
+		return errors.Join(r.Writer.Delete(ctx, live), r.Writer.RemoveFinalizer(ctx, live, grovev1alpha1.FinalizerClusterTopology))
 	}
 	return nil
 }
@@ -134,11 +128,4 @@ func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.Cluste
 func (r *Reconciler) overwritten(live *grovev1alpha1.ClusterTopology) bool {
 	desired := topology.Default(r.Configuration)
 	return desired != nil && live.Name == desired.Name && live.DeletionTimestamp == nil && !slices.Equal(live.Spec.Levels, desired.Spec.Levels)
-}
-
-func describe(err error) error {
-	if err = apply.IgnoreGone(err); err != nil {
-		return fmt.Errorf("applying ClusterTopology %s: %w", grovev1alpha1.DefaultClusterTopologyName, err)
-	}
-	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/lookup"
@@ -23,23 +21,23 @@ const AdmissionTime = 5 * time.Second
 // Whoever is there then shows in a list past the cache; who comes later all the same, out of a slow webhook, is told in its
 // conditions that the topology is gone. The default topology is not waited for: it is made anew at
 // once, and sets may choose it all the time.
-func (r *Reconciler) release(ctx context.Context, scope *scope) (reconcile.Result, error) {
+func (r *Reconciler) release(ctx context.Context, scope *scope) (wait time.Duration, err error) {
 	clusterTopology := scope.clusterTopology
 	if len(scope.users) > 0 {
-		return reconcile.Result{}, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
+		return 0, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
 	}
 	if wait := clusterTopology.DeletionTimestamp.Add(r.AdmissionTime).Sub(r.Clock.Now()); wait > 0 && !r.madeAnew(clusterTopology) {
 		scope.choosable = true
-		return reconcile.Result{RequeueAfter: wait}, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
+		return wait, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
 	}
 	used, err := lookup.InUse(ctx, r.Writer.Live, clusterTopology.Name)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("looking whether deleted ClusterTopology %s is in use: %w", clusterTopology.Name, err)
+		return 0, fmt.Errorf("looking whether deleted ClusterTopology %s is in use: %w", clusterTopology.Name, err)
 	}
 	if used {
-		return reconcile.Result{}, nil // The set will come to the cache, and bring the topology back here.
+		return 0, nil // The set will come to the cache, and bring the topology back here.
 	}
-	return reconcile.Result{}, r.Writer.Release(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+	return 0, r.Writer.RemoveFinalizer(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
 }
 
 func (r *Reconciler) madeAnew(clusterTopology *grovev1alpha1.ClusterTopology) bool {

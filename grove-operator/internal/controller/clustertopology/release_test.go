@@ -22,11 +22,10 @@ import (
 	"packtree.dev/shared/apiservertest"
 
 	"packtree.dev/grove-operator/internal/admission"
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -96,11 +95,11 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := fieldindex.Add(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
 	reconciler := &clustertopology.Reconciler{
-		Client: mgr.GetClient(), Writer: apply.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Client: mgr.GetClient(), Writer: controller.Writer(mgr.GetClient(), mgr.GetAPIReader()),
 		Configuration: groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
 			Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "zone", Key: "example.com/zone"}},
 		},

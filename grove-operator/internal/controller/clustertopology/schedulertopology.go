@@ -54,15 +54,15 @@ func (r *Reconciler) syncSchedulerTopology(
 	case !slices.EqualFunc(live.Spec.Levels, desired.Spec.Levels, sameLabel):
 		return r.replaceSchedulerTopology(ctx, live, desired)
 	}
-	if err := r.Writer.Apply(ctx, desired, live); err != nil {
-		return schedulerTopology{why: err.Error()}, fmt.Errorf("applying Topology %s: %w", desired.Name, err)
+	if _, err := r.Writer.Apply(ctx, desired, live); err != nil {
+		return schedulerTopology{why: err.Error()}, err
 	}
 	return schedulerTopology{inSync: true}, nil
 }
 
 func (r *Reconciler) createSchedulerTopology(ctx context.Context, desired *kaiv1alpha1.Topology) (schedulerTopology, error) {
-	if err := r.Writer.Apply(ctx, desired, nil); err != nil {
-		return schedulerTopology{why: err.Error()}, fmt.Errorf("creating Topology %s: %w", desired.Name, err)
+	if _, err := r.Writer.Apply(ctx, desired, nil); err != nil {
+		return schedulerTopology{why: err.Error()}, err
 	}
 	return schedulerTopology{inSync: true}, nil
 }

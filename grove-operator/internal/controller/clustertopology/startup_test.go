@@ -19,7 +19,7 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
+	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -52,7 +52,7 @@ func reconciler(
 	}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(failing).Build()
 	return &clustertopology.Reconciler{
-		Client: cluster, Writer: apply.Writer{Client: cluster, Live: cluster}, Configuration: configuration,
+		Client: cluster, Writer: controller.Writer(cluster, cluster), Configuration: configuration,
 	}
 }
 

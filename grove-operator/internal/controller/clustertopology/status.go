@@ -6,8 +6,8 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/wording"
 )
 
 // statusOf is the status of a ClusterTopology with the users and nodes that a pass has found.
@@ -68,7 +68,7 @@ func namesOf(users []grovev1alpha1.PodCliqueSet) string {
 	for i := range users {
 		names = append(names, users[i].Namespace+"/"+users[i].Name)
 	}
-	return wording.Few(names)
+	return status.Few(names)
 }
 
 func readyCondition(synced schedulerTopology) metav1.Condition {

@@ -19,8 +19,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/coalesce"
-	"packtree.dev/grove-operator/internal/conflicts"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -31,18 +30,18 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		For(&grovev1alpha1.ClusterTopology{}, builder.WithPredicates(beyondStatus())).
 		// A status that was written is looked at, since the pass that wrote it may have gone by an old one; but not at once, or
 		// each write would bring the next for as long as nodes join.
-		Watches(&grovev1alpha1.ClusterTopology{}, coalesce.Within(nodeWindow, &handler.EnqueueRequestForObject{}),
+		Watches(&grovev1alpha1.ClusterTopology{}, passes.CoalesceWithin(nodeWindow, &handler.EnqueueRequestForObject{}),
 			builder.WithPredicates(predicate.Not(beyondStatus()))).
-		Watches(&grovev1alpha1.PodCliqueSet{}, coalesce.Events[reconcile.Request](usedTopologies()))
+		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Coalesce[reconcile.Request](usedTopologies()))
 	if r.Configuration.Enabled {
 		// All Topologies and not only owned ones: the end of a foreign one that took a name makes room for ours.
 		controller = controller.Watches(&kaiv1alpha1.Topology{}, &handler.EnqueueRequestForObject{}).
-			WatchesMetadata(&corev1.Node{}, coalesce.Within(nodeWindow, r.relabelled()))
+			WatchesMetadata(&corev1.Node{}, passes.CoalesceWithin(nodeWindow, r.relabelled()))
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.Startup)); err != nil {
 		return err
 	}
-	return controller.Complete(conflicts.LookAgain[reconcile.Request](r))
+	return controller.Complete(r)
 }
 
 // beyondStatus are the events of objects of which more has changed than the status.

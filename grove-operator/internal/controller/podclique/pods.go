@@ -16,14 +16,13 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/batches"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/topologychange"
 )
 
 // plan decides on pods. Where some are too many it looks a second time, past the cache: which of them go depends on all the
@@ -74,9 +73,9 @@ func unserve(pod *corev1.Pod) client.Patch {
 
 // retire takes pods that are overdue out of the Service of their replica.
 func (r *Reconciler) retire(ctx context.Context, scope *scope, overdue []*corev1.Pod) error {
-	err := batches.SlowStart(len(overdue), func(i int) error {
-		err := r.Client.Patch(ctx, overdue[i].DeepCopy(), unserve(overdue[i]), apply.FieldOwner)
-		if apply.IgnoreGone(err) != nil {
+	err := passes.SlowStart(len(overdue), func(i int) error {
+		err := r.Client.Patch(ctx, overdue[i].DeepCopy(), unserve(overdue[i]), r.Writer.FieldOwner)
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("taking pod %s out of its Service: %w", overdue[i].Name, err)
 		}
 		return nil
@@ -89,14 +88,14 @@ func (r *Reconciler) retire(ctx context.Context, scope *scope, overdue []*corev1
 
 // delete deletes pods and marks them as going, so that the status of this pass does not count them.
 func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
-	return batches.Each(len(surplus), func(i int) error {
+	return passes.Each(len(surplus), func(i int) error {
 		pod := surplus[i]
 		if pod.DeletionTimestamp != nil {
 			return nil
 		}
 		uid := pod.UID
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-		if err = apply.IgnoreGone(err); err != nil {
+		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 		}
 		now := metav1.NewTime(r.Clock.Now())
@@ -114,13 +113,13 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 	}
 	maker := pods.Maker{
 		Set: scope.set, Member: scope.member, PodClique: scope.podClique,
-		Topology:         topologychange.ForNewPods(topology.NameFor(scope.set), gang),
+		Topology:         topology.ForNewPods(topology.NameFor(scope.set), gang),
 		DefaultScheduler: r.DefaultScheduler, Startup: r.Startup,
 	}
 	made := make([]*corev1.Pod, len(additions))
-	err = batches.SlowStart(len(additions), func(i int) error {
+	err = passes.SlowStart(len(additions), func(i int) error {
 		pod := maker.Make(additions[i].Name, additions[i].Index)
-		err := r.Client.Create(ctx, pod, apply.FieldOwner)
+		err := r.Client.Create(ctx, pod, r.Writer.FieldOwner)
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -150,14 +149,14 @@ func ungate(pod *corev1.Pod) client.Patch {
 // relabel sees to it that one pod stands for others, also where an older operator made the pods.
 func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 	changes := pods.RelabelStanding(scope.set, scope.member, scope.podClique, scope.pods)
-	return batches.Each(len(changes), func(i int) error {
+	return passes.Each(len(changes), func(i int) error {
 		change := changes[i]
 		content, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": change.Pod.UID, "labels": change.Labels}})
 		if err != nil {
 			return err
 		}
-		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content), apply.FieldOwner)
-		if apply.IgnoreGone(err) != nil {
+		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content), r.Writer.FieldOwner)
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("labelling pod %s: %w", change.Pod.Name, err)
 		}
 		return nil
@@ -206,10 +205,10 @@ func (r *Reconciler) open(
 	if err != nil {
 		return err
 	}
-	return batches.Each(len(openable), func(i int) error {
+	return passes.Each(len(openable), func(i int) error {
 		opened := openable[i].DeepCopy()
-		err := r.Client.Patch(ctx, opened, ungate(openable[i]), apply.FieldOwner)
-		if apply.IgnoreGone(err) != nil && !replaced(err) {
+		err := r.Client.Patch(ctx, opened, ungate(openable[i]), r.Writer.FieldOwner)
+		if client.IgnoreNotFound(err) != nil && !apply.Replaced(err) {
 			return fmt.Errorf("opening the gate of pod %s: %w", openable[i].Name, err)
 		}
 		if err == nil {
@@ -219,15 +218,6 @@ func (r *Reconciler) open(
 	})
 }
 
-// replaced tells that a pod of another UID has got the name of the one that was to be changed. That one is gone.
-func replaced(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
-}
-
 // openable are the pods that may be scheduled. Where the topology matters, the gang is read past the cache: it may have turned
 // twice since the cache saw it, and list the pod's name from the first time.
 func (r *Reconciler) openable(
@@ -235,7 +225,7 @@ func (r *Reconciler) openable(
 ) ([]*corev1.Pod, error) {
 	named := topology.NameFor(scope.set)
 	mayOpen := func(pod *corev1.Pod) bool {
-		return gangs.GateOpen(pod.Namespace, pod.Name, gang, base) && topologychange.MayOpen(pod, named, gang)
+		return gangs.GateOpen(pod.Namespace, pod.Name, gang, base) && topology.MayOpenGate(pod, named, gang)
 	}
 	openable := slices.DeleteFunc(gated, func(pod *corev1.Pod) bool { return !mayOpen(pod) })
 	if named == "" || len(openable) == 0 {
@@ -270,7 +260,7 @@ func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error
 		return nil, err
 	}
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, fieldindex.OfGang(scope.podClique.Namespace, name)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfGang(scope.podClique.Namespace, name)...); err != nil {
 		return nil, fmt.Errorf("listing pods of the base gang: %w", err)
 	}
 	scheduled := map[string]int32{}

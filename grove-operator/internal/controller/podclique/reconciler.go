@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,12 +17,12 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
@@ -74,7 +73,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("observing PodClique %s: %w", request, err)
 	}
 	if podClique.DeletionTimestamp != nil {
-		return r.finalize(ctx, scope)
+		next, err := r.finalize(ctx, scope)
+		return passes.Outcome(ctx, r.recheck(next), err)
 	}
 	plan := pods.Plan{}
 	if scope.set != nil {
@@ -85,9 +85,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
 	r.report(scope)
 	if scope.stale {
-		return reconcile.Result{RequeueAfter: staleRetry}, err
+		return passes.Outcome(ctx, reconcile.Result{RequeueAfter: passes.Window}, err)
 	}
-	return r.recheck(plan.Overdue.Next), err
+	return passes.Outcome(ctx, r.recheck(plan.Overdue.Next), err)
 }
 
 // recheck brings the PodClique back at a moment; not at all if that is zero.
@@ -101,7 +101,7 @@ func (r *Reconciler) recheck(moment time.Time) reconcile.Result {
 func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodClique) (*scope, error) {
 	observed := &scope{podClique: podClique, made: map[types.UID]bool{}}
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, fieldindex.OfPodClique(podClique)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfPodClique(podClique)...); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
 	observed.keep(list.Items)
@@ -120,45 +120,42 @@ func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodCl
 func (s *scope) keep(items []corev1.Pod) {
 	s.pods = nil
 	for i := range items {
-		if ownership.Belongs(&items[i], s.podClique) {
+		if lookup.Belongs(&items[i], s.podClique) {
 			s.pods = append(s.pods, &items[i])
 		}
 	}
 }
 
-// finalize deletes the pods and lets the PodClique go when they are gone, or will not go by themselves. It looks past the cache
-// first, which may not show yet what the last pass created: of an orphaned PodClique such a pod would be left to nobody.
-func (r *Reconciler) finalize(ctx context.Context, scope *scope) (reconcile.Result, error) {
+// finalize deletes the pods and releases the PodClique when they are gone, or will not go by themselves; next is when it has to
+// look again. It looks past the cache first, which may not show yet what the last pass created: of an orphaned PodClique such a pod would be left to nobody.
+func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time, err error) {
 	podClique := scope.podClique
 	if !controllerutil.ContainsFinalizer(podClique, grovev1alpha1.FinalizerPodClique) {
-		return reconcile.Result{}, nil
+		return time.Time{}, nil
 	}
 	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
 		if err := r.readPods(ctx, scope); err != nil {
-			return reconcile.Result{}, fmt.Errorf("before PodClique %s is released: %w", podClique.Name, err)
+			return time.Time{}, fmt.Errorf("before PodClique %s is released: %w", podClique.Name, err)
 		}
 	}
 	overdue := pods.FindOverdue(scope.pods, r.Clock.Now())
 	if err := r.retire(ctx, scope, overdue.Serving); err != nil {
-		return reconcile.Result{}, err
+		return time.Time{}, err
 	}
 	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
 		r.report(scope)
-		return reconcile.Result{}, r.Writer.Release(ctx, podClique, grovev1alpha1.FinalizerPodClique)
+		return time.Time{}, r.Writer.RemoveFinalizer(ctx, podClique, grovev1alpha1.FinalizerPodClique)
 	}
-	err := r.delete(ctx, scope.pods)
+	err = r.delete(ctx, scope.pods)
 	err = errors.Join(err, r.writeStatus(ctx, scope, err))
 	r.report(scope)
-	return r.recheck(overdue.Next), err
+	return overdue.Next, err
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
 	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating, rollout.UpdateOfPodClique(scope.set, scope.member, r.Clock.Now()))
 	judged.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
-	if apiequality.Semantic.DeepEqual(scope.podClique.Status, judged) {
-		return nil
-	}
-	if err := r.Writer.ApplyStatus(ctx, scope.podClique, &judged); err != nil {
+	if _, err := r.Writer.Status(ctx, scope.podClique, &scope.podClique.Status, &judged); err != nil {
 		return err
 	}
 	r.Events.Failures(scope.podClique, scope.podClique.Status.LastErrors, judged.LastErrors)

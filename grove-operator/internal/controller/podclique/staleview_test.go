@@ -20,7 +20,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/podclique"
@@ -120,7 +119,7 @@ func stale(t *testing.T, cached, live []string, change func(*grovev1alpha1.PodCl
 	}
 	cache := builder(cached).WithObjects(set, owner).WithInterceptorFuncs(writes).Build()
 	world.reconciler = &podclique.Reconciler{
-		Client: cache, Writer: apply.Writer{Client: cache, Live: builder(live).Build()},
+		Client: cache, Writer: controller.Writer(cache, builder(live).Build()),
 		Clock: testingclock.NewFakePassiveClock(time.Unix(1_800_000_000, 0)),
 	}
 	return world

@@ -3,7 +3,6 @@ package podclique
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,9 +13,6 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/rollout"
 )
-
-// staleRetry is when a pass that met an old view of the set is made again. The newer one is on its way to the cache.
-const staleRetry = 100 * time.Millisecond
 
 // withTemplate returns the pods that may be made now, which is all of them or none. Sets, PodCliques and pods come to the cache in
 // no order: it may show that a pod is gone, but not yet what was changed before somebody deleted the pod.

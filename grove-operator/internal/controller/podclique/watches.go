@@ -5,11 +5,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -19,43 +17,28 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/coalesce"
-	"packtree.dev/grove-operator/internal/conflicts"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/ownership"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
-	"packtree.dev/grove-operator/internal/templatehash"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/turns"
 )
-
-// written are the kinds of objects that a pass may write.
-var written = []schema.GroupKind{
-	corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(),
-	grovev1alpha1.GroupVersion.WithKind("PodClique").GroupKind(),
-	pace.Events,
-}
 
 // SetupWithManager watches PodCliques, their pods, their gangs, the base gangs that those follow, and whose turn it is to
 // be updated.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodClique{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&corev1.Pod{}, coalesce.Events(ownership.Events("PodClique", grovev1alpha1.LabelPodClique))).
-		Watches(&corev1.Pod{}, coalesce.Events(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
+		Watches(&corev1.Pod{}, passes.Coalesce(lookup.OwnerEvents("PodClique", grovev1alpha1.LabelPodClique))).
+		Watches(&corev1.Pod{}, passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
 		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&grovev1alpha1.PodCliqueSet{}, turns.Handler(r.inReplica), builder.WithPredicates(turns.Changed())).
+		Watches(&grovev1alpha1.PodCliqueSet{}, rollout.TurnHandler(r.inReplica), builder.WithPredicates(rollout.TurnChanged())).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet), builder.WithPredicates(templateChanged())).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrentSyncs,
-			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
-			RateLimiter:             pace.Retries[reconcile.Request](),
-		}).
-		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
+		WithOptions(passes.Options[reconcile.Request](workers)).
+		Complete(r)
 }
 
 // scheduledNow lets the moment through in which a pod got its node, which is what scaled gangs wait for.
@@ -80,7 +63,7 @@ func (r *Reconciler) followersOfPod(ctx context.Context, pod client.Object) []re
 // followers are the PodCliques of the scaled gangs that follow a base gang.
 func (r *Reconciler) followers(ctx context.Context, namespace, gang string) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.FollowingGang(namespace, gang)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.FollowingGang(namespace, gang)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	return requestsFor(list.Items)
@@ -97,7 +80,7 @@ func requestsFor(podCliques []grovev1alpha1.PodClique) []reconcile.Request {
 // inReplica are the PodCliques of a replica, whose turn to be updated begins or ends.
 func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica int32) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	return requestsFor(list.Items)
@@ -115,7 +98,7 @@ func templateChanged() predicate.Funcs {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*grovev1alpha1.PodCliqueSet), e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
 			return before.Generation != after.Generation &&
-				(templatehash.OfSet(before) != templatehash.OfSet(after) || topology.NameFor(before) != topology.NameFor(after) ||
+				(podtemplate.HashOfSet(before) != podtemplate.HashOfSet(after) || topology.NameFor(before) != topology.NameFor(after) ||
 					rollout.StrategyOf(before) != rollout.StrategyOf(after) || !slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
 		},
 	}
@@ -123,7 +106,7 @@ func templateChanged() predicate.Funcs {
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.OfSet(set)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfSet(set)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	return requestsFor(list.Items)

@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -24,26 +20,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/coalesce"
-	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
-	"packtree.dev/grove-operator/internal/ownership"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/termination"
-	"packtree.dev/grove-operator/internal/turns"
 )
-
-// staleRetry is when a pass that decided on an old view of the group is made again. Its own write is on its way to the cache.
-const staleRetry = 100 * time.Millisecond
 
 // Reconciler keeps the PodCliques of each PodCliqueScalingGroup.
 type Reconciler struct {
@@ -57,33 +44,22 @@ type Reconciler struct {
 	Events events.Recorder
 }
 
-// written are the kinds of objects that a pass may write.
-var written = []schema.GroupKind{
-	grovev1alpha1.GroupVersion.WithKind("PodCliqueScalingGroup").GroupKind(),
-	grovev1alpha1.GroupVersion.WithKind("PodClique").GroupKind(),
-	pace.Events,
-}
-
 // SetupWithManager watches PodCliqueScalingGroups, their PodCliques, and the sets whose template they come from.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, termination.Changed()))).
-		Watches(&grovev1alpha1.PodClique{}, coalesce.Events(
-			ownership.Events("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
+		Watches(&grovev1alpha1.PodClique{}, passes.Coalesce(
+			lookup.OwnerEvents("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turns.Changed(), termination.Changed()))).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrentSyncs,
-			NewQueue:                pace.Queue[reconcile.Request](limits, written...),
-			RateLimiter:             pace.Retries[reconcile.Request](),
-		}).
-		Complete(conflicts.LookAgain(pace.Passes[reconcile.Request](r)))
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
+		WithOptions(passes.Options[reconcile.Request](workers)).
+		Complete(r)
 }
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueScalingGroupList
-	if err := r.Client.List(ctx, &list, fieldindex.OfSet(set)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfSet(set)...); err != nil {
 		return nil // The cache answers; it fails only for an index that does not exist.
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
@@ -118,24 +94,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("observing PodCliqueScalingGroup %s: %w", request, err)
 	}
 	if group.DeletionTimestamp != nil {
-		return reconcile.Result{}, r.finalize(ctx, scope)
+		return passes.Outcome(ctx, reconcile.Result{}, r.finalize(ctx, scope))
 	}
 	if scope.config != nil {
 		err = r.terminate(ctx, scope)
 		err = errors.Join(err, r.write(ctx, scope))
 	}
 	recorded := r.writeStatus(ctx, scope, err)
-	if apierrors.IsConflict(recorded) {
-		return reconcile.Result{RequeueAfter: staleRetry}, err
+	if recorded != nil {
+		return passes.Outcome(ctx, reconcile.Result{}, errors.Join(err, recorded))
 	}
-	if recorded == nil {
-		r.report(scope)
+	r.report(scope)
+	if err == nil {
+		r.announce(ctx, scope)
 	}
-	if err = errors.Join(err, recorded); err != nil {
-		return reconcile.Result{}, err
-	}
-	r.announce(ctx, scope)
-	return r.requeue(scope), nil
+	return passes.Outcome(ctx, r.requeue(scope), err)
 }
 
 // report tells what this pass has done, after the status that shows it.
@@ -152,7 +125,7 @@ func (r *Reconciler) report(scope *scope) {
 func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGroup) (*scope, error) {
 	observed := &scope{group: group, podCliques: map[string]*grovev1alpha1.PodClique{}}
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.OfScalingGroup(group)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfScalingGroup(group)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	observed.keep(list.Items)
@@ -168,7 +141,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 	observed.set, observed.replica = set, replica
 	for i := range set.Spec.Template.PodCliqueScalingGroups {
 		config := &set.Spec.Template.PodCliqueScalingGroups[i]
-		if names.ScalingGroup(set.Name, replica, config.Name) == group.Name {
+		if layout.ScalingGroup(set.Name, replica, config.Name) == group.Name {
 			observed.config = config
 		}
 	}
@@ -178,7 +151,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 // keep takes those of the PodCliques that are the group's.
 func (s *scope) keep(items []grovev1alpha1.PodClique) {
 	for i := range items {
-		if ownership.Belongs(&items[i], s.group) {
+		if lookup.Belongs(&items[i], s.group) {
 			s.podCliques[items[i].Name] = &items[i]
 		}
 	}
@@ -198,18 +171,16 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		}
 	}
 	reached := rollout.Reached(scope.set, scope.replica)
-	applied := batches.Each(len(members), func(i int) error {
+	applied := passes.Each(len(members), func(i int) error {
 		live := scope.podCliques[members[i].Name]
 		desired := children.NextPodClique(scope.set, members[i], scope.group, live, reached)
 		scope.keepReplicas(desired)
-		err := r.Writer.ApplyPodClique(ctx, desired, live)
-		if err = apply.IgnoreGone(err); err != nil {
-			return fmt.Errorf("applying PodClique %s: %w", desired.Name, err)
-		}
-		if live == nil {
+		children.KeepPodCliqueScale(desired, live)
+		_, err := r.Writer.Apply(ctx, desired, live)
+		if err == nil && live == nil {
 			scope.created.Add(1)
 		}
-		return nil
+		return client.IgnoreNotFound(err) // The namespace goes.
 	})
 	surplus := slices.DeleteFunc(scope.members(), func(podClique *grovev1alpha1.PodClique) bool { return wanted[podClique.Name] })
 	return errors.Join(applied, r.delete(ctx, scope, surplus))
@@ -217,7 +188,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 
 // delete deletes PodCliques, and counts those that were not going already.
 func (r *Reconciler) delete(ctx context.Context, scope *scope, podCliques []*grovev1alpha1.PodClique) error {
-	return batches.Each(len(podCliques), func(i int) error {
+	return passes.Each(len(podCliques), func(i int) error {
 		err := r.Writer.Delete(ctx, podCliques[i])
 		if err == nil && podCliques[i].DeletionTimestamp == nil {
 			scope.deleted.Add(1)
@@ -245,7 +216,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	if err := r.delete(ctx, scope, scope.members()); err != nil || len(scope.podCliques) > 0 {
 		return errors.Join(err, r.writeStatus(ctx, scope, err))
 	}
-	return r.Writer.Release(ctx, group, grovev1alpha1.FinalizerPodCliqueScalingGroup)
+	return r.Writer.RemoveFinalizer(ctx, group, grovev1alpha1.FinalizerPodCliqueScalingGroup)
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
@@ -256,13 +227,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	judged := status.OfScalingGroup(scope.group, podCliques, rollout.UpdateOf(scope.set, scope.replica, r.Clock.Now()))
 	judged.GangTermination = scope.termination.Record
 	judged.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
-	if apiequality.Semantic.DeepEqual(scope.group.Status, judged) {
-		return nil
-	}
+	write := r.Writer.Status
 	if !apiequality.Semantic.DeepEqual(scope.group.Status.GangTermination, judged.GangTermination) {
-		return r.Writer.ApplyStatusUnchanged(ctx, scope.group, &judged) // What is being recreated is decided on no old view.
+		write = r.Writer.StatusOfSeen // What is being recreated is decided on no old view.
 	}
-	if err := r.Writer.ApplyStatus(ctx, scope.group, &judged); err != nil {
+	if _, err := write(ctx, scope.group, &scope.group.Status, &judged); err != nil {
 		return err
 	}
 	r.Events.Failures(scope.group, scope.group.Status.LastErrors, judged.LastErrors)

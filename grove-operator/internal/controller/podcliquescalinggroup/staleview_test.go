@@ -17,7 +17,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
@@ -65,7 +64,7 @@ spec: {replicas: 1, template: {cliques: [{name: b}], podCliqueScalingGroups: [{n
 				}).Build()
 			reconciler := &podcliquescalinggroup.Reconciler{
 				Client: cached, Clock: testingclock.NewFakePassiveClock(now),
-				Writer: apply.Writer{Client: cached, Live: fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()},
+				Writer: controller.Writer(cached, fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()),
 			}
 			if _, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(group)}); err != nil {
 				t.Fatal(err)

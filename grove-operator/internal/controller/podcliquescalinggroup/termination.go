@@ -21,19 +21,23 @@ import (
 // now is deleted when the cache shows the record: the operator may end at any moment.
 func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 	counted := func(podClique *grovev1alpha1.PodClique) int32 { return podClique.Status.ReadyReplicas }
+	situation := termination.Situation{
+		Record:    scope.group.Status.GangTermination,
+		Delay:     termination.Delay(scope.set),
+		Updating:  termination.Updating(scope.set),
+		Units:     termination.Copies(scope.group, scope.members(), counted),
+		Confirmed: map[int32][]termination.Breach{},
+		Now:       r.Clock.Now(),
+	}
+	for _, unit := range situation.Due() {
+		breaches, err := r.confirm(ctx, scope, unit.Index)
+		if err != nil {
+			return err
+		}
+		situation.Confirmed[unit.Index] = breaches
+	}
+	scope.termination = termination.Decide(situation)
 	var errs []error
-	scope.termination = termination.Decide(termination.Situation{
-		Record:   scope.group.Status.GangTermination,
-		Delay:    termination.Delay(scope.set),
-		Updating: termination.Updating(scope.set),
-		Units:    termination.Copies(scope.group, scope.members(), counted),
-		Now:      r.Clock.Now(),
-		Confirm: func(copyIndex int32) []termination.Breach {
-			breaches, err := r.confirm(ctx, scope, copyIndex)
-			errs = append(errs, err)
-			return breaches
-		},
-	})
 	for _, object := range scope.termination.Delete {
 		errs = append(errs, r.Writer.Delete(ctx, scope.podCliques[object.Name]))
 	}

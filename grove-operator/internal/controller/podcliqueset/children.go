@@ -12,11 +12,10 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/ownership"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/termination"
 )
@@ -42,7 +41,7 @@ type write = func() error
 
 // all makes writes that do not depend on each other.
 func all(writes []write) error {
-	return batches.Each(len(writes), func(i int) error { return writes[i]() })
+	return passes.Each(len(writes), func(i int) error { return writes[i]() })
 }
 
 // childNames are the names of the children that the set has, by kind.
@@ -52,8 +51,8 @@ type childNames struct {
 
 func (r *Reconciler) writeAccess(ctx context.Context, scope *scope) []write {
 	return []write{
-		r.apply(ctx, children.ServiceAccount(scope.set), orNil(scope.account)),
-		r.apply(ctx, children.Role(scope.set), orNil(scope.role)),
+		r.apply(ctx, children.ServiceAccount(scope.set), scope.account),
+		r.apply(ctx, children.Role(scope.set), scope.role),
 	}
 }
 
@@ -63,39 +62,24 @@ func (r *Reconciler) writeBinding(ctx context.Context, scope *scope) []write {
 	if scope.role == nil {
 		return nil
 	}
-	return []write{r.apply(ctx, children.RoleBinding(scope.set, slices.Collect(maps.Values(scope.allPodCliques))), orNil(scope.binding))}
-}
-
-// orNil turns the nil pointer of a child that does not exist into a nil object.
-func orNil[T any, P interface {
-	*T
-	client.Object
-}](object P) client.Object {
-	if object == nil {
-		return nil
-	}
-	return object
+	return []write{r.apply(ctx, children.RoleBinding(scope.set, slices.Collect(maps.Values(scope.allPodCliques))), scope.binding)}
 }
 
 func (r *Reconciler) apply(ctx context.Context, desired, live client.Object) write {
-	return func() error { return describe(desired, r.Writer.Apply(ctx, desired, live)) }
-}
-
-func describe(object client.Object, err error) error {
-	if err = apply.IgnoreGone(err); err != nil {
-		return fmt.Errorf("applying %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
+	return func() error {
+		_, err := r.Writer.Apply(ctx, desired, live)
+		return client.IgnoreNotFound(err) // The namespace goes.
 	}
-	return nil
 }
 
 // writeReplica returns the writes of one replica, and adds the names of its children to those that are wanted.
 func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int32, wanted *childNames) []write {
 	service := children.HeadlessService(scope.set, replica)
 	wanted.services = append(wanted.services, service.Name)
-	writes := []write{r.apply(ctx, service, orNil(scope.services[service.Name]))}
+	writes := []write{r.apply(ctx, service, scope.services[service.Name])}
 	for _, autoscaler := range children.Autoscalers(scope.set, replica) {
 		wanted.autoscalers = append(wanted.autoscalers, autoscaler.Name)
-		writes = append(writes, r.apply(ctx, autoscaler, orNil(scope.autoscalers[autoscaler.Name])))
+		writes = append(writes, r.apply(ctx, autoscaler, scope.autoscalers[autoscaler.Name]))
 	}
 	groups := scope.set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
@@ -103,18 +87,16 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 		scope.keepReplicas(termination.KindScalingGroup, group, &group.Spec.Replicas)
 		wanted.scalingGroups = append(wanted.scalingGroups, group.Name)
 		live := scope.scalingGroups[group.Name]
-		writes = append(writes, scope.happened.creates(live == nil, func() error {
-			return describe(group, r.Writer.ApplyScalingGroup(ctx, group, live))
-		}))
+		children.KeepScalingGroupScale(group, live)
+		writes = append(writes, scope.happened.creates(live == nil, r.apply(ctx, group, live)))
 	}
 	for _, member := range layout.Standalone(scope.set, replica) {
 		podClique := children.NextPodClique(scope.set, member, nil, scope.podCliques[member.Name], rollout.Reached(scope.set, replica))
 		scope.keepReplicas(termination.KindPodClique, podClique, &podClique.Spec.Replicas)
 		live := scope.podCliques[podClique.Name]
+		children.KeepPodCliqueScale(podClique, live)
 		wanted.podCliques = append(wanted.podCliques, podClique.Name)
-		writes = append(writes, scope.happened.creates(live == nil, func() error {
-			return describe(podClique, r.Writer.ApplyPodClique(ctx, podClique, live))
-		}))
+		writes = append(writes, scope.happened.creates(live == nil, r.apply(ctx, podClique, live)))
 	}
 	if scope.held(replica) {
 		return nil
@@ -134,7 +116,7 @@ func (r *Reconciler) prune(ctx context.Context, scope *scope, wanted *childNames
 			surplus = append(surplus, gang)
 		}
 	}
-	return batches.Each(len(surplus), func(i int) error {
+	return passes.Each(len(surplus), func(i int) error {
 		err := r.Writer.Delete(ctx, surplus[i])
 		scope.happened.deletes(surplus[i], err)
 		return err
@@ -170,16 +152,25 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	if err := r.deleteAccess(ctx, scope); err != nil {
 		return errors.Join(err, r.writeStatus(ctx, scope, err))
 	}
-	return r.Writer.Release(ctx, scope.set, grovev1alpha1.FinalizerPodCliqueSet)
+	return r.Writer.RemoveFinalizer(ctx, scope.set, grovev1alpha1.FinalizerPodCliqueSet)
 }
 
 // deleteAccess deletes what the pods looked at each other with, now that they are gone.
 func (r *Reconciler) deleteAccess(ctx context.Context, scope *scope) error {
 	var errs []error
-	for _, child := range []client.Object{orNil(scope.binding), orNil(scope.role), orNil(scope.account)} {
-		if child != nil && ownership.Belongs(child, scope.set) {
+	remove := func(child client.Object) {
+		if lookup.Belongs(child, scope.set) {
 			errs = append(errs, r.Writer.Delete(ctx, child))
 		}
+	}
+	if scope.binding != nil {
+		remove(scope.binding)
+	}
+	if scope.role != nil {
+		remove(scope.role)
+	}
+	if scope.account != nil {
+		remove(scope.account)
 	}
 	return errors.Join(errs...)
 }

@@ -7,17 +7,16 @@ import (
 	"errors"
 	"fmt"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/events"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/status"
 )
 
@@ -40,32 +39,43 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if set.DeletionTimestamp == nil && !controllerutil.ContainsFinalizer(set, grovev1alpha1.FinalizerPodCliqueSet) {
-		return r.adopt(ctx, set)
+		return passes.Outcome(ctx, reconcile.Result{RequeueAfter: passes.Window}, r.adopt(ctx, set))
 	}
 	scope, err := r.observe(ctx, set)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing PodCliqueSet %s: %w", request, err)
 	}
 	if set.DeletionTimestamp != nil {
-		return reconcile.Result{}, r.finalize(ctx, scope)
+		return passes.Outcome(ctx, reconcile.Result{}, r.finalize(ctx, scope))
 	}
 	err = r.terminate(ctx, scope)
 	err = errors.Join(err, r.write(ctx, scope))
 	decision, undecided := r.decideUpdate(ctx, scope)
-	return r.writeStatusAndReplace(ctx, scope, decision, errors.Join(err, undecided))
+	scope.update = decision
+	if err = errors.Join(err, undecided); isBorn(scope, err) {
+		r.reportChildren(scope)
+		return reconcile.Result{RequeueAfter: passes.Window}, nil
+	}
+	if recorded := r.writeStatus(ctx, scope, err); recorded != nil {
+		return passes.Outcome(ctx, reconcile.Result{}, errors.Join(err, recorded))
+	}
+	// A decision is acted on when it is recorded: a turn that was given to one replica is not given to another.
+	r.reportUpdate(scope)
+	r.announce(ctx, scope)
+	return passes.Outcome(ctx, r.requeue(scope), errors.Join(err, r.replace(ctx, decision)))
 }
 
 // adopt holds a new set before anything is created, and makes what its pods need to be let in. The next pass does the rest
 // when the cache shows all that; the changes themselves bring the set back, too.
-func (r *Reconciler) adopt(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (reconcile.Result, error) {
-	if err := r.Writer.Hold(ctx, set, grovev1alpha1.FinalizerPodCliqueSet); err != nil {
-		return reconcile.Result{}, err
+func (r *Reconciler) adopt(ctx context.Context, set *grovev1alpha1.PodCliqueSet) error {
+	if err := r.Writer.AddFinalizer(ctx, set, grovev1alpha1.FinalizerPodCliqueSet); err != nil {
+		return err
 	}
 	none := &scope{set: set}
 	if err := r.observeAccess(ctx, none); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
-	return reconcile.Result{RequeueAfter: coalesce.Window}, all(r.writeAccess(ctx, none))
+	return all(r.writeAccess(ctx, none))
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
@@ -73,14 +83,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	judged := status.OfSet(set, scope.observed(), outcome)
 	judged.GangTermination = scope.termination.Record
 	judged.LastErrors = status.LastErrors(set.Status.LastErrors, outcome, r.Clock.Now())
-	if !apiequality.Semantic.DeepEqual(set.Status, judged) {
-		write := r.Writer.ApplyStatus
-		if decided(&set.Status, &judged) {
-			write = r.Writer.ApplyStatusUnchanged
-		}
-		if err := write(ctx, set, &judged); err != nil {
-			return err
-		}
+	write := r.Writer.Status
+	if decided(&set.Status, &judged) {
+		write = r.Writer.StatusOfSeen
+	}
+	if _, err := write(ctx, set, &set.Status, &judged); err != nil {
+		return err
 	}
 	r.Events.Failures(set, set.Status.LastErrors, judged.LastErrors)
 	r.report(scope, set.Status.Conditions, judged.Conditions)

@@ -16,16 +16,13 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
-	"packtree.dev/grove-operator/internal/names"
-	"packtree.dev/grove-operator/internal/ownership"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/termination"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/topologychange"
 )
 
 // scope is what one pass knows: the set and its direct children, by name.
@@ -93,11 +90,11 @@ func (r *Reconciler) observePlacedElsewhere(ctx context.Context, scope *scope) e
 			continue
 		}
 		var list corev1.PodList
-		if err := r.Client.List(ctx, &list, fieldindex.OfGang(scope.set.Namespace, name)...); err != nil {
+		if err := r.Client.List(ctx, &list, lookup.OfGang(scope.set.Namespace, name)...); err != nil {
 			return fmt.Errorf("listing the pods of PodGang %s: %w", name, err)
 		}
 		for i := range list.Items {
-			if pod := &list.Items[i]; pods.Active(pod) && pods.Scheduled(pod) && topologychange.Of(pod, gang) != named {
+			if pod := &list.Items[i]; pods.Active(pod) && pods.Scheduled(pod) && topology.MadeFor(pod, gang) != named {
 				scope.placedElsewhere = append(scope.placedElsewhere, pod.Name)
 			}
 		}
@@ -106,13 +103,13 @@ func (r *Reconciler) observePlacedElsewhere(ctx context.Context, scope *scope) e
 }
 
 func (r *Reconciler) observeAccess(ctx context.Context, scope *scope) (err error) {
-	if scope.account, err = get(ctx, r.Client, scope.set, names.ServiceAccount(scope.set.Name), &corev1.ServiceAccount{}); err != nil {
+	if scope.account, err = get(ctx, r.Client, scope.set, layout.ServiceAccount(scope.set.Name), &corev1.ServiceAccount{}); err != nil {
 		return err
 	}
-	if scope.role, err = get(ctx, r.Client, scope.set, names.Role(scope.set.Name), &rbacv1.Role{}); err != nil {
+	if scope.role, err = get(ctx, r.Client, scope.set, layout.Role(scope.set.Name), &rbacv1.Role{}); err != nil {
 		return err
 	}
-	scope.binding, err = get(ctx, r.Client, scope.set, names.Role(scope.set.Name), &rbacv1.RoleBinding{})
+	scope.binding, err = get(ctx, r.Client, scope.set, layout.Role(scope.set.Name), &rbacv1.RoleBinding{})
 	return err
 }
 
@@ -136,7 +133,7 @@ func (r *Reconciler) observeLists(ctx context.Context, scope *scope) error {
 	var podCliques grovev1alpha1.PodCliqueList
 	var gangs schedulerv1alpha1.PodGangList
 	for _, list := range []client.ObjectList{&services, &autoscalers, &scalingGroups, &podCliques, &gangs} {
-		if err := r.Client.List(ctx, list, fieldindex.OfSet(scope.set)...); err != nil {
+		if err := r.Client.List(ctx, list, lookup.OfSet(scope.set)...); err != nil {
 			return fmt.Errorf("listing %T: %w", list, err)
 		}
 	}
@@ -174,7 +171,7 @@ func keep[T any, P interface {
 }](into map[string]P, items []T, owner client.Object) {
 	for i := range items {
 		item := P(&items[i])
-		if ownership.Belongs(item, owner) {
+		if lookup.Belongs(item, owner) {
 			into[item.GetName()] = item
 		}
 	}

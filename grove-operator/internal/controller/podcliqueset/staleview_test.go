@@ -20,7 +20,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/podcliqueset"
@@ -72,7 +71,7 @@ spec:
 			cached := cache.Build()
 			reconciler := &podcliqueset.Reconciler{
 				Client: cached, Clock: testingclock.NewFakePassiveClock(now),
-				Writer: apply.Writer{Client: cached, Live: fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()},
+				Writer: controller.Writer(cached, fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()),
 			}
 			if _, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)}); err != nil {
 				t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/termination"
@@ -31,13 +30,16 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 	for replica := range layout.Replicas(scope.set) {
 		situation.Units = append(situation.Units, termination.Replica(scope.set, replica, scope.podCliques, scope.scalingGroups))
 	}
-	var errs []error
-	situation.Confirm = func(replica int32) []termination.Breach {
-		breaches, err := r.confirm(ctx, scope, situation.Units[replica])
-		errs = append(errs, err)
-		return breaches
+	situation.Confirmed = map[int32][]termination.Breach{}
+	for _, unit := range situation.Due() {
+		breaches, err := r.confirm(ctx, scope, unit)
+		if err != nil {
+			return err
+		}
+		situation.Confirmed[unit.Index] = breaches
 	}
 	scope.termination = termination.Decide(situation)
+	var errs []error
 	for _, object := range scope.termination.Delete {
 		errs = append(errs, r.Writer.Delete(ctx, scope.object(object)))
 	}
@@ -58,7 +60,7 @@ func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination
 		return nil, err
 	}
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, unit.Index)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, unit.Index)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	members := map[string][]*grovev1alpha1.PodClique{}

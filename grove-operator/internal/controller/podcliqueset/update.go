@@ -2,69 +2,59 @@ package podcliqueset
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/batches"
-	"packtree.dev/grove-operator/internal/coalesce"
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/fieldindex"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
+	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
-	"packtree.dev/grove-operator/internal/templatehash"
 )
-
-// staleRetry is when a pass that decided on an old view of the set is made again. Its own write is on its way to the cache.
-const staleRetry = 100 * time.Millisecond
 
 // decideUpdate decides how a changed template goes on reaching the pods.
 func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.Decision, error) {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
-	var errs []error
-	decision := rollout.Decide(rollout.Situation{
+	update := rollout.Begin(rollout.Situation{
 		Strategy: rollout.StrategyOf(scope.set),
 		Before:   scope.set.Status.UpdateProgress,
 		Changed:  templateChanged(scope),
 		States:   objects.States,
 		Surplus:  objects.Surplus,
-		Observe: func(replica int32) rollout.Replica {
-			var list corev1.PodList
-			if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
-				errs = append(errs, fmt.Errorf("listing pods of replica %d: %w", replica, err))
-			}
-			pods := make([]*corev1.Pod, 0, len(list.Items))
-			for i := range list.Items {
-				pods = append(pods, &list.Items[i])
-			}
-			return objects.Replica(replica, pods)
-		},
-		Now: r.Clock.Now(),
+		Now:      r.Clock.Now(),
 	})
-	if err := errors.Join(errs...); err != nil {
-		return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, err
+	for _, replica := range update.Queue {
+		var list corev1.PodList
+		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
+			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, fmt.Errorf("listing pods of replica %d: %w", replica, err)
+		}
+		existing := make([]*corev1.Pod, len(list.Items))
+		for i := range list.Items {
+			existing[i] = &list.Items[i]
+		}
+		if decision, decided := update.Step(replica, objects.Replica(replica, existing)); decided {
+			return decision, nil
+		}
 	}
-	return decision, nil
+	return update.Rest(), nil
 }
 
 // templateChanged tells whether the template is another one than the status knows of. As long as the status knows of none,
 // the children tell: the operator may have ended between their creation and the first status.
 func templateChanged(scope *scope) bool {
 	if known := scope.set.Status.CurrentGenerationHash; known != nil {
-		return !templatehash.SetUnchanged(*known, scope.set)
+		return !podtemplate.SetUnchanged(*known, scope.set)
 	}
 	for _, podClique := range scope.allPodCliques {
 		madeFrom, ok := podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
-		if ok && !templatehash.SetUnchanged(madeFrom, scope.set) || podClique.Status.UpdatedReplicas < podClique.Status.Replicas {
+		if ok && !podtemplate.SetUnchanged(madeFrom, scope.set) || podClique.Status.UpdatedReplicas < podClique.Status.Replicas {
 			return true
 		}
 	}
@@ -76,11 +66,11 @@ func (r *Reconciler) replace(ctx context.Context, decision rollout.Decision) err
 	if len(decision.Delete) > 0 {
 		log.FromContext(ctx).Info("replacing pods", "replica", decision.Replica, "pods", podNames(decision.Delete))
 	}
-	return batches.Each(len(decision.Delete), func(i int) error {
+	return passes.Each(len(decision.Delete), func(i int) error {
 		pod := decision.Delete[i]
 		uid := pod.UID
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-		if err = apply.IgnoreGone(err); err != nil {
+		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("replacing pod %s: %w", pod.Name, err)
 		}
 		return nil
@@ -93,28 +83,6 @@ func podNames(pods []*corev1.Pod) []string {
 		names = append(names, pod.Name)
 	}
 	return names
-}
-
-// writeStatusAndReplace records the decision and then acts on it. Who decided on an old view of the set does neither, and
-// decides again: a turn that was given to one replica is not given to another.
-func (r *Reconciler) writeStatusAndReplace(
-	ctx context.Context, scope *scope, decision rollout.Decision, outcome error,
-) (reconcile.Result, error) {
-	scope.update = decision
-	if isBorn(scope, outcome) {
-		r.reportChildren(scope)
-		return reconcile.Result{RequeueAfter: coalesce.Window}, nil
-	}
-	err := r.writeStatus(ctx, scope, outcome)
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: staleRetry}, outcome
-	}
-	if err != nil {
-		return reconcile.Result{}, errors.Join(outcome, err)
-	}
-	r.reportUpdate(scope)
-	r.announce(ctx, scope)
-	return r.requeue(scope), errors.Join(outcome, r.replace(ctx, decision))
 }
 
 // isBorn tells whether a pass has made the children of a new set and has nothing else to tell. Its status would say that they are

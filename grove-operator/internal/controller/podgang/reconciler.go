@@ -18,12 +18,12 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/batches"
-	"packtree.dev/grove-operator/internal/fieldindex"
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -75,9 +75,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.
 		return reconcile.Result{}, fmt.Errorf("observing replica %s: %w", request, err)
 	}
 	if err := r.settleTopology(ctx, scope); err != nil {
-		return reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w", request, err)
+		return passes.Outcome(ctx, reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w", request, err))
 	}
-	return reconcile.Result{}, r.write(ctx, scope)
+	return passes.Outcome(ctx, reconcile.Result{}, r.write(ctx, scope))
 }
 
 func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet, replica int32) (*scope, error) {
@@ -93,7 +93,7 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 }
 
 func (r *Reconciler) observeCliques(ctx context.Context, scope *scope) error {
-	inReplica := fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)
+	inReplica := lookup.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)
 	var podCliques grovev1alpha1.PodCliqueList
 	if err := r.Client.List(ctx, &podCliques, inReplica...); err != nil {
 		return fmt.Errorf("listing PodCliques: %w", err)
@@ -145,7 +145,7 @@ func (r *Reconciler) observeGroups(ctx context.Context, scope *scope) error {
 
 func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
 	var list schedulerv1alpha1.PodGangList
-	if err := r.Client.List(ctx, &list, fieldindex.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)...); err != nil {
 		return fmt.Errorf("listing PodGangs: %w", err)
 	}
 	for i := range list.Items {
@@ -159,32 +159,23 @@ func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
 // write applies the gangs, deletes those of copies that were scaled in, and writes the status of the others.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	desired := gangs.Desired(scope.set, scope.replica, scope.topology, scope.live())
-	err := batches.Each(len(desired), func(i int) error { return r.writeGang(ctx, scope, desired[i]) })
+	err := passes.Each(len(desired), func(i int) error { return r.writeGang(ctx, scope, desired[i]) })
 	surplus := maps.Clone(scope.gangs)
 	for _, wanted := range desired {
 		delete(surplus, wanted.Name)
 	}
 	names := slices.Sorted(maps.Keys(surplus))
-	return errors.Join(err, batches.Each(len(names), func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
+	return errors.Join(err, passes.Each(len(names), func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
 }
 
 // writeGang applies a gang, and its status where there has been one to tell of.
 func (r *Reconciler) writeGang(ctx context.Context, scope *scope, desired *schedulerv1alpha1.PodGang) error {
 	live := scope.gangs[desired.Name]
-	if live == nil {
-		return r.apply(ctx, desired, nil)
-	}
-	if err := r.apply(ctx, desired, live); err != nil {
-		return err // Its status would tell of pods that it does not list.
+	if _, err := r.Writer.Apply(ctx, desired, live); err != nil || live == nil {
+		// The namespace goes; or the status of the gang as it was would tell of pods that it does not list.
+		return client.IgnoreNotFound(err)
 	}
 	return r.writeStatus(ctx, scope, desired, live)
-}
-
-func (r *Reconciler) apply(ctx context.Context, desired *schedulerv1alpha1.PodGang, live client.Object) error {
-	if err := apply.IgnoreGone(r.Writer.Apply(ctx, desired, live)); err != nil {
-		return fmt.Errorf("applying PodGang %s: %w", desired.Name, err)
-	}
-	return nil
 }
 
 func (s *scope) live() gangs.Live {

@@ -11,12 +11,11 @@ import (
 
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/names"
 	"packtree.dev/grove-operator/internal/pods"
 )
 
 func scalingGroupName(scope *scope, i int) string {
-	return names.ScalingGroup(scope.set.Name, scope.replica, scope.set.Spec.Template.PodCliqueScalingGroups[i].Name)
+	return layout.ScalingGroup(scope.set.Name, scope.replica, scope.set.Spec.Template.PodCliqueScalingGroups[i].Name)
 }
 
 // writeStatus applies the operator's part of a gang's status. The condition Scheduled has another writer, so that nothing
@@ -36,7 +35,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, liv
 	if apiequality.Semantic.DeepEqual(live.Status, changed.Status) {
 		return nil
 	}
-	return r.Writer.ApplyStatus(ctx, live, &status)
+	_, err := r.Writer.Status(ctx, live, nil, &status)
+	return err
 }
 
 // recreated tells what of a gang is being recreated because it stayed below its minimum; empty if nothing is.

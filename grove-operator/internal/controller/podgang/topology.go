@@ -10,12 +10,10 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/apply"
-	"packtree.dev/grove-operator/internal/batches"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/topology"
-	"packtree.dev/grove-operator/internal/topologychange"
 )
 
 // settleTopology resolves the topology that the gangs of the replica are to refer to. Where a gang has to turn, or pods have
@@ -24,13 +22,13 @@ import (
 // written before all of them are gone.
 func (r *Reconciler) settleTopology(ctx context.Context, scope *scope) error {
 	named := topology.NameFor(scope.set)
-	decision := topologychange.Decide(named, scope.allPods(), scope.gangs)
-	if !topologychange.Settled(named, decision, scope.gangs) {
+	decision := topology.DecideChange(named, scope.allPods(), scope.gangs)
+	if !topology.Settled(named, decision, scope.gangs) {
 		live, err := r.livePods(ctx, scope)
 		if err != nil {
 			return err
 		}
-		decision = topologychange.Decide(named, live, scope.gangs)
+		decision = topology.DecideChange(named, live, scope.gangs)
 		if err := r.deleteUnbound(ctx, decision.Outdated); err != nil {
 			return err
 		}
@@ -53,7 +51,7 @@ func (s *scope) allPods() []*corev1.Pod {
 func (s *scope) keepMadeFor(inForce string) {
 	for podClique, ofClique := range s.pods {
 		s.pods[podClique] = slices.DeleteFunc(ofClique, func(pod *corev1.Pod) bool {
-			made := topologychange.Of(pod, s.gangs[pod.Labels[grovev1alpha1.LabelPodGang]])
+			made := topology.MadeFor(pod, s.gangs[pod.Labels[grovev1alpha1.LabelPodGang]])
 			return inForce != "" && made != "" && made != inForce
 		})
 	}
@@ -81,10 +79,10 @@ func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]*corev1.Pod,
 
 // deleteUnbound deletes pods that stood nowhere when they were read. One that has changed since is a conflict.
 func (r *Reconciler) deleteUnbound(ctx context.Context, outdated []*corev1.Pod) error {
-	return batches.SlowStart(len(outdated), func(i int) error {
+	return passes.SlowStart(len(outdated), func(i int) error {
 		pod := outdated[i]
 		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
-		if err = apply.IgnoreGone(err); err != nil {
+		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 		}
 		return nil

@@ -4,11 +4,9 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -16,23 +14,16 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/coalesce"
-	"packtree.dev/grove-operator/internal/conflicts"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
-	"packtree.dev/grove-operator/internal/pace"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/termination"
 )
 
-// written are the kinds of objects that a pass may write.
-var written = []schema.GroupKind{
-	schedulerv1alpha1.GroupVersion.WithKind("PodGang").GroupKind(),
-}
-
 // SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies; and
 // the gangs themselves.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, concurrentSyncs int) error {
-	ofChild := coalesce.Events(handler.TypedEnqueueRequestsFromMapFunc(replicaOf))
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
+	ofChild := passes.Coalesce(handler.TypedEnqueueRequestsFromMapFunc(replicaOf))
 	return builder.TypedControllerManagedBy[Request](mgr).
 		Named("podgang").
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.TypedEnqueueRequestsFromMapFunc(replicasOf),
@@ -45,12 +36,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, limits *pace.Limits, 
 		Watches(&schedulerv1alpha1.PodGang{}, ofChild).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.TypedOptions[Request]{
-			MaxConcurrentReconciles: concurrentSyncs,
-			NewQueue:                pace.Queue[Request](limits, written...),
-			RateLimiter:             pace.Retries[Request](),
-		}).
-		Complete(conflicts.LookAgain(pace.Passes[Request](r)))
+		WithOptions(passes.Options[Request](workers)).
+		Complete(r)
 }
 
 // replicaOf is the replica of the set that a child belongs to.

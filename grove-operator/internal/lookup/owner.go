@@ -1,0 +1,42 @@
+// Package ownership tells whose child an object is, also after the garbage collector took its owner reference away.
+//
+// An owner that is deleted with "orphan" loses its children to nobody: a PodClique without a set and pods without a PodClique
+// would never be counted, scaled or deleted again, and would hold the names of what replaces them. The operator's finalizers
+// delete them as ever, and find them by their labels.
+package lookup
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Belongs tells whether an object that carries the labels of an owner is its child.
+func Belongs(child, owner client.Object) bool {
+	controller := metav1.GetControllerOf(child)
+	if controller == nil {
+		return owner.GetDeletionTimestamp() != nil
+	}
+	return controller.UID == owner.GetUID()
+}
+
+// OwnerEvents requests the controlling owner of a kind, and for an object without any controller the owner that a label names.
+func OwnerEvents(kind, label string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, child client.Object) []reconcile.Request {
+		owner := child.GetLabels()[label]
+		if controller := metav1.GetControllerOf(child); controller != nil {
+			if controller.Kind != kind {
+				return nil
+			}
+			owner = controller.Name
+		}
+		if owner == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: child.GetNamespace(), Name: owner}}}
+	})
+}

@@ -1,0 +1,59 @@
+package passes_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"packtree.dev/grove-operator/internal/passes"
+)
+
+func TestEachCallsAllAndBoundsHowManyAtOnce(t *testing.T) {
+	const count = 100
+	var now, peak atomic.Int32
+	var calls [count]atomic.Int32
+	var full sync.WaitGroup
+	full.Add(2) // Two must be under way together, or this never ends.
+	err := passes.Each(count, func(i int) error {
+		peak.Store(max(peak.Load(), now.Add(1)))
+		defer now.Add(-1)
+		if i < 2 {
+			full.Done()
+			full.Wait()
+		}
+		calls[i].Add(1)
+		if i%50 == 7 {
+			return fmt.Errorf("call %d", i)
+		}
+		return nil
+	})
+	if err == nil || err.Error() != "call 7\ncall 57" {
+		t.Errorf("error %v, want those of calls 7 and 57", err)
+	}
+	if peak.Load() > 16 {
+		t.Errorf("%d calls at once, want at most 16", peak.Load())
+	}
+	for i := range calls {
+		if calls[i].Load() != 1 {
+			t.Errorf("call %d was made %d times", i, calls[i].Load())
+		}
+	}
+}
+
+func TestSlowStartStopsAfterTheBatchThatFails(t *testing.T) {
+	for failing, want := range map[int]int32{-1: 100, 0: 1, 1: 3, 2: 3, 3: 7, 50: 63} {
+		var calls atomic.Int32
+		err := passes.SlowStart(100, func(i int) error {
+			calls.Add(1)
+			if i == failing {
+				return errors.New("refused")
+			}
+			return nil
+		})
+		if calls.Load() != want || (err != nil) != (failing >= 0) {
+			t.Errorf("call %d fails: %d calls, error %v; want %d calls", failing, calls.Load(), err, want)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+// Package passes says when the passes of a controller come and how they write: events that come together bring one pass,
+// objects are written in batches, and after conflicts another pass comes.
+package passes
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+)
+
+// Window is how long the first event waits for those that follow. It is short compared with the placement of a gang.
+const Window = 200 * time.Millisecond
+
+// Coalesce returns a handler that requests what inner requests, once for all events within Window. The pods of a gang are
+// created, bound and ready one after the other within moments, and each would bring a pass over the whole gang.
+func Coalesce[R comparable](inner handler.TypedEventHandler[client.Object, R]) handler.TypedEventHandler[client.Object, R] {
+	return CoalesceWithin(Window, inner)
+}
+
+// CoalesceWithin is Coalesce with another window.
+func CoalesceWithin[R comparable](
+	window time.Duration, inner handler.TypedEventHandler[client.Object, R],
+) handler.TypedEventHandler[client.Object, R] {
+	late := func(queue workqueue.TypedRateLimitingInterface[R]) lateQueue[R] { return lateQueue[R]{queue, window} }
+	return handler.TypedFuncs[client.Object, R]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
+			inner.Create(ctx, e, late(queue))
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
+			inner.Update(ctx, e, late(queue))
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
+			inner.Delete(ctx, e, late(queue))
+		},
+		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
+			inner.Generic(ctx, e, late(queue))
+		},
+	}
+}
+
+// lateQueue is a queue to which everything is added after a window. A request that waits already does not wait longer.
+type lateQueue[R comparable] struct {
+	workqueue.TypedRateLimitingInterface[R]
+	window time.Duration
+}
+
+func (q lateQueue[R]) Add(item R) {
+	q.AddAfter(item, q.window)
+}

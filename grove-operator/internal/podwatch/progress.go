@@ -1,0 +1,83 @@
+// Package readiness counts the ready pods of PodCliques against the minima that somebody waits for.
+package podwatch
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/startup"
+)
+
+// Progress is how far the parents of a PodClique have come. It keeps names of ready pods and nothing else.
+type Progress struct {
+	parents []startup.Parent
+	ready   map[string]sets.Set[string]
+}
+
+// ProgressOf returns the progress of parents before any pod was seen.
+func ProgressOf(parents []startup.Parent) *Progress {
+	progress := &Progress{parents: parents}
+	progress.Replace(nil)
+	return progress
+}
+
+// Replace forgets every pod but those given.
+func (p *Progress) Replace(all []*corev1.Pod) {
+	p.ready = map[string]sets.Set[string]{}
+	for _, parent := range p.parents {
+		p.ready[parent.PodClique] = sets.New[string]()
+	}
+	for _, pod := range all {
+		p.Set(pod)
+	}
+}
+
+// Set notes a pod that is new or has changed.
+func (p *Progress) Set(pod *corev1.Pod) {
+	podClique := pod.Labels[grovev1alpha1.LabelPodClique]
+	ready, isParent := p.ready[podClique]
+	if !isParent {
+		return
+	}
+	if belongsTo(pod, podClique) && pods.Active(pod) && pods.Ready(pod) {
+		ready.Insert(pod.Name)
+	} else {
+		ready.Delete(pod.Name)
+	}
+}
+
+// belongsTo tells whether a pod was made for the PodClique of its label; anybody may write a label.
+func belongsTo(pod *corev1.Pod, podClique string) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "PodClique" && owner.Name == podClique
+}
+
+// Remove notes that a pod is gone.
+func (p *Progress) Remove(pod string) {
+	for _, ready := range p.ready {
+		ready.Delete(pod)
+	}
+}
+
+// Ready returns how many pods of each parent are ready, in the order in which the parents were given.
+func (p *Progress) Ready() []int {
+	counts := make([]int, len(p.parents))
+	for i, parent := range p.parents {
+		counts[i] = p.ready[parent.PodClique].Len()
+	}
+	return counts
+}
+
+// Met tells whether every parent has its minimum now.
+func (p *Progress) Met() bool {
+	for i, count := range p.Ready() {
+		if count < int(p.parents[i].MinAvailable) {
+			return false
+		}
+	}
+	return true
+}

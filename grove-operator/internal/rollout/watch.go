@@ -1,0 +1,57 @@
+package rollout
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// TurnChanged lets those changes of a PodCliqueSet through with which the turn of a replica begins or ends.
+func TurnChanged() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !slices.Equal(turnsOf(e.ObjectOld), turnsOf(e.ObjectNew))
+		},
+	}
+}
+
+// turnsOf are the replicas of a PodCliqueSet whose turn it is.
+func turnsOf(set client.Object) []int32 {
+	progress := set.(*grovev1alpha1.PodCliqueSet).Status.UpdateProgress
+	if progress == nil {
+		return nil
+	}
+	var replicas []int32
+	for _, turn := range progress.CurrentlyUpdating {
+		if turn.UpdateEndedAt == nil {
+			replicas = append(replicas, turn.ReplicaIndex)
+		}
+	}
+	return replicas
+}
+
+// TurnHandler requests what a replica has whenever its turn begins or ends.
+func TurnHandler(inReplica func(ctx context.Context, set client.Object, replica int32) []reconcile.Request) handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			before, after := sets.New(turnsOf(e.ObjectOld)...), sets.New(turnsOf(e.ObjectNew)...)
+			for replica := range before.SymmetricDifference(after) {
+				for _, request := range inReplica(ctx, e.ObjectNew, replica) {
+					queue.Add(request)
+				}
+			}
+		},
+	}
+}

@@ -1,0 +1,96 @@
+// Package census counts what the labels of the cluster's nodes say about the levels of a topology.
+package topology
+
+import (
+	"slices"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// named is how many nodes without a level's label are named.
+const named = 5
+
+// Node is what is looked at of a node.
+type Node struct {
+	Name   string
+	Labels map[string]string
+}
+
+// Census is what nodes say about the levels of a topology.
+type Census struct {
+	// Levels has an entry for each level, in the order of the levels.
+	Levels []grovev1alpha1.TopologyLevelStatus
+	// Complete is how many nodes carry the labels of all levels.
+	Complete int32
+	// Incomplete is how many nodes carry the labels of some levels and not of others.
+	Incomplete int32
+}
+
+// TakeCensus counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not matter. A
+// label counts whatever its value, as it does for the scheduler.
+func TakeCensus(levels []grovev1alpha1.TopologyLevel, nodes []Node) Census {
+	taken := Census{Levels: make([]grovev1alpha1.TopologyLevelStatus, len(levels))}
+	found := make([]map[string]struct{}, len(levels))
+	for i, level := range levels {
+		taken.Levels[i].Domain, found[i] = level.Domain, map[string]struct{}{}
+	}
+	for _, node := range nodes {
+		taken.count(levels, node, found)
+	}
+	for i := range found {
+		taken.Levels[i].DomainCount = int32(len(found[i]))
+	}
+	return taken
+}
+
+// count adds a node to the census, and the domains in which it stands to those found.
+func (c *Census) count(levels []grovev1alpha1.TopologyLevel, node Node, found []map[string]struct{}) {
+	path, placed, carried := "", true, 0
+	for i, level := range levels {
+		value, ok := node.Labels[level.Key]
+		if !ok {
+			placed = false
+			continue
+		}
+		carried++
+		c.Levels[i].Nodes++
+		if placed {
+			path += "/" + value // No label value has a slash in it.
+			found[i][path] = struct{}{}
+		}
+	}
+	switch carried {
+	case 0:
+	case len(levels):
+		c.Complete++
+	default:
+		c.Incomplete++
+		c.miss(levels, node)
+	}
+}
+
+// miss notes the levels whose labels a node lacks.
+func (c *Census) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
+	for i, level := range levels {
+		if _, ok := node.Labels[level.Key]; ok {
+			continue
+		}
+		missed := &c.Levels[i]
+		missed.NodesMissing++
+		at, _ := slices.BinarySearch(missed.MissingOn, node.Name)
+		if at < named {
+			missed.MissingOn = slices.Insert(missed.MissingOn, at, node.Name)
+			missed.MissingOn = missed.MissingOn[:min(len(missed.MissingOn), named)]
+		}
+	}
+}
+
+// LabelsDiffer tells whether a change of a node's labels can change the census of a topology with these levels. A node that is
+// new had none before, and one that is gone has none after.
+func LabelsDiffer(levels []grovev1alpha1.TopologyLevel, before, after map[string]string) bool {
+	return slices.ContainsFunc(levels, func(level grovev1alpha1.TopologyLevel) bool {
+		was, had := before[level.Key]
+		is, has := after[level.Key]
+		return had != has || was != is
+	})
+}

@@ -1,0 +1,206 @@
+package topology_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// node has the labels of the fixture's levels, written as domain and value in turn.
+func node(name string, places ...string) topology.Node {
+	made := topology.Node{Name: name, Labels: map[string]string{"kubernetes.io/os": "linux"}}
+	for i := 0; i < len(places); i += 2 {
+		made.Labels["example.com/"+places[i]] = places[i+1]
+	}
+	return made
+}
+
+func TestTake(t *testing.T) {
+	type level = grovev1alpha1.TopologyLevelStatus
+	for name, c := range map[string]struct {
+		nodes []topology.Node
+		want  topology.Census
+	}{
+		"no node": {want: topology.Census{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}}},
+		"nodes without any label of the topology are none of its business": {
+			nodes: []topology.Node{node("a"), node("b", "host", "b")},
+			want:  topology.Census{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}},
+		},
+		"racks of one name in two blocks are two racks": {
+			nodes: []topology.Node{
+				node("a", "zone", "z", "block", "1", "rack", "1"), node("b", "zone", "z", "block", "2", "rack", "1"),
+				node("c", "zone", "z", "block", "2", "rack", "1"),
+			},
+			want: topology.Census{Complete: 3, Levels: []level{
+				{Domain: "zone", Nodes: 3, DomainCount: 1}, {Domain: "block", Nodes: 3, DomainCount: 2}, {Domain: "rack", Nodes: 3, DomainCount: 2},
+			}},
+		},
+		"a node without the label of a level in between stands in no domain below": {
+			nodes: []topology.Node{node("a", "zone", "z", "rack", "1")},
+			want: topology.Census{Incomplete: 1, Levels: []level{
+				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", NodesMissing: 1, MissingOn: []string{"a"}}, {Domain: "rack", Nodes: 1},
+			}},
+		},
+		"a node without the narrowest label misses a level, too": {
+			nodes: []topology.Node{node("a", "zone", "z", "block", "1"), node("b", "zone", "z", "block", "1", "rack", "1")},
+			want: topology.Census{Complete: 1, Incomplete: 1, Levels: []level{
+				{Domain: "zone", Nodes: 2, DomainCount: 1}, {Domain: "block", Nodes: 2, DomainCount: 1},
+				{Domain: "rack", Nodes: 1, DomainCount: 1, NodesMissing: 1, MissingOn: []string{"a"}},
+			}},
+		},
+		"a label without a value is a label": {
+			nodes: []topology.Node{node("a", "zone", "", "block", "", "rack", "")},
+			want: topology.Census{Complete: 1, Levels: []level{
+				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", Nodes: 1, DomainCount: 1}, {Domain: "rack", Nodes: 1, DomainCount: 1},
+			}},
+		},
+		"of many nodes the first five are named": {
+			nodes: []topology.Node{
+				node("g", "zone", "z"), node("b", "zone", "z"), node("f", "zone", "z"), node("a", "zone", "z"),
+				node("e", "zone", "z"), node("c", "zone", "z"), node("d", "zone", "z"),
+			},
+			want: topology.Census{Incomplete: 7, Levels: []level{
+				{Domain: "zone", Nodes: 7, DomainCount: 1},
+				{Domain: "block", NodesMissing: 7, MissingOn: []string{"a", "b", "c", "d", "e"}},
+				{Domain: "rack", NodesMissing: 7, MissingOn: []string{"a", "b", "c", "d", "e"}},
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := topology.TakeCensus(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("census (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTakeAgreesWithQuestionsToEachNode compares with the plainest way to count, over random nodes in random order.
+func TestTakeAgreesWithQuestionsToEachNode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		levels := fixture.Topology("t", "zone", "rack", "host").Spec.Levels[:rapid.IntRange(1, 3).Draw(t, "levels")]
+		nodes := make([]topology.Node, rapid.IntRange(0, 12).Draw(t, "nodes"))
+		for i := range nodes {
+			nodes[i] = node(fmt.Sprintf("node-%02d", i))
+			for _, domain := range []string{"zone", "rack", "host"} {
+				if value := rapid.SampledFrom([]string{"absent", "", "1", "2"}).Draw(t, domain); value != "absent" {
+					nodes[i].Labels["example.com/"+domain] = value
+				}
+			}
+		}
+		want := asked(levels, nodes)
+		seed := rapid.Uint64().Draw(t, "order")
+		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+		if diff := cmp.Diff(want, topology.TakeCensus(levels, nodes)); diff != "" {
+			t.Fatalf("census (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// asked asks each question of every node anew. The nodes are in the order of their names.
+func asked(levels []grovev1alpha1.TopologyLevel, nodes []topology.Node) topology.Census {
+	var answer topology.Census
+	carries := func(node topology.Node, levels ...grovev1alpha1.TopologyLevel) (count int) {
+		for _, level := range levels {
+			if _, ok := node.Labels[level.Key]; ok {
+				count++
+			}
+		}
+		return count
+	}
+	for i, level := range levels {
+		status, places := grovev1alpha1.TopologyLevelStatus{Domain: level.Domain}, map[string]bool{}
+		for _, node := range nodes {
+			if carries(node, level) == 1 {
+				status.Nodes++
+			} else if carries(node, levels...) > 0 {
+				status.NodesMissing++
+				if len(status.MissingOn) < 5 {
+					status.MissingOn = append(status.MissingOn, node.Name)
+				}
+			}
+			if carries(node, levels[:i+1]...) == i+1 {
+				place := ""
+				for _, above := range levels[:i+1] {
+					place += fmt.Sprintf("%q ", node.Labels[above.Key])
+				}
+				places[place] = true
+			}
+		}
+		status.DomainCount = int32(len(places))
+		answer.Levels = append(answer.Levels, status)
+	}
+	for _, node := range nodes {
+		switch carries(node, levels...) {
+		case 0:
+		case len(levels):
+			answer.Complete++
+		default:
+			answer.Incomplete++
+		}
+	}
+	return answer
+}
+
+func TestDiffers(t *testing.T) {
+	levels := fixture.Topology("t", "zone", "rack").Spec.Levels
+	labels := node("a", "zone", "z", "rack", "1").Labels
+	with := func(key, value string) map[string]string {
+		changed := maps.Clone(labels)
+		changed[key] = value
+		return changed
+	}
+	for name, c := range map[string]struct {
+		before, after map[string]string
+		want          bool
+	}{
+		"nothing changed":                  {labels, labels, false},
+		"a label of no level":              {labels, with("kubernetes.io/os", "windows"), false},
+		"another rack":                     {labels, with("example.com/rack", "2"), true},
+		"a value that is empty":            {labels, with("example.com/rack", ""), true},
+		"an empty value that goes":         {with("example.com/rack", ""), node("a", "zone", "z").Labels, true},
+		"a node that is new":               {nil, labels, true},
+		"a node that is gone":              {labels, nil, true},
+		"a new node outside the topology":  {nil, node("a", "host", "a").Labels, false},
+		"a node that leaves, never inside": {node("a").Labels, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := topology.LabelsDiffer(levels, c.before, c.after); got != c.want {
+				t.Errorf("differs: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// BenchmarkTake is a pass over a cluster of 5,000 nodes with four levels.
+func BenchmarkTake(b *testing.B) {
+	levels := fixture.Topology("t", "zone", "block", "rack", "host").Spec.Levels
+	nodes := make([]topology.Node, 5000)
+	for i := range nodes {
+		nodes[i] = node(fmt.Sprintf("node-%04d", i), "zone", fmt.Sprint(i/1280), "block", fmt.Sprint(i/160), "rack", fmt.Sprint(i/16), "host", fmt.Sprint(i))
+	}
+	if !slices.Equal([]int32{4, 32, 313, 5000}, domainCounts(topology.TakeCensus(levels, nodes))) {
+		b.Fatalf("domains %v", domainCounts(topology.TakeCensus(levels, nodes)))
+	}
+	for b.Loop() {
+		topology.TakeCensus(levels, nodes)
+	}
+}
+
+func domainCounts(taken topology.Census) []int32 {
+	var counts []int32
+	for _, level := range taken.Levels {
+		counts = append(counts, level.DomainCount)
+	}
+	return counts
+}

@@ -1,0 +1,77 @@
+package gang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/shared/podgrouptree"
+)
+
+// mostComing is how many pods of a gang are looked ahead for. A domain that has room for so many is as good as any.
+const mostComing = 1024
+
+// Coming returns the pods that the gang is expected to have besides the pending ones: those behind scheduling gates, and those that
+// are still to be made. These are taken to be like the youngest pod of their leaf, and bear names that no pod can have; of a leaf
+// without a pod nobody knows what its pods will ask for. There are none once a pod of the gang stands, and none of a gang that may
+// stand anywhere: where its first pods go says nothing about the others.
+func (g *Gang) Coming() []*corev1.Pod {
+	if len(g.Standing) > 0 || !g.constrained() {
+		return nil
+	}
+	var coming []*corev1.Pod
+	members := map[string][]*corev1.Pod{}
+	for _, pod := range g.Gated {
+		free := *pod
+		free.Spec.SchedulingGates = nil
+		coming = append(coming, &free)
+	}
+	for _, pod := range slices.Concat(g.Pending, g.Gated, g.Done, g.Foreign) {
+		members[LeafOf(pod)] = append(members[LeafOf(pod)], pod)
+	}
+	for _, leaf := range g.Tree.Leaves() {
+		made := members[leaf.Name]
+		missing := min(g.expectedOf(leaf)-len(made), mostComing-len(coming))
+		if missing <= 0 || len(made) == 0 {
+			continue
+		}
+		like := slices.MaxFunc(made, byAge)
+		for i := range missing {
+			coming = append(coming, another(like, i+1))
+		}
+	}
+	return coming[:min(len(coming), mostComing)]
+}
+
+func (g *Gang) expectedOf(leaf *podgrouptree.Group) int {
+	if pods, said := g.Expected[leaf.Name]; said {
+		return int(pods)
+	}
+	return int(leaf.MinMember)
+}
+
+// constrained reports whether it matters for the others where a pod of the gang stands.
+func (g *Gang) constrained() bool {
+	return len(g.Topologies()) > 0
+}
+
+// another returns a pod that is expected to be made like a given one. The volumes and devices that are made for the given one alone
+// will not be those of the other.
+func another(like *corev1.Pod, number int) *corev1.Pod {
+	pod := *like
+	pod.Name = fmt.Sprintf("%s (expected %d)", like.Name, number)
+	pod.UID = types.UID(fmt.Sprintf("%s expected %d", like.UID, number))
+	pod.Status = corev1.PodStatus{}
+	pod.Spec.SchedulingGates = nil
+	pod.Spec.Volumes = slices.DeleteFunc(slices.Clone(like.Spec.Volumes), func(volume corev1.Volume) bool {
+		claim := volume.PersistentVolumeClaim
+		return volume.Ephemeral != nil || claim != nil && strings.Contains(claim.ClaimName, like.Name)
+	})
+	pod.Spec.ResourceClaims = slices.DeleteFunc(slices.Clone(like.Spec.ResourceClaims), func(claim corev1.PodResourceClaim) bool {
+		return claim.ResourceClaimTemplateName != nil
+	})
+	return &pod
+}

@@ -1,0 +1,183 @@
+package kubeframework
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	resourcehelper "k8s.io/component-helpers/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"packtree.dev/shared/packing"
+)
+
+// Resources tells which resources of nodes count for the pods of a profile. Most do. Its filter may ignore some, and what a
+// DeviceClass provides is no resource of a node that does not advertise it: there the filter for devices decides.
+type Resources struct {
+	filters Filters
+	// enabled are the filters of the profile, known once all its plugins are.
+	enabled func() sets.Set[string]
+	// devices are nil without a cluster.
+	devices fwk.SharedDRAManager
+	mu      sync.Mutex
+	// ignored has, by name, what the filter of the profile was found to ignore.
+	ignored map[string]bool
+}
+
+// NewResources returns the resources as the filters of a profile see them. Filters may be nil if there is nothing to decide.
+func NewResources(filters Filters) *Resources {
+	r := &Resources{filters: filters, enabled: sync.OnceValue(func() sets.Set[string] { return enabledOf(filters) }), ignored: map[string]bool{}}
+	if with, ok := filters.(interface{ SharedDRAManager() fwk.SharedDRAManager }); ok && utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) {
+		r.devices = with.SharedDRAManager()
+	}
+	return r
+}
+
+// Requests returns what a pod takes of a node, without what the profile ignores.
+func (r *Resources) Requests(pod *corev1.Pod) (packing.Resources, error) {
+	requests, err := Requests(pod)
+	for name := range requests {
+		if r.ignores(name) {
+			delete(requests, name)
+		}
+	}
+	return requests, err
+}
+
+// ByDevices returns the resources that pods ask for and a DeviceClass provides, sorted. Nodes that advertise none of such a
+// resource may have devices for it.
+func (r *Resources) ByDevices(pods ...*corev1.Pod) []string {
+	provided, _ := r.extended(pods)
+	return provided
+}
+
+// Unprovided returns the resources that pods ask for and a DeviceClass could provide, but none does.
+func (r *Resources) Unprovided(pods ...*corev1.Pod) []string {
+	_, unprovided := r.extended(pods)
+	return unprovided
+}
+
+func (r *Resources) extended(pods []*corev1.Pod) (provided, unprovided []string) {
+	if r.devices == nil {
+		return nil, nil
+	}
+	seen := sets.New[string]()
+	for _, pod := range pods {
+		for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+			if !amount.IsZero() && util.IsDRAExtendedResourceName(name) {
+				seen.Insert(string(name))
+			}
+		}
+	}
+	for _, name := range sets.List(seen) {
+		if r.Provides(name) {
+			provided = append(provided, name)
+		} else {
+			unprovided = append(unprovided, name)
+		}
+	}
+	return provided, unprovided
+}
+
+// Provides reports whether a DeviceClass provides a resource.
+func (r *Resources) Provides(name string) bool {
+	return r.devices != nil && r.devices.DeviceClassResolver().GetDeviceClass(corev1.ResourceName(name)) != nil
+}
+
+// Claims reports whether volumes or devices are set aside for a pod before it is bound, which later pods cannot have then.
+func (r *Resources) Claims(pod *corev1.Pod) bool {
+	return r.readsDevices() && r.asksForDevices(pod) || r.readsVolumes() && slices.ContainsFunc(pod.Spec.Volumes, claimed)
+}
+
+// Supplied reports whether a pod asks for volumes or devices, whatever the filters of the profile.
+func (r *Resources) Supplied(pod *corev1.Pod) bool {
+	return r.asksForDevices(pod) || slices.ContainsFunc(pod.Spec.Volumes, claimed)
+}
+
+func (r *Resources) asksForDevices(pod *corev1.Pod) bool {
+	return len(pod.Spec.ResourceClaims) > 0 || len(r.ByDevices(pod)) > 0
+}
+
+// claimed reports whether a volume comes from a PersistentVolumeClaim.
+func claimed(volume corev1.Volume) bool { return volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil }
+
+// readsDevices and readsVolumes report whether any filter of the profile looks at claims for them.
+func (r *Resources) readsDevices() bool { return r.enabled().Has(names.DynamicResources) }
+
+func (r *Resources) readsVolumes() bool {
+	return r.enabled().HasAny(names.VolumeBinding, names.VolumeRestrictions, names.VolumeZone, names.NodeVolumeLimits)
+}
+
+// FitsBeside reports whether a node has the resources and host ports for a pod once the others stand on it too.
+func (r *Resources) FitsBeside(pod *corev1.Pod, node fwk.NodeInfo, others []*corev1.Pod) (bool, error) {
+	crowded := node.Snapshot()
+	for _, other := range others {
+		info, err := framework.NewPodInfo(other)
+		if err != nil {
+			return false, fmt.Errorf("reading pod %s/%s: %w", other.Namespace, other.Name, err)
+		}
+		crowded.AddPodInfo(info)
+	}
+	options := noderesources.ResourceRequestsOptions{EnablePodLevelResources: true, EnableDRAExtendedResource: r.devices != nil}
+	lacks := slices.ContainsFunc(noderesources.Fits(pod, crowded, r.devices, options), func(lacking noderesources.InsufficientResource) bool {
+		return !r.ignores(string(lacking.ResourceName))
+	})
+	return !lacks && nodeports.Fits(pod, crowded), nil
+}
+
+// ignores reports whether the profile's filter for resources does not look at one. Only those with a domain in their name can
+// be ignored.
+func (r *Resources) ignores(name string) bool {
+	if !strings.Contains(name, "/") || !r.enabled().Has(names.NodeResourcesFit) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ignored, known := r.ignored[name]
+	if !known {
+		ignored = r.offersTooLittle(name)
+		r.ignored[name] = ignored
+	}
+	return ignored
+}
+
+// offersTooLittle asks the filter about a pod that wants two of a resource and a node that has one, and reports whether it
+// accepts that.
+func (r *Resources) offersTooLittle(name string) bool {
+	amount := func(count int64) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceName(name): *resource.NewQuantity(count, resource.DecimalSI)}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
+	pod.Spec.Containers = []corev1.Container{{Name: "probe", Resources: corev1.ResourceRequirements{Requests: amount(2)}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
+	node.Status.Allocatable = amount(1)
+	node.Status.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	state := Rehearsal()
+	r.filters.RunPreFilterPlugins(context.Background(), state, pod)
+	state.SetSkipFilterPlugins(r.enabled().Difference(sets.New(names.NodeResourcesFit)))
+	return r.filters.RunFilterPlugins(context.Background(), state, pod, BareNode(node)).IsSuccess()
+}
+
+func enabledOf(filters Filters) sets.Set[string] {
+	enabled := sets.New[string]()
+	if filters == nil {
+		return enabled
+	}
+	for _, plugin := range filters.ListPlugins().Filter.Enabled {
+		enabled.Insert(plugin.Name)
+	}
+	return enabled
+}

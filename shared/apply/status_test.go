@@ -1,0 +1,143 @@
+package apply_test
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+func condition(kind string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Tested", LastTransitionTime: metav1.Now().Rfc3339Copy()}
+}
+
+func newPodClique(t *testing.T) *grovev1alpha1.PodClique {
+	t.Helper()
+	owner := newOwner(t)
+	made := podClique(owner, owner.Name)
+	mustApply(t, writer(&requests{}), made, nil, true)
+	return made
+}
+
+func TestAStatusIsWrittenWhereItDiffers(t *testing.T) {
+	object := newPodClique(t)
+	counted := &requests{}
+	w := writer(counted)
+	judged := object.Status.DeepCopy()
+	judged.Replicas, judged.Conditions = 2, []metav1.Condition{condition("Ours")}
+	for _, want := range []bool{true, false} {
+		if written, err := w.Status(t.Context(), object, &object.Status, judged); err != nil || written != want {
+			t.Errorf("written %t, error %v; want written %t", written, err, want)
+		}
+		object = read(t, object.Name, &grovev1alpha1.PodClique{})
+	}
+	if counted.writes != 1 || object.Status.Replicas != 2 {
+		t.Errorf("%d writes, %d replicas in the status; want 1 and 2", counted.writes, object.Status.Replicas)
+	}
+}
+
+func TestAStatusKeepsTheConditionsOfOthers(t *testing.T) {
+	object := newPodClique(t)
+	theirs := object.DeepCopy()
+	meta.SetStatusCondition(&theirs.Status.Conditions, condition("Theirs"))
+	if err := cluster.Status().Update(t.Context(), theirs, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	w := writer(&requests{})
+	for _, kind := range []string{"Ours", "Next"} {
+		judged := &grovev1alpha1.PodCliqueStatus{Conditions: []metav1.Condition{condition(kind)}}
+		if _, err := w.Status(t.Context(), object, &object.Status, judged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := read(t, object.Name, &grovev1alpha1.PodClique{}).Status.Conditions
+	if meta.FindStatusCondition(found, "Theirs") == nil || meta.FindStatusCondition(found, "Next") == nil || len(found) != 2 {
+		t.Errorf("conditions %v, want Theirs and Next", found)
+	}
+}
+
+func TestAStatusThatWasUpdatedIsTakenOver(t *testing.T) {
+	for name, bound := range map[string]bool{"whatever was seen": false, "of what was seen": true} {
+		t.Run(name, func(t *testing.T) {
+			object := newPodClique(t)
+			updated := object.DeepCopy()
+			updated.Status.Replicas, updated.Status.Conditions = 2, []metav1.Condition{condition("Former")}
+			if err := cluster.Status().Update(t.Context(), updated, client.FieldOwner("the-operator")); err != nil {
+				t.Fatal(err)
+			}
+			seen := read(t, object.Name, &grovev1alpha1.PodClique{})
+			counted := &requests{}
+			write := writer(counted).Status
+			if bound {
+				write = writer(counted).StatusOfSeen
+			}
+			judged := &grovev1alpha1.PodCliqueStatus{Conditions: []metav1.Condition{condition("Present")}}
+			if written, err := write(t.Context(), seen, &seen.Status, judged); err != nil || !written {
+				t.Fatalf("written %t, error %v", written, err)
+			}
+			status := read(t, object.Name, &grovev1alpha1.PodClique{}).Status
+			if status.Replicas != 0 || len(status.Conditions) != 1 || status.Conditions[0].Type != "Present" {
+				t.Errorf("status %+v; what is no longer said stays", status)
+			}
+		})
+	}
+}
+
+func TestAStatusOfWhatWasSeenIsNotWrittenOverAnother(t *testing.T) {
+	object := newPodClique(t)
+	w := writer(&requests{})
+	first := &grovev1alpha1.PodCliqueStatus{Replicas: 1}
+	if written, err := w.StatusOfSeen(t.Context(), object, &object.Status, first); err != nil || !written {
+		t.Fatalf("written %t, error %v", written, err)
+	}
+	second := &grovev1alpha1.PodCliqueStatus{Replicas: 2}
+	if _, err := w.StatusOfSeen(t.Context(), object, &object.Status, second); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	gone := object.DeepCopy()
+	gone.Name += "-gone"
+	if written, err := w.Status(t.Context(), gone, &gone.Status, second); err != nil || written {
+		t.Errorf("the status of an object that is gone: written %t, error %v", written, err)
+	}
+}
+
+func TestFinalizersAreAddedAndRemovedBesideThoseOfOthers(t *testing.T) {
+	object := newPodClique(t)
+	w := writer(&requests{})
+	theirs := object.DeepCopy()
+	theirs.Finalizers = []string{"example.com/theirs"}
+	if err := cluster.Update(t.Context(), theirs, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AddFinalizer(t.Context(), object, "example.com/ours"); err != nil {
+		t.Fatal(err)
+	}
+	held := read(t, object.Name, &grovev1alpha1.PodClique{})
+	if len(held.Finalizers) != 2 {
+		t.Errorf("finalizers %v, want those of others and its own", held.Finalizers)
+	}
+	theirs = held.DeepCopy()
+	theirs.Labels = map[string]string{"changed": "meanwhile"}
+	if err := cluster.Update(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.RemoveFinalizer(t.Context(), held, "example.com/ours"); err != nil {
+		t.Fatal(err)
+	}
+	if found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers; len(found) != 1 || found[0] != "example.com/theirs" {
+		t.Errorf("finalizers %v, want those of others", found)
+	}
+	replaced := held.DeepCopy() // Its resourceVersion is old, so that the cluster is asked, which has another UID.
+	replaced.UID = "of-one-before"
+	replaced.Finalizers = nil
+	if err := w.AddFinalizer(t.Context(), replaced, "example.com/ours"); err != nil {
+		t.Error(err)
+	}
+	if found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers; len(found) != 1 {
+		t.Errorf("finalizers %v: another object of the name got one", found)
+	}
+}

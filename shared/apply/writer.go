@@ -1,0 +1,145 @@
+// Package apply writes whole desired objects by server-side apply, and writes nothing where the cluster has them already.
+package apply
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/shared/manifests"
+)
+
+// Writer writes objects as one field owner.
+type Writer struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// FieldOwner is the name in managed fields.
+	FieldOwner client.FieldOwner
+	// CompleteGroups are the API groups of which the cache has every object. Of the kinds of other groups it has the
+	// operator's own objects only, so that an object of somebody else may have the name.
+	CompleteGroups []string
+	// Own reports whether an object of another controller, or of none, is the operator's all the same. Nil: none is.
+	Own func(client.Object) bool
+}
+
+// Manifest returns an object in the form in which it is applied: what is wanted, without status and without fields that
+// are only a Go type's zero value. The object carries its apiVersion and kind.
+func Manifest(object client.Object) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("converting %T: %w", object, err)
+	}
+	delete(manifests.WithoutUnset(fields), "status")
+	return &unstructured.Unstructured{Object: fields}, nil
+}
+
+// Apply makes the cluster's object what desired says, and reports whether that changed the object. Seen is the object as
+// the cache has it; nil if the cache has none. What the API server answers comes back in an *Error.
+//
+// An object of another controller is a ForeignError and stays as it is. An object that is being deleted is left alone.
+// If desired carries a resourceVersion, an object that has changed since is a conflict; so is always another object that
+// got the name since. Desired becomes the object as stored; where nothing is written it gets the generation of seen.
+func (w Writer) Apply(ctx context.Context, desired, seen client.Object) (bool, error) {
+	wanted, err := Manifest(desired)
+	if err != nil {
+		return false, err
+	}
+	sign(wanted)
+	if seen == nil || reflect.ValueOf(seen).IsNil() {
+		if err := w.applyNew(ctx, wanted); err != nil {
+			return false, w.failed(Applying, wanted, err)
+		}
+		return true, runtime.DefaultUnstructuredConverter.FromUnstructured(wanted.Object, desired)
+	}
+	if err := w.checkOwner(wanted, seen); err != nil {
+		return false, w.failed(Applying, wanted, err)
+	}
+	if seen.GetDeletionTimestamp() != nil || same(wanted, seen) {
+		desired.SetGeneration(seen.GetGeneration())
+		return false, nil
+	}
+	wanted.SetUID(seen.GetUID())
+	if err := w.applyChanged(ctx, wanted); err != nil {
+		return false, w.failed(Applying, wanted, err)
+	}
+	// Where another writer undoes what is applied, each write may leave the object as it is.
+	changed := wanted.GetResourceVersion() != seen.GetResourceVersion()
+	return changed, runtime.DefaultUnstructuredConverter.FromUnstructured(wanted.Object, desired)
+}
+
+// applyNew writes an object that the cache does not have.
+func (w Writer) applyNew(ctx context.Context, wanted *unstructured.Unstructured) error {
+	if !w.complete(wanted) {
+		return w.create(ctx, wanted)
+	}
+	typed, err := w.Client.Scheme().New(wanted.GroupVersionKind()) // Metadata alone would have a cache of its own.
+	if err != nil {
+		return err
+	}
+	if err := w.checkName(ctx, w.Client, wanted, typed.(client.Object)); err != nil {
+		return err
+	}
+	// Without force: what somebody else made meanwhile is a conflict and not taken over.
+	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner)
+}
+
+// create makes an object of which the cache may lack others' objects of the name. A creation fails where the name is taken,
+// so that nobody need be asked before, and costs the API server less than an apply. An object of the same owner that the
+// cache does not show yet is left as it is: its appearance in the cache brings the next look.
+func (w Writer) create(ctx context.Context, wanted *unstructured.Unstructured) error {
+	err := w.Client.Create(ctx, wanted, w.FieldOwner)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(wanted.GroupVersionKind())
+	return w.checkName(ctx, w.Live, wanted, found)
+}
+
+// applyChanged writes an object of the operator's own.
+func (w Writer) applyChanged(ctx context.Context, wanted *unstructured.Unstructured) error {
+	if !w.complete(wanted) {
+		created := &metav1.PartialObjectMetadata{}
+		created.SetGroupVersionKind(wanted.GroupVersionKind())
+		if err := w.Live.Get(ctx, client.ObjectKeyFromObject(wanted), created); err != nil {
+			return err
+		}
+		if err := w.checkOwner(wanted, created); err != nil {
+			return err
+		}
+		if _, err := w.takeOver(ctx, created, ""); err != nil {
+			return err
+		}
+	}
+	err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner, client.ForceOwnership)
+	if Replaced(err) {
+		kind := wanted.GroupVersionKind()
+		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, wanted.GetName(), err)
+	}
+	return err
+}
+
+func (w Writer) complete(object client.Object) bool {
+	return slices.Contains(w.CompleteGroups, object.GetObjectKind().GroupVersionKind().Group)
+}
+
+// Delete removes an object, unless it is being deleted or another object has its name now. An object that is gone is no error.
+func (w Writer) Delete(ctx context.Context, object client.Object) error {
+	if object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	uid := object.GetUID()
+	err := w.Client.Delete(ctx, object, client.Preconditions{UID: &uid},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return w.failed(Deleting, object, client.IgnoreNotFound(err))
+}
