@@ -6,8 +6,8 @@ TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/lint e2e/tools/promql e2e/
 # The longest suites come first, for several run at once.
 LONG := docs grove dynamo rights topologies
 SUITES := $(LONG) $(filter-out internal $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
-# How many suites run at once. They wait more than they compute.
-CLUSTERS ?= 4
+# How many suites run at once, beside the tests of packages. They wait about as much as they compute.
+CLUSTERS ?= 3
 PROGRAMS := dynamo-operator grove-operator podgrouper kai-topology-plugin devcluster
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"packtree.dev/e2e/devcluster"
 )
 
 func read(ctx context.Context, url string) ([]byte, error) {
@@ -43,16 +46,79 @@ type observed struct {
 	pprof string
 	// profiles, unless empty, is a directory that receives its profiles.
 	profiles string
+	// pods are those of the namespace that count, and done is what they are to become.
+	pods   *podCounter
+	report *OperatorReport
 }
+
+// observe brings a dev cluster up that has a component, others that it works with, and no scheduler, does something on it, and takes it down
+// again. The values are those of the component's chart, and pods count that have the label and are done as the function says.
+func (c Common) observe(
+	ctx context.Context, values map[string]any, pods *podCounter, do func(context.Context, *observed) error, component string, others ...string,
+) (report *OperatorReport, err error) {
+	pprof, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	options := devcluster.Options{
+		Dir: c.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Components: append([]string{component}, others...), Progress: c.Progress,
+		Programs: map[string]string{}, Values: map[string]map[string]any{component: maps.Clone(values)},
+	}
+	options.Values[component]["extraArgs"] = []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)}
+	if c.Program != "" {
+		options.Programs[component] = c.Program
+	}
+	report = &OperatorReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
+	seen := &observed{pprof: local(pprof), profiles: c.Profile, pods: pods, report: report}
+	if seen.measured, err = metricsOf(component, options.Values[component]); err != nil {
+		return nil, err
+	}
+	for _, other := range others {
+		options.Values[other] = map[string]any{}
+		program, err := metricsOf(other, options.Values[other])
+		if err != nil {
+			return nil, err
+		}
+		seen.others = append(seen.others, program)
+	}
+	cluster, err := devcluster.Up(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		_, left := devcluster.Down(context.WithoutCancel(ctx), cluster.Dir)
+		err = errors.Join(err, left)
+	}()
+	if seen.bench, err = connect(cluster, Options{Common: c}); err != nil {
+		return nil, err
+	}
+	// Nobody watches any more when the cluster goes.
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := errors.Join(seen.makeNamespace(working), pods.watch(working, seen.core)); err != nil {
+		return nil, err
+	}
+	return report, do(working, seen)
+}
+
+// metricsOf has a component's chart serve metrics where they can be read.
+func metricsOf(component string, values map[string]any) (watched, error) {
+	port, err := freePort()
+	values["metrics"] = map[string]any{"bindAddress": "127.0.0.1", "port": port}
+	return watched{program: component, metrics: local(port) + "/metrics"}, err
+}
+
+func local(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 // watched is a component whose metrics are read.
 type watched struct{ program, metrics string }
 
-// reading is what everybody had counted at a moment.
+// reading is what everybody had counted at a moment. Without a process of the operator it is the API server's count alone.
 type reading struct {
-	at                   time.Time
+	process              int
 	operator, apiServer  metrics
 	operatorCPU, restCPU time.Duration
+	resident, most       int64
 }
 
 func (w watched) read(ctx context.Context) (metrics, error) {
@@ -63,19 +129,23 @@ func (w watched) read(ctx context.Context) (metrics, error) {
 	return parseMetrics(string(content)), nil
 }
 
-func (b *observed) read(ctx context.Context) (reading, error) {
-	counted, err := b.measured.read(ctx)
-	if err != nil {
-		return reading{}, err
-	}
-	r := reading{at: time.Now(), operator: counted}
+func (b *observed) read(ctx context.Context) (r reading, err error) {
 	if r.apiServer, err = b.apiServerMetrics(ctx); err != nil {
 		return reading{}, err
 	}
-	if r.operatorCPU, err = cpuOf(b.cluster.PID(b.measured.program)); err != nil {
+	if r.restCPU, err = cpuOf(b.cluster.PID("kube-apiserver")); err != nil {
 		return reading{}, err
 	}
-	r.restCPU, err = cpuOf(b.cluster.PID("kube-apiserver"))
+	if r.process = b.cluster.PID(b.measured.program); r.process == 0 {
+		return r, nil
+	}
+	if r.operator, err = b.measured.read(ctx); err != nil {
+		return reading{}, err
+	}
+	if r.operatorCPU, err = cpuOf(r.process); err != nil {
+		return reading{}, err
+	}
+	r.resident, r.most, err = memoryOf(r.process)
 	return r, err
 }
 
@@ -168,30 +238,6 @@ func (b *observed) settle(ctx context.Context) (time.Time, error) {
 	return since, err
 }
 
-// rest looks for a while at what nobody should do anything about.
-func (b *observed) rest(ctx context.Context, quiet time.Duration) (*Rest, error) {
-	before, err := b.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-time.After(quiet):
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	after, err := b.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seconds := after.at.Sub(before.at).Seconds()
-	rest := &Rest{
-		Seconds: seconds, Writes: writes(before, after),
-		CPUPercent: 100 * (after.operatorCPU - before.operatorCPU).Seconds() / seconds,
-	}
-	b.say("at rest: %v written in %.0f s, %.2f %% of a core", rest.Writes, seconds, rest.CPUPercent)
-	return rest, nil
-}
-
 // profile writes a CPU profile of the component's next seconds; what it returns waits for it.
 func (b *observed) profile(ctx context.Context, of string, seconds int) func() error {
 	if b.profiles == "" {
@@ -200,6 +246,14 @@ func (b *observed) profile(ctx context.Context, of string, seconds int) func() e
 	done := make(chan error, 1)
 	go func() { done <- b.save(ctx, of, fmt.Sprintf("profile?seconds=%d", seconds)) }()
 	return func() error { return <-done }
+}
+
+// heap writes a memory profile of the component.
+func (b *observed) heap(ctx context.Context, of string) error {
+	if b.profiles == "" {
+		return nil
+	}
+	return b.save(ctx, of+"-heap", "heap")
 }
 
 // save writes one of the component's profiles.

@@ -3,20 +3,17 @@ package load
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/e2e/devcluster"
 	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
 // DeploymentsOptions choose what is measured of dynamo-operator.
 type DeploymentsOptions struct {
-	// Dir is the state directory of the dev cluster that is brought up, and taken down in the end.
-	Dir string
+	Common
 	// Deployments is how many stand, of a frontend and a worker each; 0 leaves all of that out.
 	Deployments int
 	// Services is how many services the deployment has whose start is measured, of a pod each.
@@ -25,59 +22,29 @@ type DeploymentsOptions struct {
 	Repeats int
 	// Quiet is how long the steady state is looked at.
 	Quiet time.Duration
-	// Program is the operator's binary; bin/dynamo-operator if empty.
-	Program string
-	// Patience bounds each wait.
-	Patience time.Duration
-	// Progress is told what happens.
-	Progress io.Writer
 }
 
 // MeasureDeployments brings a dev cluster up that has dynamo-operator and grove-operator and no scheduler, measures, and takes it down again.
-func MeasureDeployments(ctx context.Context, o DeploymentsOptions) (report *DeploymentsReport, err error) {
-	operators := []watched{{program: dynamoOperator}, {program: groveOperator}}
-	options := devcluster.Options{
-		Dir: o.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Progress: o.Progress, Values: map[string]map[string]any{}, Programs: map[string]string{},
-	}
-	if o.Program != "" {
-		options.Programs[dynamoOperator] = o.Program
-	}
-	for i := range operators {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		operators[i].metrics = local(port) + "/metrics"
-		options.Components = append(options.Components, operators[i].program)
-		options.Values[operators[i].program] = metricsAt(port)
-	}
-	report = &DeploymentsReport{Machine: machine(), Date: time.Now().Format(time.DateOnly), Services: o.Services}
-	return report, onCluster(ctx, options, o.Patience, func(ctx context.Context, b *bench) error {
-		sets := &setsBench{observed: &observed{bench: b, measured: operators[0], others: operators[1:]}}
-		if err := sets.prepare(ctx); err != nil {
-			return err
-		}
-		return (&deploymentsBench{setsBench: sets, options: o}).measure(ctx, report)
-	})
+func MeasureDeployments(ctx context.Context, o DeploymentsOptions) (*OperatorReport, error) {
+	return o.observe(ctx, map[string]any{}, podsOfSets(), func(ctx context.Context, seen *observed) error {
+		return (&deploymentsBench{observed: seen, options: o}).measure(ctx)
+	}, dynamoOperator, groveOperator)
 }
 
 // deploymentsBench is the cluster that dynamo-operator is measured on.
 type deploymentsBench struct {
-	*setsBench
+	*observed
 	options DeploymentsOptions
 }
 
-func (b *deploymentsBench) measure(ctx context.Context, report *DeploymentsReport) error {
+func (b *deploymentsBench) measure(ctx context.Context) error {
 	if _, err := b.settle(ctx); err != nil {
 		return err
 	}
-	if err := b.start(ctx, report, 0); err != nil {
+	if err := b.starts(ctx, 0); err != nil || b.options.Deployments == 0 {
 		return err
 	}
-	if b.options.Deployments == 0 {
-		return nil
-	}
-	made, err := b.step(ctx, "created", b.options.Deployments*podsOfSmallDeployment, func() error {
+	err := b.step(ctx, "created", func() error {
 		names := make([]string, b.options.Deployments)
 		for i := range names {
 			names[i] = fmt.Sprintf("standing-%04d", i)
@@ -85,79 +52,40 @@ func (b *deploymentsBench) measure(ctx context.Context, report *DeploymentsRepor
 		return parallel(ctx, names, func(ctx context.Context, name string) error {
 			return b.createDeployment(ctx, name, podsOfSmallDeployment)
 		})
-	})
+	}, b.are(b.options.Deployments*podsOfSmallDeployment))
 	if err != nil {
 		return err
 	}
-	report.Steps = append(report.Steps, made)
-	if report.Rest, err = b.rest(ctx, b.options.Quiet); err != nil {
+	if err := b.rest(ctx, b.options.Quiet); err != nil {
 		return err
 	}
-	if report.MiB, report.MostMiB, err = b.memory(); err != nil {
+	if err := b.startAnew(ctx, "restarted", "dynamographdeployment", b.options.Deployments); err != nil {
 		return err
 	}
-	b.say("%d deployments at rest: %.0f MiB, at most %.0f", b.options.Deployments, report.MiB, report.MostMiB)
-	restarted, err := b.startAnew(ctx, func(ctx context.Context) error {
-		return b.lookedAt(ctx, "dynamographdeployment", b.options.Deployments)
-	})
-	if err != nil {
-		return err
-	}
-	restarted.Pods = made.Pods
-	report.Restarts = append(report.Restarts, restarted)
-	return b.start(ctx, report, b.options.Deployments)
+	return b.starts(ctx, b.options.Deployments)
 }
 
-func (b *deploymentsBench) memory() (now, most float64, err error) {
-	resident, peak, err := memoryOf(b.cluster.PID(b.measured.program))
-	return mebibytes(resident), mebibytes(peak), err
-}
-
-// Started is how long a deployment took from the request until its pods were there, and until none of them had a gate of Grove's.
-type Started struct {
-	Beside  int       `json:"besideDeployments"`
-	Created []float64 `json:"createdSeconds"`
-	Ungated []float64 `json:"ungatedSeconds"`
-}
-
-// start creates a deployment and deletes it, several times, each after everything has come to rest.
-func (b *deploymentsBench) start(ctx context.Context, report *DeploymentsReport, beside int) error {
-	start := Started{Beside: beside}
-	exist, _, _ := b.pods.count()
+// starts creates a deployment and deletes it, several times, each after everything has come to rest.
+func (b *deploymentsBench) starts(ctx context.Context, beside int) error {
+	exist := b.pods.count()
 	for i := range b.options.Repeats {
 		name := fmt.Sprintf("start-%d-%d", beside, i)
-		step, err := b.step(ctx, name, exist+b.options.Services, func() error {
-			began := time.Now()
-			if err := b.createDeployment(ctx, name, b.options.Services); err != nil {
-				return err
-			}
-			err := b.until(ctx, "all pods are there", func(context.Context) (bool, string, error) {
-				there, _, _ := b.pods.count()
-				return there == exist+b.options.Services, fmt.Sprintf("%d of %d", there-exist, b.options.Services), nil
-			})
-			start.Created = append(start.Created, b.pods.last().Sub(began).Seconds())
-			return err
-		})
+		err := b.step(ctx, fmt.Sprintf("start beside %d", beside), func() error {
+			return b.createDeployment(ctx, name, b.options.Services)
+		}, b.are(exist+b.options.Services))
 		if err != nil {
 			return err
 		}
-		start.Ungated = append(start.Ungated, step.Seconds)
-		report.Steps = append(report.Steps, step)
 		if err := b.deleteDeployment(ctx, name); err != nil {
 			return err
 		}
-		err = b.until(ctx, "its pods are gone", func(context.Context) (bool, string, error) {
-			there, _, _ := b.pods.count()
-			return there == exist, fmt.Sprintf("%d are left", there-exist), nil
-		})
-		if err != nil {
+		if _, err := b.are(exist)(ctx); err != nil {
 			return err
 		}
 		if _, err := b.settle(ctx); err != nil {
 			return err
 		}
 	}
-	report.Starts = append(report.Starts, start)
 	return nil
 }
 

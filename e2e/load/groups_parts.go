@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,63 +11,22 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
-// GroupedJob is what a Job cost that was created.
-type GroupedJob struct {
-	Pods int `json:"pods"`
-	// Created is the time until its last pod was there, which is the Job controller's doing; Grouped until the last one named its
-	// PodGroup.
-	Created float64 `json:"createdSeconds"`
-	Grouped float64 `json:"groupedSeconds"`
-	// CPUSeconds are those of podgrouper, APIServerCPUSeconds those of the API server.
-	CPUSeconds          float64 `json:"cpuSeconds"`
-	APIServerCPUSeconds float64 `json:"apiServerCPUSeconds"`
-	// Writes are all that anybody wrote meanwhile, by verb and resource.
-	Writes map[string]int `json:"writes"`
-}
-
-// job creates a Job, whose pods come from the Job controller.
-func (b *groupsBench) job(ctx context.Context, report *GroupsReport) error {
+// job creates Jobs, whose pods come from the Job controller.
+func (b *groupsBench) job(ctx context.Context) error {
 	for i := range b.options.Repeats {
-		made, err := b.oneJob(ctx, fmt.Sprintf("large-%d", i))
+		var job *batchv1.Job
+		err := b.step(ctx, fmt.Sprintf("Job %d", i+1), func() (err error) {
+			job, err = b.core.BatchV1().Jobs(namespace).Create(ctx, jobOf(fmt.Sprintf("large-%d", i), b.options.Pods), metav1.CreateOptions{})
+			return err
+		}, b.are(b.pods.count()+b.options.Pods))
 		if err != nil {
 			return err
 		}
-		report.Jobs = append(report.Jobs, made)
-		b.say("Job: last of %d pods created after %.1f s, grouped after %.1f s", made.Pods, made.Created, made.Grouped)
+		if err := b.checkPodGroup(ctx, job); err != nil {
+			return err
+		}
 	}
 	return nil
-}
-
-func (b *groupsBench) oneJob(ctx context.Context, name string) (GroupedJob, error) {
-	before, err := b.read(ctx)
-	if err != nil {
-		return GroupedJob{}, err
-	}
-	profile := b.profile(ctx, name, profiled)
-	began, counted := time.Now(), b.pods.now()
-	job, err := b.core.BatchV1().Jobs(namespace).Create(ctx, jobOf(name, b.options.Pods), metav1.CreateOptions{})
-	if err != nil {
-		return GroupedJob{}, fmt.Errorf("creating the Job: %w", err)
-	}
-	now, err := b.grouping(ctx, counted, b.options.Pods)
-	if err != nil {
-		return GroupedJob{}, err
-	}
-	if _, err := b.settle(ctx); err != nil {
-		return GroupedJob{}, err
-	}
-	if err := profile(); err != nil {
-		return GroupedJob{}, err
-	}
-	after, err := b.read(ctx)
-	if err != nil {
-		return GroupedJob{}, err
-	}
-	return GroupedJob{
-		Pods: b.options.Pods, Created: now.lastCreated.Sub(began).Seconds(), Grouped: now.lastGrouped.Sub(began).Seconds(),
-		CPUSeconds: (after.operatorCPU - before.operatorCPU).Seconds(), APIServerCPUSeconds: (after.restCPU - before.restCPU).Seconds(),
-		Writes: writes(before, after),
-	}, b.checkPodGroup(ctx, job)
 }
 
 // checkPodGroup makes sure that the Job has the PodGroup that it asks for, and that its spec was written once.
@@ -108,42 +66,21 @@ func workerOf(name, run string) *corev1.Pod {
 	return pod
 }
 
-func (b *groupsBench) quietly(ctx context.Context, report *GroupsReport) (err error) {
-	report.Rest, err = b.rest(ctx, b.options.Quiet)
-	return err
-}
-
-// beside fills the cluster with pods of Jobs that no controller acts on, looks at the program's memory, and starts it
-// anew.
-func (b *groupsBench) beside(ctx context.Context, report *GroupsReport) error {
-	filled, err := b.fillWithJobs(ctx)
-	if err != nil {
-		return err
-	}
-	restarted, err := b.startAnew(ctx)
-	if err != nil {
-		return err
-	}
-	report.Beside = []Restarted{filled, restarted}
-	return nil
-}
-
-func (b *groupsBench) fillWithJobs(ctx context.Context) (Restarted, error) {
-	before, err := b.read(ctx)
-	if err != nil {
-		return Restarted{}, err
-	}
-	began, counted := time.Now(), b.pods.now()
-	for i := 0; i*b.options.OfJob < b.options.Standing; i++ {
-		if err := b.standingJob(ctx, fmt.Sprintf("standing-%04d", i), min(b.options.OfJob, b.options.Standing-i*b.options.OfJob)); err != nil {
-			return Restarted{}, err
+// beside fills the cluster with pods of Jobs that no controller acts on, and starts the program anew beside them.
+func (b *groupsBench) beside(ctx context.Context) error {
+	all := b.pods.count() + b.options.Standing
+	err := b.step(ctx, "filled", func() error {
+		for i := 0; i*b.options.OfJob < b.options.Standing; i++ {
+			if err := b.standingJob(ctx, fmt.Sprintf("standing-%04d", i), min(b.options.OfJob, b.options.Standing-i*b.options.OfJob)); err != nil {
+				return err
+			}
 		}
+		return nil
+	}, b.are(all))
+	if err != nil {
+		return err
 	}
-	b.say("%d pods created after %.0f s", b.options.Standing, time.Since(began).Seconds())
-	if _, err := b.grouping(ctx, counted, b.options.Standing); err != nil {
-		return Restarted{}, err
-	}
-	return b.stands(ctx, "filled", began, before)
+	return b.startAnew(ctx, "restarted", "pods", all)
 }
 
 func (b *groupsBench) standingJob(ctx context.Context, name string, count int) error {
@@ -162,59 +99,4 @@ func (b *groupsBench) standingJob(ctx context.Context, name string, count int) e
 		}
 	}
 	return b.create(ctx, nil, pods)
-}
-
-// startAnew starts the program again and waits until it has looked at all pods.
-func (b *groupsBench) startAnew(ctx context.Context) (Restarted, error) {
-	if err := b.cluster.Stop(ctx, grouper); err != nil {
-		return Restarted{}, err
-	}
-	apiServer, err := b.apiServerMetrics(ctx)
-	if err != nil {
-		return Restarted{}, err
-	}
-	began := time.Now()
-	if err := b.cluster.Start(ctx, grouper); err != nil {
-		return Restarted{}, err
-	}
-	all := b.pods.now().created
-	err = b.until(ctx, "podgrouper has looked at all pods", func(ctx context.Context) (bool, string, error) {
-		counted, err := b.measured.read(ctx)
-		if err != nil {
-			return false, "", err
-		}
-		seen := counted.sum("controller_runtime_reconcile_total", `controller="pods"`)
-		return int(seen) >= all, fmt.Sprintf("%.0f of %d", seen, all), nil
-	})
-	if err != nil {
-		return Restarted{}, err
-	}
-	return b.stands(ctx, "restarted", began, reading{apiServer: apiServer})
-}
-
-// stands waits until the program rests, and looks at its memory.
-func (b *groupsBench) stands(ctx context.Context, name string, began time.Time, before reading) (Restarted, error) {
-	settled, err := b.settle(ctx)
-	if err != nil {
-		return Restarted{}, err
-	}
-	after, err := b.read(ctx)
-	if err != nil {
-		return Restarted{}, err
-	}
-	now, most, err := memoryOf(b.cluster.PID(grouper))
-	if err != nil {
-		return Restarted{}, err
-	}
-	if b.profiles != "" {
-		if err := b.save(ctx, name+"-heap", "heap"); err != nil {
-			return Restarted{}, err
-		}
-	}
-	r := Restarted{
-		Pods: b.pods.now().created, Seconds: settled.Sub(began).Seconds(), CPUSeconds: (after.operatorCPU - before.operatorCPU).Seconds(),
-		Writes: writes(before, after), MiB: mebibytes(now), MostMiB: mebibytes(most),
-	}
-	b.say("%s beside %d pods: at rest after %.1f s, %v written, %.0f MiB, at most %.0f", name, r.Pods, r.Seconds, r.Writes, r.MiB, r.MostMiB)
-	return r, nil
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -111,6 +113,62 @@ func TestReportHasMediansAndRatios(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"100     1.00", "150     1.50", "1.00 s", "2.00", "120  1.20"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func gated(name string) *corev1.Pod {
+	pod := podOf("run", name, "nobody")
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
+	return pod
+}
+
+func TestPodsAreCountedFromTheirAppearanceUntilTheyGo(t *testing.T) {
+	counter := podsOfSets()
+	counter.pods = map[string]bool{}
+	counter.see(gated("a"))
+	counter.see(gated("b"))
+	counter.see(podOf("run", "a", "nobody"))
+	if diff := cmp.Diff(map[string]bool{"a": true, "b": false}, counter.pods); diff != "" {
+		t.Errorf("pods that are done (-want +got):\n%s", diff)
+	}
+	appeared, changed := counter.appeared, counter.changed
+	counter.see(podOf("run", "a", "nobody"))
+	if counter.appeared != appeared || counter.changed != changed {
+		t.Error("a pod that is as it was counts as a change")
+	}
+	counter.miss(cache.DeletedFinalStateUnknown{Obj: gated("b")})
+	if counter.count() != 1 || !counter.changed.After(changed) {
+		t.Errorf("%d pods after one of two is gone", counter.count())
+	}
+}
+
+func TestAProcessThatWasStartedAnewHasCountedFromNothing(t *testing.T) {
+	before := reading{process: 1, operatorCPU: 9 * time.Second, restCPU: time.Second}
+	for name, test := range map[string]struct {
+		process int
+		want    float64
+	}{"the same": {1, 2}, "another": {2, 11}} {
+		after := reading{process: test.process, operatorCPU: 11 * time.Second, restCPU: 4 * time.Second, resident: 3 << 20, most: 5 << 20}
+		got := cost(before, after)
+		if got.CPUSeconds != test.want || got.APIServerCPUSeconds != 3 || got.MiB != 3 || got.MostMiB != 5 {
+			t.Errorf("%s: %+v, want %.0f s of the operator", name, got, test.want)
+		}
+	}
+}
+
+func TestStepsAreShownWithWhatWasWritten(t *testing.T) {
+	report := OperatorReport{Machine: "m", Date: "d", Steps: []Step{{
+		Name: "scaled", Pods: 7, Seconds: 1.5, Settled: 2.5, Writes: map[string]int{"POST pods": 12},
+		Reconciles: []Reconciles{{Controller: "podclique", Count: 3, Median: 5, P99: 10}},
+	}}}
+	var out bytes.Buffer
+	if err := report.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"scaled  7", "1.5", "2.5", "scaled  podclique   3           ≤ 5        ≤ 10", "POST pods  12"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}

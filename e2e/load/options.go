@@ -1,7 +1,10 @@
 package load
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -22,12 +25,25 @@ const (
 // Parts are all parts in their order.
 var Parts = []Part{Throughput, Start, Memory, Refusal}
 
-// Options choose what is measured.
-type Options struct {
+// Common are the options that every measurement has.
+type Common struct {
 	// Dir is the state directory of the dev cluster that is brought up, and taken down in the end.
 	Dir string
 	// Parts are what to measure.
 	Parts []Part
+	// Program is the binary of the component that is measured; the one in bin if empty.
+	Program string
+	// Profile, unless empty, is a directory that receives profiles of the component.
+	Profile string
+	// Patience bounds each wait.
+	Patience time.Duration
+	// Progress is told what happens.
+	Progress io.Writer
+}
+
+// Options choose what is measured of the schedulers.
+type Options struct {
+	Common
 	// Nodes is how many nodes there are, of 8 GPUs each, 16 to a rack.
 	Nodes int
 	// Pods is how many pods one run of the throughput part binds.
@@ -44,12 +60,23 @@ type Options struct {
 	QPS, Burst int
 	// FlowControl says whether our chart's FlowSchemas are installed.
 	FlowControl bool
-	// Program is the binary of our scheduler; bin/kai-topology-plugin if empty.
-	Program string
-	// Profile, unless empty, is a directory that receives a CPU profile of each scheduler for each workload.
-	Profile string
-	// Patience bounds each wait.
-	Patience time.Duration
-	// Progress is told what happens.
-	Progress io.Writer
+}
+
+// part is one of the measurements, and what takes it.
+type part struct {
+	name Part
+	take func(context.Context) error
+}
+
+// takeParts takes the parts that are wanted, in their order.
+func (c Common) takeParts(ctx context.Context, parts ...part) error {
+	for _, part := range parts {
+		if !slices.Contains(c.Parts, part.name) {
+			continue
+		}
+		if err := part.take(ctx); err != nil {
+			return fmt.Errorf("part %s: %w", part.name, err)
+		}
+	}
+	return nil
 }

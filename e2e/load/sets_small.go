@@ -14,17 +14,15 @@ import (
 func smallName(i int) string { return fmt.Sprintf("small-%03d", i) }
 
 // many creates small sets as fast as the API server takes them.
-func (b *setsBench) many(ctx context.Context, report *SetsReport) error {
-	exist, _, _ := b.pods.count()
+func (b *setsBench) many(ctx context.Context) error {
+	exist := b.pods.count()
 	sets := make([]*grovev1alpha1.PodCliqueSet, b.options.Sets)
 	for i := range sets {
 		sets[i] = smallSet(smallName(i))
 	}
-	step, err := b.step(ctx, string(Many), exist+podsOfSmallSet*len(sets), func() error {
+	return b.become(ctx, string(Many), exist+podsOfSmallSet*len(sets), func() error {
 		return parallel(ctx, sets, b.createSet)
 	})
-	report.Steps = append(report.Steps, step)
-	return err
 }
 
 // change is one thing that a user does to a small set.
@@ -45,15 +43,15 @@ func (b *setsBench) round() []change {
 
 // life changes one small set a second, whether or not the operator has come to rest. Without the part many it makes the sets
 // first.
-func (b *setsBench) life(ctx context.Context, report *SetsReport) error {
+func (b *setsBench) life(ctx context.Context) error {
 	if _, err := b.kai.GroveV1alpha1().PodCliqueSets(namespace).Get(ctx, smallName(0), metav1.GetOptions{}); err != nil {
-		if err := b.many(ctx, report); err != nil {
+		if err := b.many(ctx); err != nil {
 			return err
 		}
 	}
-	exist, _, _ := b.pods.count()
+	exist := b.pods.count()
 	round := b.round()
-	step, err := b.step(ctx, string(Life), exist, func() error {
+	err := b.become(ctx, string(Life), exist, func() error {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for i := 0; i < b.options.Changes || i%len(round) > 0; i++ {
@@ -68,7 +66,6 @@ func (b *setsBench) life(ctx context.Context, report *SetsReport) error {
 		}
 		return nil
 	})
-	report.Steps = append(report.Steps, step)
 	if err != nil {
 		return err
 	}

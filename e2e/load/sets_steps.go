@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,64 +11,9 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Step is what one change of a set cost.
-type Step struct {
-	Name string `json:"name"`
-	Pods int    `json:"pods"`
-	// Seconds is the time until all pods are as they are to be: without the operator's gate, or gone.
-	Seconds float64 `json:"seconds"`
-	// Settled is the time until the operator rests, its statuses included.
-	Settled float64 `json:"settledSeconds"`
-	// CPUSeconds are those of the operator, APIServerCPUSeconds those of the API server, until the operator rests.
-	CPUSeconds          float64 `json:"cpuSeconds"`
-	APIServerCPUSeconds float64 `json:"apiServerCPUSeconds"`
-	// Writes are all that anybody wrote meanwhile, by verb and resource.
-	Writes map[string]int `json:"writes"`
-	// Reconciles says how long those of each controller took.
-	Reconciles []Reconciles `json:"reconciles"`
-}
-
-// profiled is how many seconds of a step a profile covers.
-const profiled = 20
-
-// step makes a change and waits until there are as many pods, none of them gated, and the operator rests.
-func (b *setsBench) step(ctx context.Context, name string, pods int, change func() error) (Step, error) {
-	before, err := b.read(ctx)
-	if err != nil {
-		return Step{}, err
-	}
-	profile := b.profile(ctx, name, profiled)
-	began := time.Now()
-	if err := change(); err != nil {
-		return Step{}, err
-	}
-	var last time.Time
-	err = b.until(ctx, fmt.Sprintf("there are %d pods without gates", pods), func(context.Context) (bool, string, error) {
-		exist, ungated, changed := b.pods.count()
-		last = changed
-		return exist == pods && ungated == pods, fmt.Sprintf("%d pods, %d without gates", exist, ungated), nil
-	})
-	if err != nil {
-		return Step{}, err
-	}
-	settled, err := b.settle(ctx)
-	if err != nil {
-		return Step{}, err
-	}
-	if err := profile(); err != nil {
-		return Step{}, err
-	}
-	after, err := b.read(ctx)
-	if err != nil {
-		return Step{}, err
-	}
-	s := Step{
-		Name: name, Pods: pods, Seconds: last.Sub(began).Seconds(), Settled: settled.Sub(began).Seconds(),
-		CPUSeconds: (after.operatorCPU - before.operatorCPU).Seconds(), APIServerCPUSeconds: (after.restCPU - before.restCPU).Seconds(),
-		Writes: writes(before, after), Reconciles: reconciles(before, after),
-	}
-	b.say("%s: %d pods after %.1f s, at rest after %.1f s", name, pods, s.Seconds, s.Settled)
-	return s, nil
+// become makes a change of sets and waits until there are so many pods, none of them gated.
+func (b *setsBench) become(ctx context.Context, name string, pods int, change func() error) error {
+	return b.step(ctx, name, change, b.are(pods))
 }
 
 // setOf is a PodCliqueSet with one clique.

@@ -77,7 +77,7 @@ func (r *Run) Do(ctx context.Context, commands ...Command) error {
 // one is what stopped a command, or else that tests failed, once however many commands say so.
 func one(errs []error) error {
 	failed := slices.Contains(errs, ErrFailed)
-	others := slices.DeleteFunc(errs, func(err error) bool { return err == nil || err == ErrFailed })
+	others := slices.DeleteFunc(errs, func(err error) bool { return err == nil || errors.Is(err, ErrFailed) })
 	if len(others) == 0 && failed {
 		return ErrFailed
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -41,12 +42,16 @@ func StartEmpty() (*Cluster, error) {
 	return start(&envtest.Environment{})
 }
 
+// patience is how long the programs may take to start and to end, on a machine that does other things too.
+const patience = 3 * time.Minute
+
 func start(environment *envtest.Environment) (*Cluster, error) {
 	assets, err := assetsDirectory()
 	if err != nil {
 		return nil, err
 	}
 	environment.BinaryAssetsDirectory = assets
+	environment.ControlPlaneStartTimeout, environment.ControlPlaneStopTimeout = patience, patience
 	config, err := environment.Start()
 	if err != nil {
 		return nil, fmt.Errorf("starting API server: %w", errors.Join(err, environment.Stop()))

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"os"
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,37 +20,13 @@ Steps are timed until the last pod has lost Grove's gate; AT REST is when both o
 dynamo-operator. WRITTEN is what the API server counted, of everybody but for leases and nodes.`
 
 func deploymentsCommand() *cobra.Command {
-	options := load.DeploymentsOptions{Progress: os.Stderr}
-	asJSON := false
-	command := &cobra.Command{
-		Use: "deployments", Short: "Measure dynamo-operator: start of a deployment, writes, memory", Long: deploymentsExplanation, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return measureDeployments(cmd, options, asJSON) },
-	}
+	options := load.DeploymentsOptions{}
+	command := measurement(cobra.Command{Use: "deployments", Short: "Measure dynamo-operator: start of a deployment, writes, memory", Long: deploymentsExplanation}, &options.Common, nil,
+		func(ctx context.Context) (report, error) { return load.MeasureDeployments(ctx, options) })
 	flags := command.Flags()
-	flags.StringVar(&options.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
 	flags.IntVar(&options.Deployments, "deployments", 500, "small deployments; 0 leaves them out")
 	flags.IntVar(&options.Services, "services", 10, "services of the deployment whose start is measured")
 	flags.IntVar(&options.Repeats, "repeats", 5, "how often that is created")
 	flags.DurationVar(&options.Quiet, "quiet", time.Minute, "how long the steady state is looked at")
-	flags.StringVar(&options.Program, "program", "", "binary of the operator (default bin/dynamo-operator)")
-	flags.DurationVar(&options.Patience, "patience", 10*time.Minute, "bound of each wait")
-	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return command
-}
-
-func measureDeployments(cmd *cobra.Command, options load.DeploymentsOptions, asJSON bool) error {
-	dir, remove, err := stateDir(options.Dir)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	options.Dir = dir
-	report, err := load.MeasureDeployments(cmd.Context(), options)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), report)
-	}
-	return report.Print(cmd.OutOrStdout())
 }

@@ -3,14 +3,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,29 +38,19 @@ memory      Resident memory of each scheduler beside the running pods, which are
 refusal     A gang of 1,000 comes that no rack has room for: how long a decision takes by the scheduler's own metric, how many there are, and how
             many there are in 1,000 changes of nodes that cannot help it.
 
-Rounds alternate and are repeated, and the report has medians. The table in the end, or with -o json all runs, goes to standard output, progress
+Rounds alternate and are repeated, and the report has medians. The table in the end, or with --json all runs, goes to standard output, progress
 to standard error. Needs 'make build tools'; kube-scheduler is built by e2e/tools/build.sh when it is not there yet.`
 
 func newCommand() *cobra.Command {
-	options := load.Options{Progress: os.Stderr, Parts: load.Parts}
-	format := "table"
-	command := &cobra.Command{
+	options := load.Options{}
+	command := measurement(cobra.Command{
 		Use:     "load",
 		Short:   "Measure Packtree's scheduler against the unmodified kube-scheduler on one cluster",
 		Long:    explanation,
 		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 --gangs 64 --repeats 1 --profile /tmp",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return measure(cmd, options, format)
-		},
-	}
+	}, &options.Common, load.Parts, func(ctx context.Context) (report, error) { return load.Measure(ctx, options) })
 	command.AddCommand(setsCommand(), deploymentsCommand(), groupsCommand())
 	flags := command.Flags()
-	flags.StringVar(&options.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
-	flags.Func("parts", "what to measure (default "+strings.Join(names(), ",")+")", func(value string) (err error) {
-		options.Parts, err = partsOf(strings.Split(value, ","))
-		return err
-	})
 	flags.IntVar(&options.Nodes, "nodes", 5000, "nodes of 8 GPUs, 16 to a rack")
 	flags.IntVar(&options.Pods, "pods", 4000, "pods in each run of throughput")
 	flags.IntSliceVar(&options.Gangs, "gangs", []int{4, 64, 1000}, "sizes of gangs for throughput")
@@ -75,51 +60,5 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&options.QPS, "qps", 1000, "clientConnection.qps of both schedulers")
 	flags.IntVar(&options.Burst, "burst", 1000, "clientConnection.burst of both schedulers")
 	flags.BoolVar(&options.FlowControl, "flow-control", true, "install our chart's FlowSchemas")
-	flags.StringVar(&options.Program, "program", "", "binary of our scheduler (default bin/kai-topology-plugin)")
-	flags.StringVar(&options.Profile, "profile", "", "directory for CPU profiles of the schedulers")
-	flags.DurationVar(&options.Patience, "patience", 10*time.Minute, "bound of each wait")
-	flags.FuncP("output", "o", "table, or json with all runs (default table)", func(value string) error {
-		format = value
-		if value != "table" && value != "json" {
-			return errors.New("must be table or json")
-		}
-		return nil
-	})
 	return command
-}
-
-func names() []string {
-	var names []string
-	for _, part := range load.Parts {
-		names = append(names, string(part))
-	}
-	return names
-}
-
-func partsOf(given []string) ([]load.Part, error) {
-	var chosen []load.Part
-	for _, name := range given {
-		if !slices.Contains(load.Parts, load.Part(name)) {
-			return nil, fmt.Errorf("%q is not one of %s", name, strings.Join(names(), ", "))
-		}
-		chosen = append(chosen, load.Part(name))
-	}
-	return chosen, nil
-}
-
-func measure(cmd *cobra.Command, options load.Options, format string) error {
-	dir, remove, err := stateDir(options.Dir)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	options.Dir = dir
-	report, err := load.Measure(cmd.Context(), options)
-	if err != nil {
-		return err
-	}
-	if format == "json" {
-		return printJSON(cmd.OutOrStdout(), report)
-	}
-	return report.Print(cmd.OutOrStdout())
 }

@@ -1,13 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,24 +25,10 @@ topologies  Many small sets use one ClusterTopology. Levels of another one chang
 WRITTEN is what the API server counted, of everybody but for leases and nodes.`
 
 func setsCommand() *cobra.Command {
-	options := load.SetsOptions{Progress: os.Stderr, Parts: load.SetsParts}
-	asJSON := false
-	command := &cobra.Command{
-		Use: "sets", Short: "Measure grove-operator: pods a second, writes, memory, reconciles", Long: setsExplanation, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return measureSets(cmd, options, asJSON) },
-	}
+	options := load.SetsOptions{}
+	command := measurement(cobra.Command{Use: "sets", Short: "Measure grove-operator: pods a second, writes, memory, reconciles", Long: setsExplanation}, &options.Common, load.SetsParts,
+		func(ctx context.Context) (report, error) { return load.MeasureSets(ctx, options) })
 	flags := command.Flags()
-	flags.StringVar(&options.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
-	flags.Func("parts", "what to measure (default scale,steady,restart,many,life,topologies)", func(value string) error {
-		options.Parts = nil
-		for name := range strings.SplitSeq(value, ",") {
-			if !slices.Contains(load.SetsParts, load.SetsPart(name)) {
-				return fmt.Errorf("%q is not one of %v", name, load.SetsParts)
-			}
-			options.Parts = append(options.Parts, load.SetsPart(name))
-		}
-		return nil
-	})
 	flags.IntVar(&options.Replicas, "replicas", 500, "replicas, of two pods each, of the large set")
 	flags.DurationVar(&options.Quiet, "quiet", time.Minute, "how long the part steady looks")
 	flags.IntVar(&options.Pods, "pods", 10000, "pods of sets at the restart")
@@ -59,41 +39,5 @@ func setsCommand() *cobra.Command {
 	flags.IntVar(&options.QPS, "qps", 0, "runtimeClientConnection.qps of the operator (default: its own)")
 	flags.IntVar(&options.Burst, "burst", 0, "runtimeClientConnection.burst of the operator, with --qps")
 	flags.IntVar(&options.Syncs, "syncs", 0, "controllers.<each>.concurrentSyncs of the operator (default: its own)")
-	flags.StringVar(&options.Program, "program", "", "binary of the operator (default bin/grove-operator)")
-	flags.StringVar(&options.Profile, "profile", "", "directory for CPU profiles of the operator")
-	flags.DurationVar(&options.Patience, "patience", 10*time.Minute, "bound of each wait")
-	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return command
-}
-
-func measureSets(cmd *cobra.Command, options load.SetsOptions, asJSON bool) error {
-	dir, remove, err := stateDir(options.Dir)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	options.Dir = dir
-	report, err := load.MeasureSets(cmd.Context(), options)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), report)
-	}
-	return report.Print(cmd.OutOrStdout())
-}
-
-// stateDir returns the directory that is given, or a temporary one.
-func stateDir(given string) (dir string, remove func(), err error) {
-	if given != "" {
-		return given, func() {}, nil
-	}
-	directory, err := os.MkdirTemp("", "packtree-load-")
-	return filepath.Join(directory, "cluster"), func() { os.RemoveAll(directory) }, err
-}
-
-func printJSON(out io.Writer, report any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(report)
 }

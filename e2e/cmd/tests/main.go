@@ -33,7 +33,7 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "tests",
 		Short: "The tests of modules and the e2e suites, side by side",
-		Long: `Runs the given packages and suites side by side. A suite waits more than it computes and has a dev cluster of its own, so several run at once.
+		Long: `Runs the given packages and suites side by side. A suite waits about as much as it computes and has a dev cluster of its own, so several run at once.
 What the tests print is in --logs, a file for each package or suite. Those that failed are named at the end.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -46,7 +46,7 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	set.StringSliceVar(&given.suites, "suites", nil, "e2e suites by name, the longest first")
 	set.StringSliceVar(&given.packages, "packages", nil, "packages of the workspace, as go list has them")
 	set.StringSliceVar(&given.standalone, "standalone", nil, "directories of modules outside the workspace")
-	set.IntVar(&given.clusters, "clusters", 4, "how many suites run at once")
+	set.IntVar(&given.clusters, "clusters", 3, "how many suites run at once")
 	set.IntVar(&given.processes, "processes", runtime.NumCPU(), "how many packages run at once, beside the suites")
 	set.StringVar(&given.logs, "logs", filepath.Join("bin", "tests"), "directory for what the tests print; it is emptied first")
 	return command
@@ -78,7 +78,7 @@ func (f flags) commands() []testrun.Command {
 		add("", nil, append([]string{"-p=" + strconv.Itoa(f.processes)}, f.packages...)...)
 	}
 	for _, directory := range f.standalone {
-		add(directory, []string{"GOWORK=off"}, "-count=1", "./...")
+		add(directory, []string{"GOWORK=off"}, "-count=1", "-p=1", "./...")
 	}
 	return commands
 }

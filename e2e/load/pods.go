@@ -1,0 +1,126 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// podCounter knows how many pods there are, and how many of them an operator is done with.
+type podCounter struct {
+	// selector is that of the pods that count.
+	selector string
+	// done is whether the operator is done with a pod.
+	done func(*corev1.Pod) bool
+
+	mu   sync.Mutex
+	pods map[string]bool
+	// changed is when a pod was seen last, and appeared when one was that had not been there before.
+	changed, appeared time.Time
+}
+
+// watch begins to count.
+func (c *podCounter) watch(ctx context.Context, core kubernetes.Interface) error {
+	c.pods = map[string]bool{}
+	factory := informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithNamespace(namespace), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector = c.selector
+	}))
+	informer := factory.Core().V1().Pods().Informer()
+	if err := informer.SetTransform(markOnly); err != nil {
+		return err
+	}
+	registered, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: c.see, UpdateFunc: func(_, after any) { c.see(after) }, DeleteFunc: c.miss,
+	})
+	if err != nil {
+		return err
+	}
+	factory.StartWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), registered.HasSynced) {
+		return fmt.Errorf("waiting until pods are watched: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// markOnly keeps of a pod what operators mark it with: gates and annotations.
+func markOnly(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: pod.Name, Namespace: pod.Namespace, ResourceVersion: pod.ResourceVersion, Annotations: pod.Annotations,
+	}}
+	kept.Spec.SchedulingGates = pod.Spec.SchedulingGates
+	return kept, nil
+}
+
+func (c *podCounter) see(object any) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, known := c.pods[pod.Name]
+	if !known {
+		c.appeared = time.Now()
+	}
+	if done := c.done(pod); !known || done != before {
+		c.pods[pod.Name], c.changed = done, time.Now()
+	}
+}
+
+func (c *podCounter) miss(object any) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pods, pod.Name)
+	c.changed = time.Now()
+}
+
+// count is how many pods there are.
+func (c *podCounter) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pods)
+}
+
+func (c *podCounter) lastAppeared() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.appeared
+}
+
+// are returns a function that waits until there are so many pods, all of them done, and returns the moment of the last change.
+func (b *observed) are(pods int) func(context.Context) (time.Time, error) {
+	return func(ctx context.Context) (last time.Time, err error) {
+		err = b.until(ctx, fmt.Sprintf("the operators are done with %d pods", pods), func(context.Context) (bool, string, error) {
+			c := b.pods
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			last = c.changed
+			done := 0
+			for _, is := range c.pods {
+				if is {
+					done++
+				}
+			}
+			return len(c.pods) == pods && done == pods, fmt.Sprintf("%d pods, %d of them done", len(c.pods), done), nil
+		})
+		return last, err
+	}
+}

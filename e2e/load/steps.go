@@ -1,0 +1,169 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// Step is one thing that happened, and what that cost.
+type Step struct {
+	Name string `json:"name"`
+	// Pods is how many pods there are in the end.
+	Pods int `json:"pods"`
+	// Answered is the time until the API server has answered all requests, Created until the last new pod was there, Seconds until everything
+	// was as it was to be, and Settled until the operators rest, their statuses included.
+	Answered float64 `json:"answeredSeconds"`
+	Created  float64 `json:"createdSeconds,omitempty"`
+	Seconds  float64 `json:"seconds"`
+	Settled  float64 `json:"settledSeconds"`
+	// CPUSeconds are those of the operator, APIServerCPUSeconds those of the API server, until the operators rest.
+	CPUSeconds          float64 `json:"cpuSeconds"`
+	APIServerCPUSeconds float64 `json:"apiServerCPUSeconds"`
+	// MiB is the operator's resident memory in the end, MostMiB the most that it ever was.
+	MiB     float64 `json:"mib"`
+	MostMiB float64 `json:"mostMiB"`
+	// Writes are all that anybody wrote meanwhile, by verb and resource.
+	Writes map[string]int `json:"writes"`
+	// Reconciles says how long those of each controller took.
+	Reconciles []Reconciles `json:"reconciles"`
+}
+
+// OperatorReport is what was measured of an operator.
+type OperatorReport struct {
+	Machine string `json:"machine"`
+	Date    string `json:"date"`
+	Steps   []Step `json:"steps"`
+}
+
+// profiled is how many seconds of a step a profile covers.
+const profiled = 20
+
+// step makes a change, and waits until it is done, which says when that was, and until the operators rest.
+func (b *observed) step(ctx context.Context, name string, change func() error, done func(context.Context) (time.Time, error)) error {
+	before, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	profile := b.profile(ctx, name, profiled)
+	began := time.Now()
+	if err := change(); err != nil {
+		return err
+	}
+	answered := time.Now()
+	last, err := done(ctx)
+	if err != nil {
+		return err
+	}
+	if last.Before(answered) {
+		last = answered // Nothing was to change.
+	}
+	settled, err := b.settle(ctx)
+	if err != nil {
+		return err
+	}
+	if err := profile(); err != nil {
+		return err
+	}
+	after, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	s := cost(before, after)
+	s.Name, s.Pods = name, b.pods.count()
+	s.Answered, s.Seconds, s.Settled = answered.Sub(began).Seconds(), last.Sub(began).Seconds(), settled.Sub(began).Seconds()
+	if created := b.pods.lastAppeared().Sub(began); created > 0 {
+		s.Created = created.Seconds()
+	}
+	b.add(s)
+	return b.heap(ctx, name)
+}
+
+func (b *observed) add(s Step) {
+	b.report.Steps = append(b.report.Steps, s)
+	b.say("%s: %d pods, done after %.1f s, at rest after %.1f s, %v written, %.0f MiB", s.Name, s.Pods, s.Seconds, s.Settled, s.Writes, s.MiB)
+}
+
+// cost is what was counted between two readings. A process that was started meanwhile has counted from nothing.
+func cost(before, after reading) Step {
+	if before.process != after.process {
+		before.operator, before.operatorCPU = nil, 0
+	}
+	return Step{
+		CPUSeconds: (after.operatorCPU - before.operatorCPU).Seconds(), APIServerCPUSeconds: (after.restCPU - before.restCPU).Seconds(),
+		MiB: mebibytes(after.resident), MostMiB: mebibytes(after.most), Writes: writes(before, after), Reconciles: reconciles(before, after),
+	}
+}
+
+// rest looks for a while at what nobody should do anything about.
+func (b *observed) rest(ctx context.Context, quiet time.Duration) error {
+	before, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-time.After(quiet):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	after, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	s := cost(before, after)
+	s.Name, s.Pods, s.Seconds = "at rest", b.pods.count(), quiet.Seconds()
+	b.add(s)
+	return nil
+}
+
+// startAnew starts the operator anew, and waits until a controller of it has made so many passes and it rests.
+func (b *observed) startAnew(ctx context.Context, name, controller string, passes int) error {
+	if err := b.cluster.Stop(ctx, b.measured.program); err != nil {
+		return err
+	}
+	unprofiled := *b
+	unprofiled.profiles = ""
+	err := unprofiled.step(ctx, name, func() error { return b.cluster.Start(ctx, b.measured.program) }, func(ctx context.Context) (time.Time, error) {
+		err := b.until(ctx, fmt.Sprintf("the operator has looked at %d of %s", passes, controller), func(ctx context.Context) (bool, string, error) {
+			counted, err := b.measured.read(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			seen := counted.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`)
+			return int(seen) >= passes, fmt.Sprintf("%.0f of %d", seen, passes), nil
+		})
+		return time.Now(), err
+	})
+	if err != nil {
+		return err
+	}
+	return b.heap(ctx, name)
+}
+
+// Print writes the report as tables.
+func (r *OperatorReport) Print(out io.Writer) error {
+	fmt.Fprintf(out, "%s, %s\n", r.Machine, r.Date)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nSTEP\tPODS\tANSWERED S\tCREATED S\tDONE S\tAT REST S\tCPU S\tAPI SERVER CPU S\tMIB\tMOST MIB")
+	for _, s := range r.Steps {
+		fmt.Fprintf(table, "%s\t%d\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\n",
+			s.Name, s.Pods, s.Answered, s.Created, s.Seconds, s.Settled, s.CPUSeconds, s.APIServerCPUSeconds, s.MiB, s.MostMiB)
+	}
+	fmt.Fprintln(table, "\nSTEP\tCONTROLLER\tRECONCILES\tMEDIAN MS\tP99 MS")
+	for _, s := range r.Steps {
+		for _, c := range s.Reconciles {
+			fmt.Fprintf(table, "%s\t%s\t%d\t≤ %.0f\t≤ %.0f\n", s.Name, c.Controller, c.Count, c.Median, c.P99)
+		}
+	}
+	fmt.Fprintln(table, "\nSTEP\tWRITTEN\tTIMES")
+	for _, s := range r.Steps {
+		for _, name := range slices.Sorted(maps.Keys(s.Writes)) {
+			fmt.Fprintf(table, "%s\t%s\t%d\n", s.Name, name, s.Writes[name])
+		}
+	}
+	return table.Flush()
+}

@@ -1,0 +1,37 @@
+package admission_test
+
+import (
+	"fmt"
+	"testing"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/domains"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+// Of all pairs of domains a child may have its parent's, or one that is narrower.
+func TestAChildsDomainIsItsParentsOrNarrower(t *testing.T) {
+	all := domains.All()
+	var levels []grovev1alpha1.TopologyDomain
+	for _, domain := range all {
+		levels = append(levels, grovev1alpha1.TopologyDomain(domain))
+	}
+	everything := admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, levels...))}
+	const parents = "topologyConstraint: {packDomain: %s}, cliques: [%s], podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: %s}}]"
+	for i, parent := range all {
+		for j, child := range all {
+			for where, template := range map[string]string{
+				"a clique in a set":   fmt.Sprintf("topologyConstraint: {packDomain: %s}, cliques: [%s]", parent, constrained("a", "{packDomain: "+child+"}")),
+				"a group in a set":    fmt.Sprintf(parents, parent, one("a", ""), child),
+				"a clique in a group": fmt.Sprintf(parents, parent, constrained("a", "{packDomain: "+child+"}"), parent),
+			} {
+				_, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", template)), everything)
+				if accepted := len(errs) == 0; accepted != (j >= i) {
+					t.Errorf("%s, %s below %s: %v", where, child, parent, errs)
+				}
+			}
+		}
+	}
+}
