@@ -18,7 +18,7 @@ import (
 // plan asks the engine, with the nodes that are closed by now excluded.
 func (r *rehearsal) plan(ctx context.Context) (*decision.Answer, error) {
 	question := r.question
-	question.Everywhere = r.apart.offered
+	question.Everywhere, question.Budget = r.apart.offered, max(1, r.budget-r.steps)
 	var failed error
 	question.Reshape = func(pod *corev1.Pod, shape packing.Shape) packing.Shape {
 		kind := shape.Key

@@ -128,6 +128,7 @@ type scenario struct {
 	spec     scheduling.PodGroupSpec
 	pods     []*corev1.Pod
 	reserved map[string][]*corev1.Pod
+	budget   int
 }
 
 func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
@@ -148,7 +149,7 @@ func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
 		t.Fatal(err)
 	}
 	answer, err := rehearsal.Decide(t.Context(), decision.Question{
-		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster), Reserved: s.reserved,
+		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster), Reserved: s.reserved, Budget: s.budget,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -344,5 +345,20 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 				t.Errorf("the filters were prepared %d times for 40 pods of one kind", filters.prepared)
 			}
 		})
+	}
+}
+
+// 24 pods fit that are to be spread evenly, but no plan of the engine has them so.
+func TestTheBudgetHoldsForMovesToo(t *testing.T) {
+	budgets := scenario{nodes: nodes(8, "z/r*8"), spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](24)}, pods: pods("", 24, spread("", hostname, 1))}
+	for budget, placed := range map[int]bool{0: true, 3: false} {
+		budgets.budget = budget
+		answer, _ := budgets.decide(t)
+		if (answer.Verdict == scheduling.ReasonPlaced) != placed || answer.Verdict == scheduling.ReasonInfeasible {
+			t.Errorf("with a budget of %d: %s: %s", budget, answer.Verdict, answer.Message)
+		}
+		if budget > 0 && answer.Steps > 2*budget {
+			t.Errorf("with a budget of %d it takes %d steps", budget, answer.Steps)
+		}
 	}
 }
