@@ -16,25 +16,36 @@
 //
 // The aggregates, which make a decision cost what it looks at:
 //
-//	shapes.go      how many pods of a shape fit on each node and in each domain
+//	shapes.go      which nodes filters leave to a shape, and how many of its pods fit
+//	               on each node and in each domain; few.go where few nodes are left
 //	changes.go     the log by which the counts of a shape catch up
 //	ranks.go       dense counts of a level, to find the tightest domain
 //
 // The question, translated:
 //
-//	problem.go     groups in preorder, shapes and levels as indices
+//	problem.go     groups in preorder, kinds of pods and levels as indices; shapes
+//	               that neither filters nor amounts tell apart are one kind
 //	anchors.go     what running members and followed pods fix
 //	classes.go     groups that differ in their names only
 //	selection.go   which pods are to be placed; selections.go lists the choices
 //	region.go      sets of nodes: a domain, cut with domains of other topologies
-//	bounds.go      relaxations, whose "no" is a proof
+//	minimum.go     what satisfies each group at least
+//
+// Bounds, whose "no" is a proof:
+//
+//	relax.go       what the minima need at least, against what each domain offers
+//	               at most, by several measures, over the tree
+//	fewest.go      how many preferred units the pods need at least
+//	bounds.go      the same for one selection, quickly
 //
 // The search:
 //
-//	decide.go      the order of goals: minima, further pods, preferred levels
+//	decide.go      the order of goals: minima, further pods, preferred levels; for
+//	               the minima bounds first, then greedily, enumeration last
 //	trial.go       placing on the live counts, and taking it back
 //	greedy.go      the hardest group first, in the tightest domain; fill.go for
 //	               pods, prefer.go for preferred levels, grow.go for further pods
+//	reach.go       just enough pods for the minima, chosen by what is left
 //	exact.go       complete search over count vectors: loads.go has the items,
 //	               snapshot.go the nodes, vectors.go and fillings.go the choices
 //	draft.go       local search within it, for crowded instances; consolidate.go
@@ -57,9 +68,13 @@
 //
 // # Bounds
 //
-// Amounts are clamped to MaxAmount, the pods of one shape on one node and the
-// pending pods of a gang to 2^20. No input makes the package panic, but a
-// Shape.Excluded that calls the Cluster back may.
+// What nodes offer is clamped to MaxAmount, and a gang that asks for more a pod is
+// Invalid; the pods of one shape on one node and the pending pods of a gang are
+// bounded by 2^20. Every loop of the search counts its steps, what it writes down
+// is bounded too, and placing each pod once is not charged to the budget. Dense
+// counts are kept for so many kinds at most; the pods of further kinds get some of
+// the nodes that they could use, and what does not fit there is Unknown. No input
+// makes the package panic, but a Shape.Excluded that calls the Cluster back may.
 //
 // # Use
 //

@@ -22,7 +22,8 @@ type problem struct {
 	// pending has the pods that wait, by group and shape; parents have the sums.
 	pending []int32
 
-	// shapeIndex has the kind of each shape by its key, kinds those of a signature.
+	// shapeIndex has the kind of each shape by its key, kinds those of a signature
+	// beyond the first few.
 	shapeIndex map[string]int
 	kinds      map[uint64][]int
 	// dense sums up the sizes of dense counts; partial says that for want of room
@@ -115,7 +116,7 @@ func (p *problem) children(parent int) func(func(int) bool) {
 // newProblem translates a gang. The error tells what is invalid in it.
 // O(groups · depth + pods by shape + running · depth).
 func newProblem(c *Cluster, gang *Gang) (*problem, error) {
-	p := &problem{cluster: c, shapeIndex: map[string]int{}, kinds: map[uint64][]int{}, slots: []int{0}}
+	p := &problem{cluster: c, shapeIndex: map[string]int{}, slots: []int{0}}
 	if err := p.addGroup(&gang.Root, none, 0); err != nil {
 		return nil, err
 	}
@@ -251,11 +252,12 @@ func (p *problem) countPending() error {
 	for i := range p.groups {
 		for k := range p.groups[i].source.Pending {
 			pods := &p.groups[i].source.Pending[k]
-			if err := pods.Shape.check(p.groups[i].source); err != nil {
-				return err
-			}
 			if last == none || lastKey != pods.Shape.Key {
 				last, lastKey = p.shape(&pods.Shape), pods.Shape.Key
+				if large := p.shapes[last].large; large != "" {
+					return fmt.Errorf("%s asks for %d of %q a pod; at most %d can be asked for",
+						named(p.groups[i].source), p.shapes[last].shape.Requests[large], large, MaxAmount)
+				}
 			}
 			index = append(index, last)
 			total += len(pods.Names)
@@ -315,12 +317,9 @@ func (p *problem) shape(shape *Shape) int {
 		return s
 	}
 	filter := p.cluster.filter(shape)
-	signature := filter.signature()
-	for _, s := range p.kinds[signature] {
-		if p.shapes[s].alike(filter) {
-			p.shapeIndex[shape.Key] = s
-			return s
-		}
+	if s := p.kindOf(filter); s != none {
+		p.shapeIndex[shape.Key] = s
+		return s
 	}
 	s := len(p.shapes)
 	p.partial = p.cluster.count(filter, p.size > maxDense) || p.partial
@@ -329,23 +328,31 @@ func (p *problem) shape(shape *Shape) int {
 	}
 	p.shapes = append(p.shapes, filter)
 	p.shapeIndex[shape.Key] = s
-	p.kinds[signature] = append(p.kinds[signature], s)
+	if s >= manyShapes {
+		if p.kinds == nil {
+			p.kinds = map[uint64][]int{}
+		}
+		p.kinds[filter.signature()] = append(p.kinds[filter.signature()], s)
+	}
 	return s
 }
 
-// check names an amount that no sum could be sure of, of several the first name.
-func (s *Shape) check(of *Group) error {
-	var large []string
-	for resource, amount := range s.Requests {
-		if amount > MaxAmount {
-			large = append(large, resource)
+// kindOf finds the kind of a shape among those of the gang so far, or none.
+func (p *problem) kindOf(shape *shapeCounts) int {
+	for s := range min(manyShapes, len(p.shapes)) {
+		if p.shapes[s].alike(shape) {
+			return s
 		}
 	}
-	if len(large) == 0 {
-		return nil
+	if len(p.shapes) <= manyShapes {
+		return none
 	}
-	slices.Sort(large)
-	return fmt.Errorf("%s asks for %d of %q a pod; at most %d can be asked for", named(of), s.Requests[large[0]], large[0], MaxAmount)
+	for _, s := range p.kinds[shape.signature()] {
+		if p.shapes[s].alike(shape) {
+			return s
+		}
+	}
+	return none
 }
 
 // confine marks the groups that confine their pods.

@@ -11,6 +11,17 @@ import (
 // A missing name is zero; a negative amount counts as zero.
 type Resources map[string]int64
 
+// tooLarge names a resource beyond MaxAmount, of several the first, or "".
+func tooLarge(resources Resources) string {
+	first := ""
+	for name, amount := range resources {
+		if amount > MaxAmount && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return first
+}
+
 // quantity is an amount of one resource by its index in a resourceTable.
 type quantity struct {
 	resource int

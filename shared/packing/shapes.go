@@ -38,6 +38,8 @@ type shapeCounts struct {
 	// filtered is the position in the log of changed filters up to which this holds.
 	filtered int
 
+	// large is a resource of which a pod asks for more than can be summed up.
+	large string
 	// counted says that there are counts: dense ones, or those of few nodes.
 	counted bool
 	few     *fewCounts
@@ -129,7 +131,7 @@ func (s *shapeCounts) add(slot int, t *topology, at int32, pods int64) {
 func (c *Cluster) filter(shape *Shape) *shapeCounts {
 	s, ok := c.shapes.counts[shape.Key]
 	if !ok {
-		s = &shapeCounts{requests: c.resources.quantities(shape.Requests), filtered: none}
+		s = &shapeCounts{requests: c.resources.quantities(shape.Requests), filtered: none, large: tooLarge(shape.Requests)}
 		c.shapes.counts[shape.Key] = s
 	}
 	s.shape = *shape
@@ -197,7 +199,7 @@ func (c *Cluster) eligible(s *shapeCounts, node int32) bool {
 // alike reports whether pods of two shapes are of one kind: no filter and no
 // amount tells them apart.
 func (s *shapeCounts) alike(other *shapeCounts) bool {
-	return s.mark == other.mark && s.choices == other.choices && slices.Equal(s.requests, other.requests) &&
+	return s.large == other.large && s.mark == other.mark && s.choices == other.choices && slices.Equal(s.requests, other.requests) &&
 		slices.Equal(s.eligible, other.eligible) // both have a bit for every node
 }
 

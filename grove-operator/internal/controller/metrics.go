@@ -1,5 +1,3 @@
-// Package metrics tells at /metrics how what the operator keeps stands. Names and labels are stable: they may be added to, but
-// do not change.
 package controller
 
 import (
@@ -11,6 +9,8 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/objectcount"
 )
+
+// Names and labels of metrics are stable: they may be added to, but do not change.
 
 // addMetrics serves the metrics of a manager's program.
 func addMetrics(mgr manager.Manager) error {

@@ -42,10 +42,13 @@ spec:
   template:
     cliques: [{name: a, spec: {replicas: 5, minAvailable: 1, podSpec: {containers: [{name: main, image: "x:1"}]}}}]
 `)
-		Eventually(func() string {
+		Eventually(func() int32 {
 			run(in, ofUp)
-			return state(in, "up")()
-		}).Should(Equal("1/1/1 AllReplicasAvailable"))
+			found := &grovev1alpha1.PodClique{}
+			_ = c.Get(ctx, client.ObjectKey{Namespace: in, Name: "up-0-a"}, found) // It need not be there yet.
+			return found.Status.ReadyReplicas
+		}).Should(BeEquivalentTo(5), "one is enough for the set to be available, but the order of an update needs all")
+		Eventually(state(in, "up")).Should(Equal("1/1/1 AllReplicasAvailable"))
 		clique := func() *grovev1alpha1.PodClique { return get(in, "up-0-a", &grovev1alpha1.PodClique{}) }
 		// images are those of the pods that stay, by index, with a + if they are ready.
 		images := func() []string {

@@ -1,8 +1,9 @@
-// Package names builds the names of everything that is made from a PodCliqueSet. They are part of the interface: users
-// address pods and Services by them.
 package layout
 
 import "fmt"
+
+// The names of everything that is made from a PodCliqueSet are part of the interface: users address pods and Services by
+// them.
 
 // MaxLength is how many characters the names of a set, of a scaling group and of a clique may have together, so that
 // the names built from them fit into a DNS label.

@@ -1,5 +1,3 @@
-// Package fieldindex lets controllers find objects of the cache by what they belong to, without looking at all the
-// others.
 package lookup
 
 import (

@@ -1,8 +1,3 @@
-// Package ownership tells whose child an object is, also after the garbage collector took its owner reference away.
-//
-// An owner that is deleted with "orphan" loses its children to nobody: a PodClique without a set and pods without a PodClique
-// would never be counted, scaled or deleted again, and would hold the names of what replaces them. The operator's finalizers
-// delete them as ever, and find them by their labels.
 package lookup
 
 import (
@@ -15,7 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Belongs tells whether an object that carries the labels of an owner is its child.
+// Belongs reports whether an object that carries the labels of an owner is its child, also after the garbage collector took
+// the owner reference away: an owner that is deleted with "orphan" would leave children to nobody. A PodClique without a
+// set and pods without a PodClique would never be counted, scaled or deleted again, and would hold the names of what
+// replaces them. The operator's finalizers delete them all the same, and find them by their labels.
 func Belongs(child, owner client.Object) bool {
 	controller := metav1.GetControllerOf(child)
 	if controller == nil {

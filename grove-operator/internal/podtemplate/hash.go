@@ -1,4 +1,3 @@
-// Package templatehash sums up what a pod is made from. A changed hash means that pods have to be replaced.
 package podtemplate
 
 import (
@@ -29,6 +28,8 @@ var ways = []func(*corev1.PodSpec) *corev1.PodSpec{
 	withoutDefaults,
 	func(spec *corev1.PodSpec) *corev1.PodSpec { return spec }, // With the defaults that somebody had written down.
 }
+
+// A changed hash means that pods have to be replaced.
 
 // HashOfClique is the hash of the pods of a clique.
 func HashOfClique(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) string {

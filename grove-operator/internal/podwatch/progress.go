@@ -1,4 +1,3 @@
-// Package readiness counts the ready pods of PodCliques against the minima that somebody waits for.
 package podwatch
 
 import (

@@ -1,4 +1,3 @@
-// Package wording keeps messages short and stable.
 package status
 
 import (

@@ -1,4 +1,3 @@
-// Package census counts what the labels of the cluster's nodes say about the levels of a topology.
 package topology
 
 import (

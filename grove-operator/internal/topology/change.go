@@ -1,9 +1,3 @@
-// Package topologychange decides what becomes of the pods and gangs of a replica whose set turns to another topology, so that
-// the pods of a gang that stand on nodes have been placed under one topology, whatever happens at the same time.
-//
-// Every pod carries the topology for which it was made. A gang turns only when all pods for another topology are gone; those
-// that stand nowhere are deleted, on the condition that nobody has changed them since they were read. A binding changes its
-// pod, so that one of the two fails: the binding, and the gang turns, or the deletion, and the gang keeps its topology.
 package topology
 
 import (
@@ -29,7 +23,14 @@ type Change struct {
 	Outdated []*corev1.Pod
 }
 
-// DecideChange compares the pods of a replica with the topology that its set names. The topology of pods that stand on nodes is kept:
+// DecideChange decides what becomes of the pods and gangs of a replica whose set names another topology, so that the pods
+// of a gang that stand on nodes have been placed under one topology, whatever happens at the same time.
+//
+// Every pod carries the topology for which it was made. A gang changes only when all pods for another topology are gone;
+// those without a node are deleted, on the condition that nobody has changed them since they were read. A binding changes
+// its pod, so that one of the two fails: the binding, and the gang changes, or the deletion, and the gang keeps its topology.
+//
+// The topology of pods that stand on nodes is kept:
 // where there are several, which no scheduler that looks at the pods' topologies brings about, that of most pods, then the
 // named one, then the first by name. Pods on their way out have no part in it. Gangs are the replica's PodGangs by name.
 func DecideChange(named string, all []*corev1.Pod, gangs map[string]*schedulerv1alpha1.PodGang) Change {

@@ -10,25 +10,26 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// repellers are pods with required anti-affinity that were put on a snapshot. The snapshot lists the nodes that have such pods
-// once, when it is taken, so that the filter would overlook those that came later.
-type repellers []repeller
+// repellers are rules of pods with required anti-affinity that were put on a snapshot, by the label of nodes that they are about. The
+// snapshot lists the nodes that have such pods once, when it is taken, so that the filter would overlook those that came later.
+type repellers map[nodeLabel][]fwk.AffinityTerm
 
-type repeller struct {
-	pod  *corev1.Pod
-	term fwk.AffinityTerm
-	// value is that of the node's label under the term's topology key.
-	value string
-}
+type nodeLabel struct{ key, value string }
 
 func (r *repellers) add(info *framework.PodInfo, node fwk.NodeInfo) {
 	if node == nil {
 		return
 	}
 	for _, term := range info.GetRequiredAntiAffinityTerms() {
-		if value, ok := node.Node().Labels[term.TopologyKey]; ok {
-			*r = append(*r, repeller{pod: info.Pod, term: term, value: value})
+		value, ok := node.Node().Labels[term.TopologyKey]
+		if !ok {
+			continue
 		}
+		if *r == nil {
+			*r = repellers{}
+		}
+		label := nodeLabel{term.TopologyKey, value}
+		(*r)[label] = append((*r)[label], term)
 	}
 }
 
@@ -39,10 +40,11 @@ func (r repellers) repel(pod *corev1.Pod, node *corev1.Node) bool {
 		return false
 	}
 	namespace := labels.Set{corev1.LabelMetadataName: pod.Namespace}
-	for i := range r {
-		value, ok := node.Labels[r[i].term.TopologyKey]
-		if ok && value == r[i].value && r[i].term.Matches(pod, namespace) {
-			return true
+	for key, value := range node.Labels {
+		for _, term := range r[nodeLabel{key, value}] {
+			if term.Matches(pod, namespace) {
+				return true
+			}
 		}
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 )
 
 // Stage puts pods on nodes for as long as a decision takes, so that the filters of a profile see them there. It works on the
@@ -33,6 +34,7 @@ type actor struct {
 // stageable is what a profile's framework offers beyond Filters.
 type stageable interface {
 	Filters
+	RunPreFilterExtensionAddPod(ctx context.Context, state fwk.CycleState, podToSchedule *corev1.Pod, podInfoToAdd fwk.PodInfo, nodeInfo fwk.NodeInfo) *fwk.Status
 	RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status
 	RunReservePluginsUnreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string)
 	SnapshotSharedLister() fwk.SharedLister
@@ -93,6 +95,33 @@ func (s *Stage) Put(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) 
 	s.cast = append(s.cast, entering)
 	s.repellers.add(info, s.Node(pod.Spec.NodeName))
 	return nil
+}
+
+// Follow brings what the PreFilter plugins prepared for a pod in step with the pod that was put last. It reports false if the state
+// cannot follow: what the filter for spread counts by the profile's own constraints.
+func (s *Stage) Follow(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (bool, error) {
+	if len(pod.Spec.TopologySpreadConstraints) == 0 && s.resources.enabled().Has(names.PodTopologySpread) && !state.GetSkipFilterPlugins().Has(names.PodTopologySpread) {
+		return false, nil
+	}
+	last := s.cast[len(s.cast)-1].info
+	status := s.framework.RunPreFilterExtensionAddPod(ctx, state, pod, last, s.Node(last.Pod.Spec.NodeName))
+	return true, status.AsError()
+}
+
+// Nodes returns nodes as they are with the pods on the stage.
+func (s *Stage) Nodes(nodes []fwk.NodeInfo) []fwk.NodeInfo {
+	shown := make([]fwk.NodeInfo, 0, len(nodes))
+	for _, node := range nodes {
+		if found := s.Node(node.Node().Name); found != nil {
+			shown = append(shown, found)
+		}
+	}
+	return shown
+}
+
+// Unspread is the objection of a spread constraint that the filter overlooked: see Spread.
+func Unspread() *fwk.Status {
+	return fwk.NewStatus(fwk.Unschedulable, podtopologyspread.ErrReasonConstraintsNotMatch).WithPlugin(names.PodTopologySpread)
 }
 
 // Clear takes all pods off the stage, the last one first.

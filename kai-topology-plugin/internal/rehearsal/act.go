@@ -101,12 +101,21 @@ func (r *rehearsal) moveOne(ctx context.Context, acted *performance, plan map[st
 		}
 		tried[choice] = true
 		for _, node := range r.alternatives(pod, plan[pod.Name]) {
+			if r.spent() {
+				return false, nil
+			}
+			if known, err := r.audition(ctx, pod); err != nil {
+				return false, err
+			} else if _, refused := known.remembers(node.Node()); refused {
+				continue
+			}
 			if fits, err := r.fitsBeside(pod, node, expected[node.Node().Name]); err != nil || !fits {
 				if err != nil {
 					return false, err
 				}
 				continue
 			}
+			r.steps++
 			why, err := r.enter(ctx, pod, node.Node().Name)
 			if err != nil {
 				return false, err

@@ -11,12 +11,19 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
-// audition is what the filters prepared for one kind of pod, with those on the stage that are there now.
+// audition is what the filters prepared for one kind of pod, in step with those on the stage.
 type audition struct {
+	pod      *corev1.Pod
 	state    fwk.CycleState
 	narrowed *fwk.PreFilterResult
 	rejected *fwk.Status
-	// refused has the objections met since then: of single nodes by name, and of all that are alike in what decided.
+	spread   *kubeframework.Spread
+	// lasting are objections that no further pod on the stage ends, and passing those that one may.
+	lasting, passing refusals
+}
+
+// refusals are objections met so far: of single nodes by name, and of all that are alike in what decided.
+type refusals struct {
 	refused map[string]string
 	alike   []refusedAlike
 }
@@ -26,11 +33,11 @@ type refusedAlike struct {
 	why  map[string]string
 }
 
-func (a *audition) remembers(node *corev1.Node) (why string, refused bool) {
-	if why, refused := a.refused[node.Name]; refused {
+func (r *refusals) remembers(node *corev1.Node) (why string, refused bool) {
+	if why, refused := r.refused[node.Name]; refused {
 		return why, true
 	}
-	for _, known := range a.alike {
+	for _, known := range r.alike {
 		if why, refused := known.why[alike(node, known.keys)]; refused {
 			return why, true
 		}
@@ -38,41 +45,92 @@ func (a *audition) remembers(node *corev1.Node) (why string, refused bool) {
 	return "", false
 }
 
-func (a *audition) remember(status *fwk.Status, pod *corev1.Pod, node *corev1.Node) (why string) {
-	why = kubeframework.Objection(status, pod, node)
+func (r *refusals) remember(status *fwk.Status, pod *corev1.Pod, node *corev1.Node, why string) {
 	keys, ok := kubeframework.DecidingLabels(status, pod)
 	if !ok {
-		a.refused[node.Name] = why
-		return why
+		r.note(node.Name, why)
+		return
 	}
-	at := slices.IndexFunc(a.alike, func(known refusedAlike) bool { return slices.Equal(known.keys, keys) })
+	at := slices.IndexFunc(r.alike, func(known refusedAlike) bool { return slices.Equal(known.keys, keys) })
 	if at < 0 {
-		at = len(a.alike)
-		a.alike = append(a.alike, refusedAlike{keys: keys, why: map[string]string{}})
+		at = len(r.alike)
+		r.alike = append(r.alike, refusedAlike{keys: keys, why: map[string]string{}})
 	}
-	a.alike[at].why[alike(node, keys)] = why
+	r.alike[at].why[alike(node, keys)] = why
+}
+
+func (r *refusals) note(node, why string) {
+	if r.refused == nil {
+		r.refused = map[string]string{}
+	}
+	r.refused[node] = why
+}
+
+func (a *audition) remembers(node *corev1.Node) (why string, refused bool) {
+	if why, refused := a.lasting.remembers(node); refused {
+		return why, true
+	}
+	return a.passing.remembers(node)
+}
+
+func (a *audition) remember(status *fwk.Status, node *corev1.Node) (why string) {
+	why = kubeframework.Objection(status, a.pod, node)
+	if kubeframework.Liftable(status) {
+		a.passing.remember(status, a.pod, node, why)
+	} else {
+		a.lasting.remember(status, a.pod, node, why)
+	}
 	return why
 }
 
 // audition returns what the filters have prepared for a pod.
 func (r *rehearsal) audition(ctx context.Context, pod *corev1.Pod) (*audition, error) {
 	kind := r.kinds[pod.Name]
-	if r.question.View.Resources().Claims(pod) {
+	if r.claims(pod) {
 		// What is set aside for a pod is noted in its own state.
 		kind += " of pod " + pod.Name
 	}
 	if known := r.auditions[kind]; known != nil {
 		return known, nil
 	}
-	prepared := &audition{state: kubeframework.Rehearsal(), refused: map[string]string{}}
+	prepared := &audition{pod: pod, state: kubeframework.Rehearsal()}
 	narrowed, status, _ := r.stage.RunPreFilterPlugins(ctx, prepared.state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
 		return nil, fmt.Errorf("rehearsing pod %s: %w", pod.Name, status.AsError())
 	}
 	prepared.narrowed, prepared.rejected = narrowed, status
+	var err error
+	if prepared.spread, err = kubeframework.NewSpread(pod, r.stage.Nodes(r.question.Nodes)); err != nil {
+		return nil, err
+	}
 	r.auditions[kind] = prepared
 	return prepared, nil
 }
+
+// follow brings what is prepared in step with a pod that has entered, or forgets it where that cannot be done.
+func (r *rehearsal) follow(ctx context.Context, entered *corev1.Pod, node *corev1.Node) error {
+	claims := r.claims(entered)
+	for kind, known := range r.auditions {
+		if !known.rejected.IsSuccess() || claims && r.claims(known.pod) {
+			delete(r.auditions, kind)
+			continue
+		}
+		follows, err := r.stage.Follow(ctx, known.state, known.pod)
+		if err != nil {
+			return fmt.Errorf("rehearsing pod %s: %w", known.pod.Name, err)
+		}
+		if !follows {
+			delete(r.auditions, kind)
+			continue
+		}
+		if known.spread == nil || known.spread.Put(entered, node) || len(requiredAffinity(known.pod)) > 0 {
+			known.passing = refusals{}
+		}
+	}
+	return nil
+}
+
+func (r *rehearsal) claims(pod *corev1.Pod) bool { return r.question.View.Resources().Claims(pod) }
 
 // enter puts a pod on a node if all filters accept it there, and says which does not.
 func (r *rehearsal) enter(ctx context.Context, pod *corev1.Pod, name string) (why string, err error) {
@@ -89,20 +147,22 @@ func (r *rehearsal) enter(ctx context.Context, pod *corev1.Pod, name string) (wh
 	}
 	status := known.rejected
 	if status.IsSuccess() && !known.narrowed.AllNodes() && !known.narrowed.NodeNames.Has(name) {
-		known.refused[name] = kubeframework.NotSelected
+		known.lasting.note(name, kubeframework.NotSelected)
 		return kubeframework.NotSelected, nil
+	}
+	if status.IsSuccess() && known.spread != nil && !known.spread.Allows(node.Node()) {
+		status = kubeframework.Unspread()
 	}
 	if status.IsSuccess() {
 		status = r.stage.RunFilterPlugins(ctx, known.state, pod, node)
 	}
 	if status.IsSuccess() {
 		if status = r.stage.Put(ctx, known.state, on(name, pod)); status.IsSuccess() {
-			clear(r.auditions)
-			return "", nil
+			return "", r.follow(ctx, pod, node.Node())
 		}
 	}
 	if !status.IsRejected() {
 		return "", fmt.Errorf("rehearsing pod %s on node %s: %w", pod.Name, name, status.AsError())
 	}
-	return known.remember(status, pod, node.Node()), nil
+	return known.remember(status, node.Node()), nil
 }

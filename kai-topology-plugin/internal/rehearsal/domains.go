@@ -28,6 +28,11 @@ func (c closure) holds(pod *corev1.Pod, node *corev1.Node) bool {
 
 // alike is a text that is equal for nodes with the same values of labels.
 func alike(node *corev1.Node, keys []string) string {
+	if len(keys) == 1 {
+		if value, ok := node.Labels[keys[0]]; ok {
+			return value
+		}
+	}
 	values := make([]string, len(keys))
 	for i, key := range keys {
 		value, ok := node.Labels[key]

@@ -28,7 +28,7 @@ func (r *rehearsal) plan(ctx context.Context) (*decision.Answer, error) {
 // asked is what the engine is asked, with the nodes that are closed by now excluded. What goes wrong meanwhile is in failed.
 func (r *rehearsal) asked(ctx context.Context, failed *error) decision.Question {
 	question := r.question
-	question.Everywhere = r.apart.offered
+	question.Everywhere, question.Budget = r.apart.offered, max(1, r.budget-r.steps)
 	question.Reshape = func(pod *corev1.Pod, shape packing.Shape) packing.Shape {
 		kind := shape.Key
 		for _, key := range sets.List(r.rules.labels) {

@@ -5,6 +5,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 )
 
 // maxPlans bounds how often the engine is asked about one gang, with one way to read its rules.
@@ -46,7 +48,7 @@ func open(question decision.Question) (*rehearsal, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rehearsal{question: question, rules: rules, stage: stage}
+	r := &rehearsal{question: question, rules: rules, stage: stage, budget: cmp.Or(question.Budget, packing.DefaultBudget)}
 	r.apart, err = r.apartBy(question.Gang.Pending)
 	return r, err
 }
@@ -67,7 +69,8 @@ type rehearsal struct {
 	auditions map[string]*audition
 	// moves are the nodes to which pods of a leaf may move from a node.
 	moves map[string][]fwk.NodeInfo
-	steps int
+	// steps is what of the budget is spent: those of the engine, and one for each node that is tried for a pod which has to move.
+	steps, budget int
 	// last is the refusal that ended the latest attempt.
 	last *refusal
 }
@@ -99,6 +102,9 @@ func (r *rehearsal) decide(ctx context.Context) (*decision.Answer, error) {
 // if there are plans, but none that works; and what the engine says if it has no plan from the start.
 func (r *rehearsal) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
 	for attempt := range maxPlans {
+		if attempt > 0 && r.spent() {
+			break
+		}
 		if err := r.prepare(ctx); err != nil {
 			return nil, false, err
 		}
@@ -128,6 +134,9 @@ func (r *rehearsal) attempts(ctx context.Context) (answer *decision.Answer, plac
 	}
 	return nil, false, nil
 }
+
+// spent reports whether nothing is left of the budget. To put the pods where they were planned costs nothing of it.
+func (r *rehearsal) spent() bool { return r.steps >= r.budget }
 
 // prepare clears the stage but for what other gangs' plans reserve.
 func (r *rehearsal) prepare(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package rehearsal_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
@@ -124,6 +128,7 @@ type scenario struct {
 	spec     scheduling.PodGroupSpec
 	pods     []*corev1.Pod
 	reserved map[string][]*corev1.Pod
+	budget   int
 }
 
 func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
@@ -144,7 +149,7 @@ func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
 		t.Fatal(err)
 	}
 	answer, err := rehearsal.Decide(t.Context(), decision.Question{
-		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster), Reserved: s.reserved,
+		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster), Reserved: s.reserved, Budget: s.budget,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -297,5 +302,63 @@ func TestGangsWithRulesAmongTheirPods(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// counting are filters that count how often they are prepared.
+type counting struct {
+	*kubeframework.Offline
+
+	prepared int
+}
+
+func (c *counting) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+	c.prepared++
+	return c.Offline.RunPreFilterPlugins(ctx, state, pod)
+}
+
+func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
+	for name, change := range map[string]change{
+		"spread by hostname": spread("", hostname, 1), "apart by hostname": apartFrom("", hostname), "near by rack": near("", rack),
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked, all := pods("", 40, change), nodes(40, "z/r*50")
+			assembled, hold := gang.Assemble(&scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](40)}}, asked,
+				func(string) ([]string, bool) { return nil, true })
+			if hold != nil {
+				t.Fatal(hold.Message)
+			}
+			offline, err := kubeframework.NewOffline(t.Context(), all, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			infos, err := offline.Nodes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			filters := &counting{Offline: offline}
+			answer, err := rehearsal.Decide(t.Context(), decision.Question{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})
+			if err != nil || len(answer.Nodes) != 40 {
+				t.Fatalf("%d pods have a node: %v", len(answer.Nodes), err)
+			}
+			if filters.prepared > 8 {
+				t.Errorf("the filters were prepared %d times for 40 pods of one kind", filters.prepared)
+			}
+		})
+	}
+}
+
+// 24 pods fit that are to be spread evenly, but no plan of the engine has them so.
+func TestTheBudgetHoldsForMovesToo(t *testing.T) {
+	budgets := scenario{nodes: nodes(8, "z/r*8"), spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](24)}, pods: pods("", 24, spread("", hostname, 1))}
+	for budget, placed := range map[int]bool{0: true, 3: false} {
+		budgets.budget = budget
+		answer, _ := budgets.decide(t)
+		if (answer.Verdict == scheduling.ReasonPlaced) != placed || answer.Verdict == scheduling.ReasonInfeasible {
+			t.Errorf("with a budget of %d: %s: %s", budget, answer.Verdict, answer.Message)
+		}
+		if budget > 0 && answer.Steps > 2*budget {
+			t.Errorf("with a budget of %d it takes %d steps", budget, answer.Steps)
+		}
 	}
 }

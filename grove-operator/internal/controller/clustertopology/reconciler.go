@@ -27,7 +27,7 @@ import (
 
 // Reconciler keeps ClusterTopologies.
 type Reconciler struct {
-	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
 	// Writer applies topologies.
 	Writer apply.Writer

@@ -30,7 +30,7 @@ import (
 
 // Reconciler keeps the pods of each PodClique.
 type Reconciler struct {
-	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
 	// Writer releases PodCliques and writes their status.
 	Writer apply.Writer

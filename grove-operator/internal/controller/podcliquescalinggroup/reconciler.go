@@ -34,7 +34,7 @@ import (
 
 // Reconciler keeps the PodCliques of each PodCliqueScalingGroup.
 type Reconciler struct {
-	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
 	// Writer applies PodCliques.
 	Writer apply.Writer

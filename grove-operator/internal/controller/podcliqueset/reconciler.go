@@ -22,7 +22,7 @@ import (
 
 // Reconciler keeps the direct children of each PodCliqueSet.
 type Reconciler struct {
-	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
 	// Writer applies children.
 	Writer apply.Writer

@@ -41,7 +41,7 @@ func (r Request) String() string {
 
 // Reconciler keeps the PodGangs of each replica of a set.
 type Reconciler struct {
-	// Client reads from the cache, with the indexes of package fieldindex, and writes.
+	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
 	// Writer applies PodGangs.
 	Writer apply.Writer
