@@ -47,14 +47,14 @@ func (s *search) domains() []*domain {
 	s.settleTenants(all)
 	demand := demandOf(&s.asked.Root)
 	s.release(s.nobody())
-	own := running(&s.q.Gang.Root)
+	own, everybody := running(&s.q.Gang.Root), s.everybody()
 	var open []*domain
 	for _, d := range all {
 		if len(d.tenants) == 0 || len(d.path) > 0 && !s.open(d, own) {
 			continue
 		}
 		d.lacking = s.lacking(d, demand)
-		if !s.frees(d, s.everybody()) {
+		if !s.frees(d, everybody) {
 			continue // Whoever leaves, there is less than the gang asks for.
 		}
 		d.bound = s.bound(d)
