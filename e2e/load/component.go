@@ -54,15 +54,17 @@ type observed struct {
 // observe brings a dev cluster up that has a component, others that it works with, and no scheduler, does something on it, and takes it down
 // again. The values are those of the component's chart, and pods count that have the label and are done as the function says.
 func (c Common) observe(
-	ctx context.Context, values map[string]any, pods *podCounter, do func(context.Context, *observed) error, component string, others ...string,
+	ctx context.Context, values map[string]any, pods *podCounter, do func(context.Context, *observed) error,
+	component string, others ...string,
 ) (report *OperatorReport, err error) {
 	pprof, err := freePort()
 	if err != nil {
 		return nil, err
 	}
 	options := devcluster.Options{
-		Dir: c.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Components: append([]string{component}, others...), Progress: c.Progress,
-		Programs: map[string]string{}, Values: map[string]map[string]any{component: maps.Clone(values)},
+		Dir: c.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Progress: c.Progress,
+		Components: append([]string{component}, others...),
+		Programs:   map[string]string{}, Values: map[string]map[string]any{component: maps.Clone(values)},
 	}
 	options.Values[component]["extraArgs"] = []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)}
 	if c.Program != "" {

@@ -29,9 +29,8 @@ type podCounter struct {
 // watch begins to count.
 func (c *podCounter) watch(ctx context.Context, core kubernetes.Interface) error {
 	c.pods = map[string]bool{}
-	factory := informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithNamespace(namespace), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = c.selector
-	}))
+	factory := informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = c.selector }))
 	informer := factory.Core().V1().Pods().Informer()
 	if err := informer.SetTransform(markOnly); err != nil {
 		return err
@@ -106,7 +105,7 @@ func (c *podCounter) lastAppeared() time.Time {
 }
 
 // are returns a function that waits until there are so many pods, all of them done, and returns the moment of the last change.
-func (b *observed) are(pods int) func(context.Context) (time.Time, error) {
+func (b *observed) are(pods int) until {
 	return func(ctx context.Context) (last time.Time, err error) {
 		err = b.until(ctx, fmt.Sprintf("the operators are done with %d pods", pods), func(context.Context) (bool, string, error) {
 			c := b.pods

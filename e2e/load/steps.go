@@ -43,8 +43,11 @@ type OperatorReport struct {
 // profiled is how many seconds of a step a profile covers.
 const profiled = 20
 
+// until waits for something, and returns the moment in which it came.
+type until func(context.Context) (time.Time, error)
+
 // step makes a change, and waits until it is done, which says when that was, and until the operators rest.
-func (b *observed) step(ctx context.Context, name string, change func() error, done func(context.Context) (time.Time, error)) error {
+func (b *observed) step(ctx context.Context, name string, change func() error, done until) error {
 	before, err := b.read(ctx)
 	if err != nil {
 		return err
@@ -75,7 +78,8 @@ func (b *observed) step(ctx context.Context, name string, change func() error, d
 	}
 	s := cost(before, after)
 	s.Name, s.Pods = name, b.pods.count()
-	s.Answered, s.Seconds, s.Settled = answered.Sub(began).Seconds(), last.Sub(began).Seconds(), settled.Sub(began).Seconds()
+	s.Answered, s.Seconds = answered.Sub(began).Seconds(), last.Sub(began).Seconds()
+	s.Settled = settled.Sub(began).Seconds()
 	if created := b.pods.lastAppeared().Sub(began); created > 0 {
 		s.Created = created.Seconds()
 	}
@@ -85,7 +89,8 @@ func (b *observed) step(ctx context.Context, name string, change func() error, d
 
 func (b *observed) add(s Step) {
 	b.report.Steps = append(b.report.Steps, s)
-	b.say("%s: %d pods, done after %.1f s, at rest after %.1f s, %v written, %.0f MiB", s.Name, s.Pods, s.Seconds, s.Settled, s.Writes, s.MiB)
+	b.say("%s: %d pods, done after %.1f s, at rest after %.1f s, %v written, %.0f MiB",
+		s.Name, s.Pods, s.Seconds, s.Settled, s.Writes, s.MiB)
 }
 
 // cost is what was counted between two readings. A process that was started meanwhile has counted from nothing.
@@ -94,8 +99,12 @@ func cost(before, after reading) Step {
 		before.operator, before.operatorCPU = nil, 0
 	}
 	return Step{
-		CPUSeconds: (after.operatorCPU - before.operatorCPU).Seconds(), APIServerCPUSeconds: (after.restCPU - before.restCPU).Seconds(),
-		MiB: mebibytes(after.resident), MostMiB: mebibytes(after.most), Writes: writes(before, after), Reconciles: reconciles(before, after),
+		CPUSeconds:          (after.operatorCPU - before.operatorCPU).Seconds(),
+		APIServerCPUSeconds: (after.restCPU - before.restCPU).Seconds(),
+		MiB:                 mebibytes(after.resident),
+		MostMiB:             mebibytes(after.most),
+		Writes:              writes(before, after),
+		Reconciles:          reconciles(before, after),
 	}
 }
 
@@ -127,8 +136,10 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 	}
 	unprofiled := *b
 	unprofiled.profiles = ""
-	err := unprofiled.step(ctx, name, func() error { return b.cluster.Start(ctx, b.measured.program) }, func(ctx context.Context) (time.Time, error) {
-		err := b.until(ctx, fmt.Sprintf("the operator has looked at %d of %s", passes, controller), func(ctx context.Context) (bool, string, error) {
+	start := func() error { return b.cluster.Start(ctx, b.measured.program) }
+	err := unprofiled.step(ctx, name, start, func(ctx context.Context) (time.Time, error) {
+		what := fmt.Sprintf("the operator has looked at %d of %s", passes, controller)
+		err := b.until(ctx, what, func(ctx context.Context) (bool, string, error) {
 			counted, err := b.measured.read(ctx)
 			if err != nil {
 				return false, "", err

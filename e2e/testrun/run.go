@@ -134,7 +134,9 @@ func (r *Run) result(importPath string) (*result, error) {
 		return known, nil
 	}
 	added, err := newResult(importPath, r.Logs, time.Now())
-	r.results[importPath] = added
+	if err == nil {
+		r.results[importPath] = added
+	}
 	return added, err
 }
 

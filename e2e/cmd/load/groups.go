@@ -21,7 +21,9 @@ WRITTEN is what the API server counted, of everybody but for leases and nodes.`
 
 func groupsCommand() *cobra.Command {
 	options := load.GroupsOptions{Common: load.Common{Patience: 20 * time.Minute}}
-	command := measurement(cobra.Command{Use: "groups", Short: "Measure podgrouper: how soon pods are grouped, writes, memory", Long: groupsExplanation}, &options.Common, load.GroupsParts,
+	command := measurement(cobra.Command{
+		Use: "groups", Short: "Measure podgrouper: how soon pods are grouped, writes, memory", Long: groupsExplanation,
+	}, &options.Common, load.GroupsParts,
 		func(ctx context.Context) (report, error) { return load.MeasureGroups(ctx, options) })
 	flags := command.Flags()
 	flags.IntVar(&options.Pods, "pods", 1000, "pods of the Job")

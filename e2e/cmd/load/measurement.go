@@ -21,7 +21,9 @@ import (
 type report interface{ Print(io.Writer) error }
 
 // measurement completes a command that measures: with the flags that all of them have, a directory for the cluster, and the report in the end.
-func measurement(command cobra.Command, common *load.Common, parts []load.Part, measure func(context.Context) (report, error)) *cobra.Command {
+func measurement(
+	command cobra.Command, common *load.Common, parts []load.Part, measure func(context.Context) (report, error),
+) *cobra.Command {
 	asJSON := false
 	command.Args = cobra.NoArgs
 	command.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -26,7 +26,9 @@ WRITTEN is what the API server counted, of everybody but for leases and nodes.`
 
 func setsCommand() *cobra.Command {
 	options := load.SetsOptions{}
-	command := measurement(cobra.Command{Use: "sets", Short: "Measure grove-operator: pods a second, writes, memory, reconciles", Long: setsExplanation}, &options.Common, load.SetsParts,
+	command := measurement(cobra.Command{
+		Use: "sets", Short: "Measure grove-operator: pods a second, writes, memory, reconciles", Long: setsExplanation,
+	}, &options.Common, load.SetsParts,
 		func(ctx context.Context) (report, error) { return load.MeasureSets(ctx, options) })
 	flags := command.Flags()
 	flags.IntVar(&options.Replicas, "replicas", 500, "replicas, of two pods each, of the large set")
@@ -34,7 +36,8 @@ func setsCommand() *cobra.Command {
 	flags.IntVar(&options.Pods, "pods", 10000, "pods of sets at the restart")
 	flags.IntVar(&options.Foreign, "foreign", 10000, "pods of nobody's at the second restart; 0 leaves it out")
 	flags.IntVar(&options.Sets, "sets", 200, "small sets, of six pods each")
-	flags.IntVar(&options.Changes, "changes", 63, "changes of small sets in the part life, one a second; rounded up to whole rounds of seven")
+	flags.IntVar(&options.Changes, "changes", 63,
+		"changes of small sets in the part life, one a second; rounded up to whole rounds of seven")
 	flags.IntVar(&options.Users, "users", 1000, "sets, of one pod each, that use one ClusterTopology")
 	flags.IntVar(&options.QPS, "qps", 0, "runtimeClientConnection.qps of the operator (default: its own)")
 	flags.IntVar(&options.Burst, "burst", 0, "runtimeClientConnection.burst of the operator, with --qps")

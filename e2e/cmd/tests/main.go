@@ -33,7 +33,8 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "tests",
 		Short: "The tests of modules and the e2e suites, side by side",
-		Long: `Runs the given packages and suites side by side. A suite waits about as much as it computes and has a dev cluster of its own, so several run at once.
+		Long: `Runs the given packages and suites side by side.
+A suite waits about as much as it computes and has a dev cluster of its own, so several run at once.
 What the tests print is in --logs, a file for each package or suite. Those that failed are named at the end.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -48,7 +49,8 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	set.StringSliceVar(&given.standalone, "standalone", nil, "directories of modules outside the workspace")
 	set.IntVar(&given.clusters, "clusters", 3, "how many suites run at once")
 	set.IntVar(&given.processes, "processes", runtime.NumCPU(), "how many packages run at once, beside the suites")
-	set.StringVar(&given.logs, "logs", filepath.Join("bin", "tests"), "directory for what the tests print; it is emptied first")
+	set.StringVar(&given.logs, "logs", filepath.Join("bin", "tests"),
+		"directory for what the tests print; it is emptied first")
 	return command
 }
 
