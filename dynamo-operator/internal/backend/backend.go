@@ -44,7 +44,7 @@ type Standing interface {
 	Observation() Observation
 	// Objects returns everything that is to exist, owned by the deployment, in the order of its creation. The named
 	// components are made by the restart that the spec asks for.
-	Objects(restarted []string) []client.Object
+	Objects(restarted []string) ([]client.Object, error)
 	// Leftovers returns the live objects that the deployment has no use for any more, beside those that are to exist.
 	Leftovers(wanted []client.Object) []client.Object
 	// Scalings returns the live objects that are to have another number of replicas than the framework gives them.

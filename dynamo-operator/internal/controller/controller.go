@@ -79,7 +79,10 @@ func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphD
 		}
 		written = true
 	}
-	objects := standing.Objects(restartedBy(deployment, restarting))
+	objects, err := standing.Objects(restartedBy(deployment, restarting))
+	if err != nil {
+		return written, &apply.Error{Verb: "translating", Kind: "DynamoGraphDeployment", Name: deployment.Name, Cause: err}
+	}
 	for _, object := range objects {
 		differed, err := r.apply(ctx, deployment, object)
 		written = written || differed && r.observes(object)

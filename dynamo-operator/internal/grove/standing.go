@@ -18,6 +18,8 @@ import (
 // Standing is what of a deployment stands in the cluster.
 type Standing struct {
 	Deployment *v1beta1.DynamoGraphDeployment
+	// Options of its translation.
+	Options Options
 	// Uninstalled is set where there is no Grove.
 	Uninstalled bool
 	// PodCliqueSet of the deployment; nil if there is none.
@@ -37,12 +39,12 @@ func scaledName(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Co
 }
 
 // Objects returns everything that is to exist, with the given components made by the restart that the spec names.
-func (s Standing) Objects(restarted []string) []client.Object {
+func (s Standing) Objects(restarted []string) ([]client.Object, error) {
 	live := Live{PodCliqueSet: s.PodCliqueSet, Restarts: s.restarts()}
 	for _, component := range restarted {
 		live.Restarts[component] = s.Deployment.Spec.Restart.ID
 	}
-	return Translate(s.Deployment, live)
+	return Translate(s.Deployment, s.Options, live)
 }
 
 // restarts returns the restart that each component's pods were last made by.

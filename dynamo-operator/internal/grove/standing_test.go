@@ -122,7 +122,7 @@ func standingOf(component *v1beta1.ComponentSpec, multinode bool, template, live
 
 func templateOf(t *testing.T, standing grove.Standing) int32 {
 	t.Helper()
-	for _, object := range standing.Objects(nil) {
+	for _, object := range objects(t)(standing.Objects(nil)) {
 		if set, ok := object.(*grovev1alpha1.PodCliqueSet); ok {
 			if groups := set.Spec.Template.PodCliqueScalingGroups; len(groups) > 0 {
 				return *groups[0].Replicas

@@ -16,15 +16,16 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Each folder of testdata holds the input and what is printed for it, to be read by people.
+// Each folder of testdata holds the input and what is printed for it, to be read by people. A second input says the same in another
+// version.
 func TestGolden(t *testing.T) {
-	inputs, err := filepath.Glob("testdata/*/input.yaml")
+	inputs, err := filepath.Glob("testdata/*/input*.yaml")
 	if err != nil || len(inputs) == 0 {
 		t.Fatalf("no test data: %v", err)
 	}
 	for _, input := range inputs {
 		directory := filepath.Dir(input)
-		t.Run(filepath.Base(directory), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(input, "testdata/"), func(t *testing.T) {
 			content, err := os.ReadFile(input)
 			if err != nil {
 				t.Fatal(err)
@@ -108,7 +109,7 @@ func TestWhatIsTurnedDown(t *testing.T) {
 			if len(findings) > 0 {
 				t.Fatal(findings)
 			}
-			_, findings = offline.Render(documents)
+			_, findings = offline.Renderer{}.Render(documents)
 			var lines []string
 			for _, finding := range findings {
 				lines = append(lines, finding.String())
@@ -126,7 +127,7 @@ func rendered(t *testing.T, input string) string {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	objects, findings := offline.Render(documents)
+	objects, findings := offline.Renderer{}.Render(documents)
 	for _, finding := range findings {
 		if !finding.Warning {
 			t.Fatal(finding)
@@ -166,7 +167,7 @@ func TestAServiceThatIsStoppedIsToldOf(t *testing.T) {
 		if len(findings) > 0 {
 			t.Fatal(findings)
 		}
-		objects, findings := offline.Render(documents)
+		objects, findings := offline.Renderer{}.Render(documents)
 		if len(objects) == 0 || len(findings) != 1 || findings[0].String() != want {
 			t.Errorf("%d objects, findings %v, want %s", len(objects), findings, want)
 		}
