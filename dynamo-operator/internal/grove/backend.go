@@ -16,6 +16,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/dynamo-operator/internal/pods"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
@@ -41,6 +42,7 @@ const missing = "Grove is not installed in this cluster: " + install
 func (Backend) Owned() []client.Object {
 	return []client.Object{
 		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+		&Adapter{},
 	}
 }
 
@@ -100,6 +102,10 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 		}
 		standing.Options.Pools = err == nil
 	}
+	var err error
+	if standing.Adapters, err = standingAdapters(ctx, reader, deployment); err != nil {
+		return nil, err
+	}
 	set, err := get(ctx, reader, deployment.Namespace, names.PodCliqueSet(deployment), &grovev1alpha1.PodCliqueSet{})
 	if meta.IsNoMatchError(err) {
 		standing.Uninstalled = true
@@ -142,6 +148,22 @@ func standingServices(ctx context.Context, reader client.Reader, deployment *v1b
 	for i := range list.Items {
 		if metav1.IsControlledBy(&list.Items[i], deployment) {
 			own = append(own, &list.Items[i])
+		}
+	}
+	return own, nil
+}
+
+// standingAdapters lists the adapters that were made for a deployment.
+func standingAdapters(ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment) (map[string]*Adapter, error) {
+	list := &v1alpha1.DynamoGraphDeploymentScalingAdapterList{}
+	labels := client.MatchingLabels{v1beta1.LabelDeploymentName: names.Deployment(deployment)}
+	if err := reader.List(ctx, list, client.InNamespace(deployment.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing DynamoGraphDeploymentScalingAdapters: %w", err)
+	}
+	own := map[string]*Adapter{}
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], deployment) {
+			own[list.Items[i].Name] = &list.Items[i]
 		}
 	}
 	return own, nil

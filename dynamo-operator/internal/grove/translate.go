@@ -44,7 +44,7 @@ func Translate(deployment *v1beta1.DynamoGraphDeployment, options Options, live 
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(claims(deployment), accounts(deployment), picked, services, models(deployment), []client.Object{set}), nil
+	return slices.Concat(claims(deployment), accounts(deployment), picked, services, models(deployment), adapters(deployment), []client.Object{set}), nil
 }
 
 func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, options Options, live Live) (client.Object, []client.Object, error) {

@@ -42,8 +42,11 @@ func (r Renderer) Render(documents []manifests.Document) ([]runtime.Object, []ma
 	var objects []runtime.Object
 	findings := manifests.Repeated(documents, deploymentKind, topologyKind)
 	for _, document := range documents {
-		if document.Object.GroupVersionKind().GroupKind() != deploymentKind {
+		if kind := document.Object.GroupVersionKind(); kind.GroupKind() != deploymentKind {
 			objects = append(objects, document.Object)
+			if idle := admission.WithoutEffect(kind.Group, kind.Kind); idle != "" {
+				findings = append(findings, document.Warnings([]string{idle})...)
+			}
 			continue
 		}
 		document = inNamespace(document)

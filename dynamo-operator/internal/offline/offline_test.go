@@ -173,3 +173,25 @@ func TestAServiceThatIsStoppedIsToldOf(t *testing.T) {
 		}
 	}
 }
+
+func TestKindsWithoutEffectPassWithOneWarning(t *testing.T) {
+	for _, kind := range []string{"DynamoModel", "DynamoCheckpoint", "DynamoGraphDeploymentRequest", "DynamoComponentDeployment"} {
+		for _, version := range []string{"v1alpha1", "v1beta1"} {
+			documents, findings := manifests.Parse("in", []byte("apiVersion: nvidia.com/"+version+"\nkind: "+kind+"\nmetadata: {name: d}\nspec: {a: b}"))
+			if len(findings) > 0 {
+				t.Fatal(findings)
+			}
+			objects, findings := offline.Renderer{}.Render(documents)
+			if len(objects) != 1 || objects[0] != documents[0].Object {
+				t.Errorf("%s does not pass as it is: %v", kind, objects)
+			}
+			if len(findings) != 1 || !strings.HasPrefix(findings[0].String(), "in[1]: "+kind+" d: warning: "+kind+" has no effect: ") {
+				t.Errorf("%s: got %v", kind, findings)
+			}
+		}
+	}
+	documents, _ := manifests.Parse("in", []byte("apiVersion: others.com/v1\nkind: DynamoModel\nmetadata: {name: d}"))
+	if _, findings := (offline.Renderer{}).Render(documents); len(findings) > 0 {
+		t.Errorf("a kind of others: %v", findings)
+	}
+}
