@@ -97,6 +97,7 @@ at uninstall, and with them every object of the kind, hence the policy, unless c
 {{- $root := .context -}}
 {{- range $path, $bytes := $root.Files.Glob (printf "%s/*.yaml" .folder) }}
 {{- $crd := $bytes | toString | fromYaml }}
+{{- if not (and (eq $crd.metadata.name "dynamoworkermetadatas.nvidia.com") (include "dynamo-operator.foreign" (dict "context" $root "name" $crd.metadata.name))) }}
 {{- $annotations := $crd.metadata.annotations | default dict }}
 {{- if $root.Values.crds.keep }}
 {{- $_ := set $annotations "helm.sh/resource-policy" "keep" }}
@@ -111,4 +112,18 @@ at uninstall, and with them every object of the kind, hence the policy, unless c
 ---
 {{ toYaml $crd }}
 {{ end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+Not empty where a CRD exists that another release, or nobody's, has brought: that one is left as it is. Call it with a dict of `context`
+(the root) and `name`. Without a cluster, as with helm template, there is none.
+*/}}
+{{- define "dynamo-operator.foreign" -}}
+{{- $there := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" .name }}
+{{- if $there }}
+{{- $annotations := $there.metadata.annotations | default dict }}
+{{- $release := printf "%s/%s" .context.Release.Namespace .context.Release.Name }}
+{{- if ne $release (printf "%s/%s" (get $annotations "meta.helm.sh/release-namespace") (get $annotations "meta.helm.sh/release-name")) }}foreign{{ end }}
+{{- end }}
 {{- end -}}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -16,11 +17,13 @@ import (
 	"packtree.dev/dynamo-operator/internal/controller"
 	"packtree.dev/dynamo-operator/internal/grove"
 	"packtree.dev/dynamo-operator/internal/offline"
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/dynamo-operator/internal/webhook"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/managerstart"
+	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/render"
 	"packtree.dev/shared/supportbundle"
 	"packtree.dev/shared/version"
@@ -42,6 +45,7 @@ func main() {
 func rootCommand() *cobra.Command {
 	// A deployment is some twenty requests when it is created, and none once it stands.
 	settings := managerstart.Settings{QPS: 200, Burst: 400}
+	var infrastructure pods.Infrastructure
 	root := &cobra.Command{
 		Use:     program,
 		Short:   "carry out DynamoGraphDeployments on Grove",
@@ -49,25 +53,39 @@ func rootCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		Version: version.String(),
 		RunE: func(*cobra.Command, []string) error {
-			return managerstart.Run(ctrl.SetupSignalHandler(), programOf(), settings)
+			return managerstart.Run(ctrl.SetupSignalHandler(), programOf(&infrastructure), settings)
 		},
 	}
 	settings.BindFlags(root.Flags(), program)
-	root.AddCommand(render.Command(program, renderShort, renderLong, offline.Render), supportbundle.Command())
+	rendering := render.Command(program, renderShort, renderLong, func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+		return offline.Renderer{Infrastructure: infrastructure}.Render(documents)
+	})
+	for _, flags := range []*pflag.FlagSet{root.Flags(), rendering.Flags()} {
+		bindInfrastructure(flags, &infrastructure)
+	}
+	root.AddCommand(rendering, supportbundle.Command())
 	return root
 }
 
-func programOf() managerstart.Program {
+// bindInfrastructure adds the flags for what the pods of every deployment are told of.
+func bindInfrastructure(flags *pflag.FlagSet, to *pods.Infrastructure) {
+	flags.StringVar(&to.NATSAddress, "nats-address", "", "NATS_SERVER of the pods; empty: they are told of none")
+	flags.StringVar(&to.EtcdAddress, "etcd-address", "", "ETCD_ENDPOINTS of the pods; empty: they are told of none")
+	flags.StringVar(&to.ModelExpressURL, "model-express-url", "", "MODEL_EXPRESS_URL of the pods; empty: they are told of none")
+	flags.StringVar(&to.PrometheusEndpoint, "prometheus-endpoint", "", "PROMETHEUS_ENDPOINT of the pods, which a planner reads; empty: they are told of none")
+}
+
+func programOf(infrastructure *pods.Infrastructure) managerstart.Program {
 	return managerstart.Program{
 		Name:              program,
 		Scheme:            newScheme(),
 		Cache:             controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim),
 		CertifiedWebhooks: webhook.Configurations(program),
 		AddControllers: func(_ context.Context, mgr manager.Manager) error {
-			return controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient()})
+			return controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Infrastructure: *infrastructure})
 		},
 		AddWebhooks: func(mgr manager.Manager) error {
-			cluster, err := grove.NewCluster(mgr)
+			cluster, err := grove.NewCluster(mgr, *infrastructure)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/conversion"
 	"packtree.dev/dynamo-operator/internal/launch"
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
@@ -68,7 +69,10 @@ func (c Candidate) Warnings() []string {
 	if c.written != nil {
 		warnings = serviceWarnings(c.written)
 	}
+	warnings = append(warnings, annotationWarnings(c.Hub.Annotations)...)
+	warnings = append(warnings, deploymentWarnings(&c.Hub.Spec)...)
 	for i := range c.Hub.Spec.Components {
+		warnings = append(warnings, c.componentWarnings(i)...)
 		if warning := c.multinodeWarning(i); warning != "" {
 			warnings = append(warnings, warning)
 		}
@@ -82,7 +86,10 @@ func (c Candidate) Warnings() []string {
 
 // multinodeWarning tells of pods that will not become one engine because nobody knows how to tell them of one another.
 func (c Candidate) multinodeWarning(index int) string {
-	component := &c.Hub.Spec.Components[index]
+	component, err := pods.OfRole(&c.Hub.Spec.Components[index], v1beta1.RoleLeader)
+	if err != nil {
+		return "" // That is an error, and has been told.
+	}
 	at := slices.IndexFunc(component.PodTemplate.Spec.Containers, isMain)
 	if component.Multinode == nil || at < 0 || len(validateFramework(c.Hub.Spec.BackendFramework)) > 0 {
 		return ""

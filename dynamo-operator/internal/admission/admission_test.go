@@ -197,11 +197,10 @@ func TestCreation(t *testing.T) {
 			services: "[{name: A, envs: [{name: X}, {name: X}]}]",
 			want:     []string{`spec.services[0].envs[1].name: Duplicate value: "X": service "A"`},
 		},
-		"a mount of nothing": {
+		"a mount at no path": {
 			spec:     "pvcs: [{name: models}]",
 			services: "[{name: A, volumeMounts: [{name: model, mountPoint: models}]}]",
 			want: []string{
-				`spec.services[0].volumeMounts[0].name: Invalid value: "model": neither in spec.pvcs nor a volume of extraPodSpec; known: models (service "A")`,
 				`spec.services[0].volumeMounts[0].mountPoint: Invalid value: "models": must be an absolute path (service "A")`,
 			},
 		},
@@ -263,19 +262,17 @@ func TestAMissingTopologyIsNamedWhereItIsChosen(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	candidate := alpha(t, "", `[
-    {name: A, autoscaling: {enabled: true}, ingress: {}, dynamoNamespace: x, globalDynamoNamespace: true, modelRef: {name: m},
+    {name: A, serviceName: B, autoscaling: {enabled: true}, ingress: {}, dynamoNamespace: x, globalDynamoNamespace: true, modelRef: {name: m},
      volumeMounts: [{name: models, mountPoint: /models}, {name: cache, mountPoint: /cache, useAsCompilationCache: true}]},
     {name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}},
     {name: C, multinode: {nodeCount: 2}, resources: {limits: {gpu: '8'}}, extraPodSpec: {mainContainer: {image: i, command: [python3], args: [-m, dynamo.vllm, -tp=8]}}},
     {name: E, resources: {requests: {gpu: '8'}, limits: {gpu: '8', gpuType: amd.com/gpu}}},
     {name: D, multinode: {nodeCount: 2}, resources: {limits: {gpu: '8'}}, extraPodSpec: {mainContainer: {image: i, command: [python3], args: [-m, dynamo.vllm, -tp=16]}}}]`)
 	want := []string{
-		`spec.services[0].autoscaling: has no effect; point a HorizontalPodAutoscaler at the object in status.services (service "A")`,
+		`spec.services[0].autoscaling: has no effect; set scalingAdapter, and point a HorizontalPodAutoscaler at the DynamoGraphDeploymentScalingAdapter (service "A")`,
 		`spec.services[0].ingress: has no effect; write an Ingress for the service's Service (service "A")`,
 		`spec.services[0].dynamoNamespace: has no effect; it is always <namespace>-<name> of the deployment (service "A")`,
-		`spec.services[0].globalDynamoNamespace: has no effect; it is always <namespace>-<name> of the deployment (service "A")`,
-		`spec.services[0].modelRef: has no effect; name the model in the command (service "A")`,
-		`spec.services[0].volumeMounts[1].useAsCompilationCache: has no effect beyond the mount; tell the framework of the directory, as with VLLM_CACHE_ROOT (service "A")`,
+		`spec.services[0].serviceName: has no effect; the service is called by its name (service "A")`,
 		`spec.services[3].resources.requests.gpu: counts nvidia.com/gpu and the limit amd.com/gpu, so that each pod needs both; leave the request out (service "E")`,
 		`spec.services[1].extraPodSpec.mainContainer.args: starts no framework that is known, so its 2 nodes get no flags to find one another; set spec.backendFramework (service "B")`,
 		`spec.services[2].extraPodSpec.mainContainer.args: all parallel ranks fit into the GPUs of one pod, so that 2 nodes run as many engines; raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave multinode out (service "C")`,

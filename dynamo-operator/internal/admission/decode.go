@@ -34,11 +34,21 @@ func Complete(version string, fields map[string]any) []manifests.Problem {
 	}
 	services, _ := spec["services"].([]any)
 	for _, service := range services {
-		if service, ok := service.(map[string]any); ok && service["replicas"] == nil {
-			service["replicas"] = int64(1)
+		if service, ok := service.(map[string]any); ok {
+			completeService(service)
 		}
 	}
 	return nil
+}
+
+// completeService fills in the numbers that a schema would.
+func completeService(service map[string]any) {
+	if service["replicas"] == nil {
+		service["replicas"] = int64(1)
+	}
+	if multinode, ok := service["multinode"].(map[string]any); ok && multinode["nodeCount"] == nil {
+		multinode["nodeCount"] = int64(2)
+	}
 }
 
 func listed(byName map[string]any) ([]any, []manifests.Problem) {
@@ -66,8 +76,11 @@ func listed(byName map[string]any) ([]any, []manifests.Problem) {
 }
 
 // Unknown returns the fields of a completed deployment that do not exist or have a wrong type. The API server looks for
-// them only as strictly as each client asks, and not at all inside services.
+// them only as strictly as each client asks, and not at all inside services. The status is not its writer's: another operator may
+// have written it.
 func Unknown(version string, fields map[string]any) []manifests.Problem {
+	fields = maps.Clone(fields)
+	delete(fields, "status")
 	if version == v1alpha1.GroupVersion.Version {
 		rest, services := withoutServices(fields)
 		return append(unknownInServices(services), strictly("", rest, &v1alpha1.DynamoGraphDeployment{})...)

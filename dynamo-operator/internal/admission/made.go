@@ -115,7 +115,17 @@ func validateNodeNames(components []v1beta1.ComponentSpec, words words) field.Er
 		}
 	}
 	var errs field.ErrorList
+	leaders := map[string]string{}
 	for i := range components {
+		if components[i].Multinode != nil {
+			leaders[names.Component(components[i].Name)+names.LeadersSuffix] = components[i].Name
+		}
+	}
+	for i := range components {
+		if leading := leaders[names.Component(components[i].Name)]; leading != "" {
+			errs = append(errs, field.Invalid(words.component(i).Child("name"), components[i].Name, fmt.Sprintf(
+				"the Service of the leaders of multinode %s %q has that name: rename one", words.part, leading)))
+		}
 		if taken := nodes[names.Component(components[i].Name)]; taken != "" && components[i].Multinode == nil {
 			errs = append(errs, field.Invalid(words.component(i).Child("name"), components[i].Name, taken+" that name: rename one"))
 		}

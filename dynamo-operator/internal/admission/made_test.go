@@ -39,6 +39,12 @@ func TestWhatIsMadeHasToBePossible(t *testing.T) {
 				`spec.services[1].name: Invalid value: "decode-WKR": the workers of multinode service "Decode" have that name: rename one`,
 			},
 		},
+		"a service that is named like the Service of another's leaders": {
+			services: `[{name: Decode-Leader}, {name: Decode, multinode: {nodeCount: 2}}]`,
+			want: []string{
+				`spec.services[0].name: Invalid value: "Decode-Leader": the Service of the leaders of multinode service "Decode" has that name: rename one`,
+			},
+		},
 		"which of the two comes first does not matter": {
 			services: `[{name: Decode-ldr}, {name: Decode, multinode: {nodeCount: 2}}]`,
 			want: []string{

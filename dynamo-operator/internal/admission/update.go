@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"packtree.dev/dynamo-operator/internal/launch"
+	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
@@ -86,6 +87,9 @@ func validateComponentUpdate(before, after *v1beta1.ComponentSpec, path *field.P
 		errs = append(errs, presence(path.Child("multinode"), before.Multinode != nil, after.Multinode != nil)...)
 	} else if before.Multinode != nil {
 		errs = append(errs, changed(path.Child("multinode", "nodeCount"), before.Multinode.NodeCount, after.Multinode.NodeCount)...)
+	}
+	if names.Grouped(before) != names.Grouped(after) && before.Multinode == nil && after.Multinode == nil {
+		errs = append(errs, field.Forbidden(path.Child("experimental", "grove", "forceScalingGroup"), "cannot be changed: "+recreate))
 	}
 	return append(errs, changed(path.Child("minAvailable"), minimum(before), minimum(after))...)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
@@ -34,7 +35,10 @@ func validateServices(deployment *v1alpha1.DynamoGraphDeployment) field.ErrorLis
 		}
 		errs = append(errs, validateEnv(service.Envs, path.Child("envs"))...)
 		errs = append(errs, validateMainContainer(service, path.Child("extraPodSpec", "mainContainer"))...)
-		errs = append(errs, validateVolumeMounts(deployment, service, path.Child("volumeMounts"))...)
+		errs = append(errs, validateVolumeMounts(service, path.Child("volumeMounts"))...)
+		if sidecar := service.FrontendSidecar; sidecar != nil {
+			errs = append(errs, validateSidecar(service, sidecar, path.Child("frontendSidecar"))...)
+		}
 	}
 	return errs
 }
@@ -74,31 +78,34 @@ func validateCount(count string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-func validateVolumeMounts(deployment *v1alpha1.DynamoGraphDeployment, service *v1alpha1.ServiceSpec, path *field.Path) field.ErrorList {
-	known := []string{}
-	for _, claim := range deployment.Spec.PVCs {
-		known = append(known, claim.Name)
-	}
-	if extra := service.ExtraPodSpec; extra != nil && extra.PodSpec != nil {
-		for _, volume := range extra.Volumes {
-			known = append(known, volume.Name)
-		}
-	}
+func validateVolumeMounts(service *v1alpha1.ServiceSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, mount := range service.VolumeMounts {
-		if !slices.Contains(known, mount.Name) {
-			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
-				"neither in spec.pvcs nor a volume of extraPodSpec; known: "+listOf(known)))
+		if mount.Name == "" {
+			errs = append(errs, field.Required(path.Index(i).Child("name"), "the name of a claim, or of a volume of extraPodSpec"))
 		}
 		if strings.Contains(mount.Name, ".") {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
 				"the volume in the pods would be named like that, and a dot cannot be in it: add a volume of another name to extraPodSpec for this claim, and mount that"))
 		}
-		if !strings.HasPrefix(mount.MountPoint, "/") {
+		if !strings.HasPrefix(mount.MountPoint, "/") && (mount.MountPoint != "" || !isTrue(mount.UseAsCompilationCache)) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("mountPoint"), mount.MountPoint, "must be an absolute path"))
 		}
 	}
 	return errs
+}
+
+// validateSidecar is what v1alpha1 can get wrong of a container that it describes.
+func validateSidecar(service *v1alpha1.ServiceSpec, sidecar *v1alpha1.FrontendSidecar, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if strings.TrimSpace(sidecar.Image) == "" {
+		errs = append(errs, field.Required(path.Child("image"), "the container needs an image"))
+	}
+	extra := service.ExtraPodSpec
+	if extra != nil && extra.PodSpec != nil && pods.Named(extra.Containers, v1beta1.FrontendSidecarContainer) != nil {
+		errs = append(errs, field.Forbidden(path, "extraPodSpec has a container "+v1beta1.FrontendSidecarContainer+" already, which is the name of this one: rename that"))
+	}
+	return append(errs, validateEnv(sidecar.Envs, path.Child("envs"))...)
 }
 
 func validateMainContainer(service *v1alpha1.ServiceSpec, path *field.Path) field.ErrorList {
@@ -127,41 +134,33 @@ func gpuWarning(resources *v1alpha1.Resources) string {
 
 const defaultGPU = "nvidia.com/gpu"
 
-const namespaceIsFixed = ": has no effect; it is always <namespace>-<name> of the deployment"
-
 // isTrue is for what has no effect: false asks for what is done anyway.
 func isTrue(value *bool) bool {
 	return value != nil && *value
 }
 
-// serviceWarnings names what is accepted and has no effect.
+// serviceWarnings names what is accepted and has no effect, or not the one that was probably meant, in what only v1alpha1 has.
 func serviceWarnings(deployment *v1alpha1.DynamoGraphDeployment) []string {
 	var warnings []string
 	for i := range deployment.Spec.Services {
 		service, path := &deployment.Spec.Services[i], alphaWords.component(i)
 		if service.Autoscaling != nil {
-			warnings = append(warnings, path.Child("autoscaling").String()+": has no effect; point a HorizontalPodAutoscaler at the object in status.services")
+			warnings = append(warnings, path.Child("autoscaling").String()+
+				": has no effect; set scalingAdapter, and point a HorizontalPodAutoscaler at the DynamoGraphDeploymentScalingAdapter")
 		}
 		if service.Ingress != nil {
 			warnings = append(warnings, path.Child("ingress").String()+": has no effect; write an Ingress for the service's Service")
 		}
 		if service.DynamoNamespace != nil {
-			warnings = append(warnings, path.Child("dynamoNamespace").String()+namespaceIsFixed)
+			warnings = append(warnings, path.Child("dynamoNamespace").String()+": has no effect; it is always <namespace>-<name> of the deployment")
 		}
-		if isTrue(service.GlobalDynamoNamespace) {
-			warnings = append(warnings, path.Child("globalDynamoNamespace").String()+namespaceIsFixed)
+		if service.ServiceName != "" && service.ServiceName != service.Name {
+			warnings = append(warnings, path.Child("serviceName").String()+": has no effect; the service is called by its name")
 		}
-		if service.ModelRef != nil {
-			warnings = append(warnings, path.Child("modelRef").String()+": has no effect; name the model in the command")
-		}
+		older := v1beta1.ComponentExperimental{GPUMemoryService: service.GPUMemoryService, Failover: service.Failover, Checkpoint: service.Checkpoint}
+		warnings = append(warnings, experimentWarnings(&older, path)...)
 		if warning := gpuWarning(service.Resources); warning != "" {
 			warnings = append(warnings, path.Child("resources", "requests", "gpu").String()+warning)
-		}
-		for j, mount := range service.VolumeMounts {
-			if isTrue(mount.UseAsCompilationCache) {
-				warnings = append(warnings, path.Child("volumeMounts").Index(j).Child("useAsCompilationCache").String()+
-					": has no effect beyond the mount; tell the framework of the directory, as with VLLM_CACHE_ROOT")
-			}
 		}
 	}
 	return warnings

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxComponents = 25
-	maxNameLength = 40
+	maxNameLength = 63
 
 	// The schema of v1beta1 has the same bounds. They are far above what is run, and keep what is made of a deployment,
 	// down to the list of a replica's hosts, within what can be stored.
@@ -31,6 +31,7 @@ func validate(deployment *v1beta1.DynamoGraphDeployment, words words) field.Erro
 	errs = append(errs, validateTopology(deployment, words)...)
 	errs = append(errs, validateClaims(deployment.Spec.PVCs)...)
 	errs = append(errs, validateRestart(deployment, words)...)
+	errs = append(errs, validateTransfer(pods.KVTransferPolicyOf(deployment))...)
 	errs = append(errs, validateFramework(deployment.Spec.BackendFramework)...)
 	return append(errs, validateMade(deployment, words)...)
 }
@@ -38,7 +39,7 @@ func validate(deployment *v1beta1.DynamoGraphDeployment, words words) field.Erro
 func validateName(deployment *v1beta1.DynamoGraphDeployment) field.ErrorList {
 	path := field.NewPath("metadata", "name")
 	var errs field.ErrorList
-	for _, reason := range validation.IsDNS1035Label(deployment.Name) {
+	for _, reason := range validation.IsDNS1035Label(names.PodCliqueSet(deployment)) {
 		errs = append(errs, field.Invalid(path, deployment.Name, "it starts the names of pods and Services: "+reason))
 	}
 	if deployment.Name == "default" {
@@ -68,8 +69,9 @@ func validateComponents(deployment *v1beta1.DynamoGraphDeployment, words words) 
 		}
 		errs = append(errs, validateNumbers(component, i, words)...)
 		errs = append(errs, validatePod(component, i, words)...)
+		errs = append(errs, validateServing(deployment, i, words)...)
 	}
-	return errs
+	return append(errs, validateOnePicker(components, words)...)
 }
 
 func twiceNamed(words words, index int, first, second string) *field.Error {
@@ -193,7 +195,8 @@ func validateMounts(component *v1beta1.ComponentSpec, main *corev1.Container, pa
 	}
 	var errs field.ErrorList
 	for i, mount := range main.VolumeMounts {
-		if !slices.Contains(known, mount.Name) {
+		// A name that no volume has is a claim's.
+		if mount.Name == pods.SharedMemoryVolume && !slices.Contains(known, mount.Name) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name, "no volume of the pod; known: "+listOf(known)))
 		}
 	}

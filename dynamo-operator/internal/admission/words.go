@@ -12,16 +12,18 @@ type words struct {
 	part string
 	// topology is the name of the field that names the topology.
 	topology string
-	list     *field.Path
-	v1alpha1 bool
+	// claim and directory are what the fields of a compilation cache are called.
+	claim, directory string
+	list             *field.Path
+	v1alpha1         bool
 }
 
 // serviceList is where v1alpha1 has its services.
 var serviceList = field.NewPath("spec", "services")
 
 var (
-	alphaWords = words{part: "service", topology: "topologyProfile", list: serviceList, v1alpha1: true}
-	betaWords  = words{part: "component", topology: "clusterTopologyName", list: field.NewPath("spec", "components")}
+	alphaWords = words{part: "service", topology: "topologyProfile", claim: "name", directory: "mountPoint", list: serviceList, v1alpha1: true}
+	betaWords  = words{part: "component", topology: "clusterTopologyName", claim: "pvcName", directory: "mountPath", list: field.NewPath("spec", "components")}
 )
 
 func (w words) component(index int) *field.Path {
@@ -69,6 +71,19 @@ func (w words) main(index int, component *v1beta1.ComponentSpec) *field.Path {
 		}
 	}
 	return containers
+}
+
+// cache is where the compilation cache is written: of v1alpha1 the list in which one mount is that.
+func (w words) cache(index int) *field.Path {
+	if w.v1alpha1 {
+		return w.component(index).Child("volumeMounts")
+	}
+	return w.component(index).Child("compilationCache")
+}
+
+// containers is where the containers beside main are written.
+func (w words) containers(index int) *field.Path {
+	return w.podSpec(index).Child("containers")
 }
 
 func specTopology() *field.Path {

@@ -5,6 +5,7 @@ package backend
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,8 +19,8 @@ const FieldOwner = "dynamo-operator"
 type Backend interface {
 	// Read returns what of a deployment stands in the cluster.
 	Read(context.Context, *v1beta1.DynamoGraphDeployment) (Standing, error)
-	// Owned are the kinds of Kubernetes' own of which Standing.Objects returns objects. Each object bears the deployment's
-	// label.
+	// Owned are the kinds that every cluster has, and Dynamo's, of which Standing.Objects returns objects. Each object bears the
+	// deployment's label.
 	Owned() []client.Object
 	// Framework is what has to be installed in the cluster besides.
 	Framework() Framework
@@ -44,11 +45,13 @@ type Standing interface {
 	Observation() Observation
 	// Objects returns everything that is to exist, owned by the deployment, in the order of its creation. The named
 	// components are made by the restart that the spec asks for.
-	Objects(restarted []string) []client.Object
+	Objects(restarted []string) ([]client.Object, error)
 	// Leftovers returns the live objects that the deployment has no use for any more, beside those that are to exist.
 	Leftovers(wanted []client.Object) []client.Object
 	// Scalings returns the live objects that are to have another number of replicas than the framework gives them.
 	Scalings() []Scaling
+	// Reports returns live objects whose status is the operator's to write and is to be another one, with that one.
+	Reports(now metav1.Time) []client.Object
 }
 
 // Scaling is a live object that is to have another number of replicas.

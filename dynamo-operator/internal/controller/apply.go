@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -39,12 +41,8 @@ func (r *Reconciler) apply(ctx context.Context, deployment *v1beta1.DynamoGraphD
 // seen returns an object as the cache has it; nil if the cache has none.
 func (r *Reconciler) seen(ctx context.Context, wanted client.Object) (client.Object, error) {
 	kind := wanted.GetObjectKind().GroupVersionKind()
-	found, err := r.client.Scheme().New(kind)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", kind.Kind, err)
-	}
-	seen := found.(client.Object)
-	err = r.client.Get(ctx, client.ObjectKeyFromObject(wanted), seen)
+	seen := r.empty(kind)
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(wanted), seen)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -52,6 +50,16 @@ func (r *Reconciler) seen(ctx context.Context, wanted client.Object) (client.Obj
 		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, wanted.GetName(), err)
 	}
 	return seen, nil
+}
+
+// empty is an object of a kind to read into. Kinds of others, which may not be installed, are not cached.
+func (r *Reconciler) empty(kind schema.GroupVersionKind) client.Object {
+	if object, err := r.client.Scheme().New(kind); err == nil {
+		return object.(client.Object)
+	}
+	unknown := &unstructured.Unstructured{}
+	unknown.SetGroupVersionKind(kind)
+	return unknown
 }
 
 // errLeftBehind says that an earlier deployment of the name had an object, which is on its way out. Its end brings the next

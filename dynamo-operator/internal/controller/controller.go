@@ -75,16 +75,25 @@ func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphD
 	for _, scale := range standing.Scalings() {
 		// What is gone is made anew, with the number of the template.
 		if err := r.scale(ctx, scale); client.IgnoreNotFound(err) != nil {
-			return true, r.scaleError(scale.Object, err)
+			return true, r.writeError("scaling", scale.Object, err)
 		}
 		written = true
 	}
-	objects := standing.Objects(restartedBy(deployment, restarting))
+	objects, err := standing.Objects(restartedBy(deployment, restarting))
+	if err != nil {
+		return written, &apply.Error{Verb: "translating", Kind: "DynamoGraphDeployment", Name: deployment.Name, Cause: err}
+	}
 	for _, object := range objects {
 		differed, err := r.apply(ctx, deployment, object)
 		written = written || differed && r.observes(object)
 		if err != nil {
 			return written, err
+		}
+	}
+	for _, report := range standing.Reports(metav1.NewTime(r.clock.Now())) {
+		// Somebody's scaling meanwhile brings the next pass.
+		if err := client.IgnoreNotFound(r.client.Status().Update(ctx, report)); ignoreConflict(err) != nil {
+			return written, r.writeError("writing the status of", report, err)
 		}
 	}
 	for _, object := range standing.Leftovers(objects) {
@@ -96,12 +105,12 @@ func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphD
 	return written, nil
 }
 
-func (r *Reconciler) scaleError(object client.Object, cause error) error {
+func (r *Reconciler) writeError(verb string, object client.Object, cause error) error {
 	kind, err := r.client.GroupVersionKindFor(object)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	return &apply.Error{Verb: "scaling", Kind: kind.Kind, Name: object.GetName(), Cause: cause}
+	return &apply.Error{Verb: verb, Kind: kind.Kind, Name: object.GetName(), Cause: cause}
 }
 
 // observes says whether observations are about an object, which is the framework's then.

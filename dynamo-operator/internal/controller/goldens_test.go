@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,7 +16,7 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-var goldens, noGoldens = filepath.Glob("../offline/testdata/*/input.yaml")
+var goldens, noGoldens = filepath.Glob("../offline/testdata/*/input*.yaml")
 
 var _ = Describe("Deployments of the golden files", func() {
 	It("are there", func() {
@@ -24,7 +25,7 @@ var _ = Describe("Deployments of the golden files", func() {
 	})
 
 	for _, input := range goldens {
-		name := filepath.Base(filepath.Dir(input))
+		name := strings.TrimPrefix(input, "../offline/testdata/")
 		It("become what a real API server takes: "+name, func(ctx SpecContext) {
 			namespace := newNamespace(ctx)
 			var written *unstructured.Unstructured

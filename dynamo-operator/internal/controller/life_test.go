@@ -71,12 +71,12 @@ var _ = Describe("What a deployment becomes", func() {
 
 	It("loses a Service that leads nowhere any more, and keeps its data", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
-		Expect(k8s.Create(ctx, written(namespace, strings.Replace(withClaim, "      type: worker\n", "", 1)))).To(Succeed())
+		Expect(k8s.Create(ctx, written(namespace, withClaim))).To(Succeed())
 		eventuallySet(ctx, namespace, "components")
-		serving := `[{"op":"add","path":"/spec/components/1/podTemplate/spec/containers/0/ports","value":[{"containerPort":8000}]}]`
+		serving := `[{"op":"add","path":"/spec/components/1/modelRef","value":{"name":"foo"}}]`
 		object := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components"}}
 		Expect(k8s.Patch(ctx, object, client.RawPatch("application/json-patch+json", []byte(serving)))).To(Succeed())
-		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components-worker"}}
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components-model-2c26b46b"}}
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(service), service) }).Should(Succeed())
 		labels := map[string]string{v1beta1.LabelDeploymentName: "components"}
 		foreign := &corev1.Service{
@@ -85,7 +85,7 @@ var _ = Describe("What a deployment becomes", func() {
 		}
 		Expect(k8s.Create(ctx, foreign)).To(Succeed())
 
-		silent := `[{"op":"remove","path":"/spec/components/1/podTemplate/spec/containers/0/ports"},{"op":"remove","path":"/spec/pvcs"}]`
+		silent := `[{"op":"remove","path":"/spec/components/1/modelRef"},{"op":"remove","path":"/spec/pvcs"}]`
 		Expect(k8s.Patch(ctx, object, client.RawPatch("application/json-patch+json", []byte(silent)))).To(Succeed())
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(service), service) }).
 			Should(MatchError(apierrors.IsNotFound, "not found"))

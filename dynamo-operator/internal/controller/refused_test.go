@@ -36,7 +36,9 @@ func (unscaledStanding) Scalings() []backend.Scaling {
 	return []backend.Scaling{{Object: clique, Replicas: 3}}
 }
 
-func (unscaledStanding) Objects([]string) []client.Object { return nil }
+func (unscaledStanding) Objects([]string) ([]client.Object, error) { return nil, nil }
+
+func (unscaledStanding) Reports(metav1.Time) []client.Object { return nil }
 
 func (unscaledStanding) Leftovers([]client.Object) []client.Object {
 	return []client.Object{&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "old"}}}

@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,6 +25,7 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/controller"
 	"packtree.dev/dynamo-operator/internal/grove"
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/dynamo-operator/internal/webhook"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -55,6 +57,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	k8s, err = client.New(cluster.Config, client.Options{Scheme: newScheme()})
 	Expect(err).NotTo(HaveOccurred())
 	convertThroughWebhook(ctx)
+	Expect(k8s.Create(ctx, inferencePools())).To(Succeed())
+	Eventually(func() error {
+		_, err := k8s.RESTMapper().RESTMapping(schema.GroupKind{Group: "inference.networking.k8s.io", Kind: "InferencePool"}, "v1")
+		return err
+	}).Should(Succeed(), "the kind is served")
 	startOperator()
 	Expect(k8s.Create(ctx, topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "block", "rack", "host"))).To(Succeed())
 })
@@ -145,9 +152,9 @@ func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 	options.Controller.SkipNameValidation = new(true) // Several run in this process.
 	mgr, err := ctrl.NewManager(config, options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient()})).To(Succeed())
+	Expect(controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
 	if options.WebhookServer != nil {
-		known, err := grove.NewCluster(mgr)
+		known, err := grove.NewCluster(mgr, pods.Infrastructure{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(webhook.AddToManager(mgr, known)).To(Succeed())
 	}
@@ -161,6 +168,23 @@ func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 	return func() {
 		cancel()
 		<-stopped
+	}
+}
+
+// inferencePools are a kind that comes with the inference extension of the Gateway API.
+func inferencePools() *apiextensionsv1.CustomResourceDefinition {
+	any := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "inferencepools.inference.networking.k8s.io", Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for tests"},
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "inference.networking.k8s.io", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "InferencePool", ListKind: "InferencePoolList", Plural: "inferencepools", Singular: "inferencepool"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: any},
+			}},
+		},
 	}
 }
 

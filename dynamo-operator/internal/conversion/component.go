@@ -1,6 +1,8 @@
 package conversion
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -13,17 +15,43 @@ const defaultGPU corev1.ResourceName = "nvidia.com/gpu"
 // asComponent says a service in the words of v1beta1. Amounts that are none are left out; admission names them.
 func asComponent(service *v1alpha1.ServiceSpec) v1beta1.ComponentSpec {
 	service = service.DeepCopy()
-	return v1beta1.ComponentSpec{
-		Name:               service.Name,
-		Type:               service.ComponentType,
-		PodTemplate:        podTemplate(service),
-		Replicas:           service.Replicas,
-		MinAvailable:       service.MinAvailable,
-		Multinode:          (*v1beta1.Multinode)(service.Multinode),
-		SharedMemorySize:   sharedMemorySize(service.SharedMemory),
-		ScalingAdapter:     scalingAdapterToHub(service.ScalingAdapter),
-		TopologyConstraint: constraintToHub(service.TopologyConstraint),
+	component := v1beta1.ComponentSpec{
+		Name:                   service.Name,
+		Type:                   typeOf(service),
+		PodTemplate:            podTemplate(service),
+		Replicas:               service.Replicas,
+		MinAvailable:           service.MinAvailable,
+		Multinode:              service.Multinode,
+		SharedMemorySize:       sharedMemorySize(service.SharedMemory),
+		ScalingAdapter:         scalingAdapterToHub(service.ScalingAdapter),
+		TopologyConstraint:     constraintToHub(service.TopologyConstraint),
+		Roles:                  service.Roles,
+		ModelRef:               service.ModelRef,
+		GlobalDynamoNamespace:  service.GlobalDynamoNamespace != nil && *service.GlobalDynamoNamespace,
+		CompilationCache:       compilationCache(service.VolumeMounts),
+		EPPConfig:              service.EPPConfig,
+		DynamoSidecar:          service.DynamoSidecar,
+		RuntimeVersionOverride: service.RuntimeVersionOverride,
+		ProviderOverride:       service.ProviderOverride,
+		Experimental:           experimentalToHub(service),
+		LPX:                    service.LPX,
 	}
+	if service.FrontendSidecar != nil {
+		component.FrontendSidecar = new(v1beta1.FrontendSidecarContainer)
+	}
+	return component
+}
+
+// typeOf is the type of a service as v1beta1 has it: there a worker's part in disaggregated serving is a type of its own.
+func typeOf(service *v1alpha1.ServiceSpec) string {
+	if promoted(service.ComponentType, service.SubComponentType) {
+		return service.SubComponentType
+	}
+	return service.ComponentType
+}
+
+func promoted(componentType, subType string) bool {
+	return componentType == v1beta1.TypeWorker && (subType == v1beta1.TypePrefill || subType == v1beta1.TypeDecode)
 }
 
 func podTemplate(service *v1alpha1.ServiceSpec) corev1.PodTemplateSpec {
@@ -40,6 +68,9 @@ func podTemplate(service *v1alpha1.ServiceSpec) corev1.PodTemplateSpec {
 	addShortFields(&main, service)
 	addClaims(&template.Spec, &main, service.VolumeMounts)
 	template.Spec.Containers = append([]corev1.Container{main}, template.Spec.Containers...)
+	if sidecar := service.FrontendSidecar; sidecar != nil {
+		template.Spec.Containers = append(template.Spec.Containers, sidecarContainer(sidecar))
+	}
 	addMetadata(&template, service)
 	return template
 }
@@ -47,7 +78,7 @@ func podTemplate(service *v1alpha1.ServiceSpec) corev1.PodTemplateSpec {
 func addMetadata(template *corev1.PodTemplateSpec, service *v1alpha1.ServiceSpec) {
 	template.Labels = laidOver(template.Labels, service.Labels)
 	template.Annotations = laidOver(template.Annotations, service.Annotations)
-	if service.SubComponentType != "" {
+	if service.SubComponentType != "" && !promoted(service.ComponentType, service.SubComponentType) {
 		subType := map[string]string{v1beta1.LabelSubComponentType: service.SubComponentType}
 		template.Labels = laidOver(template.Labels, subType)
 	}
@@ -71,9 +102,7 @@ func laidOver(below, above map[string]string) map[string]string {
 func addShortFields(main *corev1.Container, service *v1alpha1.ServiceSpec) {
 	main.Env = withEnv(service.Envs, main.Env)
 	if service.EnvFromSecret != nil {
-		main.EnvFrom = append(main.EnvFrom, corev1.EnvFromSource{
-			SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: *service.EnvFromSecret}},
-		})
+		main.EnvFrom = append(main.EnvFrom, envFrom(*service.EnvFromSecret))
 	}
 	if main.LivenessProbe == nil {
 		main.LivenessProbe = service.LivenessProbe
@@ -152,9 +181,13 @@ func withAmounts(to corev1.ResourceList, from *v1alpha1.ResourceItem) corev1.Res
 	return to
 }
 
-// addClaims mounts the deployment's claims, as volumes of the same name.
+// addClaims mounts claims, as volumes of the same name, but for the one that is the compilation cache.
 func addClaims(pod *corev1.PodSpec, main *corev1.Container, mounts []v1alpha1.VolumeMount) {
-	for _, mount := range mounts {
+	cache := cacheMount(mounts)
+	for i, mount := range mounts {
+		if i == cache {
+			continue
+		}
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: mount.Name, MountPath: mount.MountPoint})
 		if hasVolume(pod.Volumes, mount.Name) {
 			continue
@@ -166,6 +199,21 @@ func addClaims(pod *corev1.PodSpec, main *corev1.Container, mounts []v1alpha1.Vo
 			},
 		})
 	}
+}
+
+// cacheMount is the place of the first mount that is to be the compilation cache; -1 where none is.
+func cacheMount(mounts []v1alpha1.VolumeMount) int {
+	return slices.IndexFunc(mounts, func(mount v1alpha1.VolumeMount) bool {
+		return mount.UseAsCompilationCache != nil && *mount.UseAsCompilationCache
+	})
+}
+
+func compilationCache(mounts []v1alpha1.VolumeMount) *v1beta1.CompilationCache {
+	at := cacheMount(mounts)
+	if at < 0 {
+		return nil
+	}
+	return &v1beta1.CompilationCache{PVCName: mounts[at].Name, MountPath: mounts[at].MountPoint}
 }
 
 func hasVolume(volumes []corev1.Volume, name string) bool {

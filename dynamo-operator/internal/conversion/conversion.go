@@ -7,6 +7,7 @@
 package conversion
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -33,6 +34,8 @@ func ToHub(from *v1alpha1.DynamoGraphDeployment, hub *v1beta1.DynamoGraphDeploym
 		PriorityClassName:  spec.PriorityClassName,
 		Restart:            restartToHub(spec.Restart),
 		TopologyConstraint: specConstraintToHub(spec.TopologyConstraint),
+		ProviderOverride:   spec.ProviderOverride,
+		Experimental:       spec.Experimental,
 	}
 	hub.Status = statusToHub(status)
 	var onlyHere []v1alpha1.ServiceSpec
@@ -40,7 +43,7 @@ func ToHub(from *v1alpha1.DynamoGraphDeployment, hub *v1beta1.DynamoGraphDeploym
 		service := &spec.Services[i]
 		component := restoredComponent(service, kept[service.Name])
 		hub.Spec.Components = append(hub.Spec.Components, component)
-		if !equality.Semantic.DeepEqual(*service, asService(component)) {
+		if !same(*service, asService(component)) {
 			onlyHere = append(onlyHere, *service)
 		}
 	}
@@ -62,6 +65,8 @@ func FromHub(hub *v1beta1.DynamoGraphDeployment, to *v1alpha1.DynamoGraphDeploym
 		PriorityClassName:  spec.PriorityClassName,
 		Restart:            restartFromHub(spec.Restart),
 		TopologyConstraint: specConstraintFromHub(spec.TopologyConstraint),
+		ProviderOverride:   spec.ProviderOverride,
+		Experimental:       spec.Experimental,
 	}
 	to.Status = statusFromHub(status)
 	var onlyThere []v1beta1.ComponentSpec
@@ -69,7 +74,7 @@ func FromHub(hub *v1beta1.DynamoGraphDeployment, to *v1alpha1.DynamoGraphDeploym
 		component := &spec.Components[i]
 		service := restoredService(component, kept[component.Name])
 		to.Spec.Services = append(to.Spec.Services, service)
-		if !equality.Semantic.DeepEqual(*component, asComponent(&service)) {
+		if !same(*component, asComponent(&service)) {
 			onlyThere = append(onlyThere, *component)
 		}
 	}
@@ -86,7 +91,7 @@ func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpe
 	kept.Type, kept.Replicas, kept.MinAvailable = component.Type, component.Replicas, component.MinAvailable
 	kept.Multinode, kept.TopologyConstraint = component.Multinode, component.TopologyConstraint
 	for _, words := range []v1alpha1.ServiceSpec{*service, asService(component)} {
-		if equality.Semantic.DeepEqual(asService(*kept), words) {
+		if same(asService(*kept), words) {
 			return *kept
 		}
 	}
@@ -100,14 +105,28 @@ func restoredService(component *v1beta1.ComponentSpec, kept *v1alpha1.ServiceSpe
 	if kept == nil {
 		return service
 	}
-	kept.ComponentType, kept.Replicas, kept.MinAvailable = service.ComponentType, service.Replicas, service.MinAvailable
+	if typeOf(kept) != component.Type {
+		kept.ComponentType, kept.SubComponentType = service.ComponentType, service.SubComponentType
+	}
+	kept.Replicas, kept.MinAvailable = service.Replicas, service.MinAvailable
 	kept.Multinode, kept.TopologyConstraint = service.Multinode, service.TopologyConstraint
-	if equality.Semantic.DeepEqual(asComponent(kept), *component) {
+	if same(asComponent(kept), *component) {
 		return *kept
 	}
-	service.Autoscaling, service.Ingress, service.ModelRef = kept.Autoscaling, kept.Ingress, kept.ModelRef
-	service.DynamoNamespace, service.GlobalDynamoNamespace = kept.DynamoNamespace, kept.GlobalDynamoNamespace
+	service.Autoscaling, service.Ingress = kept.Autoscaling, kept.Ingress
+	service.DynamoNamespace, service.ServiceName = kept.DynamoNamespace, kept.ServiceName
 	return service
+}
+
+// same compares what two forms say. Fields of any content are compared as they are written: one may have been an annotation, in
+// which some characters are escaped.
+func same[T any](a, b T) bool {
+	if equality.Semantic.DeepEqual(a, b) {
+		return true
+	}
+	one, err := json.Marshal(a)
+	other, otherErr := json.Marshal(b)
+	return err == nil && otherErr == nil && bytes.Equal(one, other)
 }
 
 func componentName(component v1beta1.ComponentSpec) string { return component.Name }

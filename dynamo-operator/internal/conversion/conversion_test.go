@@ -57,7 +57,8 @@ func TestWordsOfV1Alpha1SurviveAReaderOfV1Beta1(t *testing.T) {
 func TestAnEditInTheOtherVersionHolds(t *testing.T) {
 	written := &v1alpha1.DynamoGraphDeployment{Spec: v1alpha1.DynamoGraphDeploymentSpec{Services: v1alpha1.Services{{
 		Name: "Worker", Replicas: new(int32(1)), DynamoNamespace: new("old"),
-		GlobalDynamoNamespace: new(true), ModelRef: &runtime.RawExtension{Raw: []byte(`{"name":"m"}`)},
+		GlobalDynamoNamespace: new(true), ModelRef: &v1beta1.ModelReference{Name: "m"},
+		Ingress:   &runtime.RawExtension{Raw: []byte(`{"enabled":true}`)},
 		Resources: &v1alpha1.Resources{Limits: &v1alpha1.ResourceItem{GPU: "8"}},
 		Envs:      []corev1.EnvVar{{Name: "A", Value: "1"}},
 	}}}}
@@ -87,8 +88,8 @@ func TestAnEditInTheOtherVersionHolds(t *testing.T) {
 		if service.DynamoNamespace == nil || *service.DynamoNamespace != "old" {
 			t.Errorf("dynamoNamespace is lost: %v", asJSON(t, service))
 		}
-		if service.GlobalDynamoNamespace == nil || service.ModelRef == nil {
-			t.Errorf("globalDynamoNamespace or modelRef is lost: %v", asJSON(t, service))
+		if service.GlobalDynamoNamespace == nil || service.ModelRef == nil || service.Ingress == nil {
+			t.Errorf("globalDynamoNamespace, modelRef or ingress is lost: %v", asJSON(t, service))
 		}
 		gpus := service.ExtraPodSpec.MainContainer.Resources.Limits["nvidia.com/gpu"]
 		if gpus.String() != "8" {
@@ -105,8 +106,13 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 			Requests: &v1alpha1.ResourceItem{CPU: "4", Custom: map[string]string{"rdma/ib": "2"}},
 			Limits:   &v1alpha1.ResourceItem{CPU: "8", GPU: "2", GPUType: "amd.com/gpu"},
 		},
-		Envs:             []corev1.EnvVar{{Name: "A", Value: "service"}, {Name: "B", Value: "service"}},
-		VolumeMounts:     []v1alpha1.VolumeMount{{Name: "cache", MountPoint: "/cache"}},
+		Envs: []corev1.EnvVar{{Name: "A", Value: "service"}, {Name: "B", Value: "service"}},
+		VolumeMounts: []v1alpha1.VolumeMount{
+			{Name: "cache", MountPoint: "/cache"}, {Name: "compiled", MountPoint: "/compiled", UseAsCompilationCache: new(true)},
+		},
+		FrontendSidecar:  &v1alpha1.FrontendSidecar{Image: "frontend", Args: []string{"-v"}, EnvFromSecret: new("token")},
+		Checkpoint:       &runtime.RawExtension{Raw: []byte(`{"enabled":true}`)},
+		Failover:         &runtime.RawExtension{Raw: []byte(`{"enabled":false}`)},
 		SharedMemory:     &v1alpha1.SharedMemory{Disabled: true},
 		ExtraPodMetadata: &v1alpha1.ExtraPodMetadata{Labels: map[string]string{"a": "pod"}},
 		ExtraPodSpec: &v1alpha1.ExtraPodSpec{
@@ -121,9 +127,12 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 	mustConvert(t, conversion.ToHub(written, hub))
 	zero := resource.MustParse("0")
 	want := v1beta1.ComponentSpec{
-		Name: "Prefill", Type: "worker", SharedMemorySize: &zero,
+		Name: "Prefill", Type: "prefill", SharedMemorySize: &zero,
+		CompilationCache: &v1beta1.CompilationCache{PVCName: "compiled", MountPath: "/compiled"},
+		FrontendSidecar:  new("sidecar-frontend"),
+		Experimental:     &v1beta1.ComponentExperimental{Checkpoint: &runtime.RawExtension{Raw: []byte(`{"enabled":true}`)}},
 		PodTemplate: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "pod", "b": "service", v1beta1.LabelSubComponentType: "prefill"}},
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "pod", "b": "service"}},
 			Spec: corev1.PodSpec{
 				NodeSelector: map[string]string{"gpu": "h100"},
 				Volumes: []corev1.Volume{{Name: "cache", VolumeSource: corev1.VolumeSource{
@@ -141,12 +150,49 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 						},
 					},
 					{Name: "sidecar"},
+					{
+						Name: "sidecar-frontend", Image: "frontend", Args: []string{"-v"},
+						EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}}}},
+					},
 				},
 			},
 		},
 	}
 	if diff := cmp.Diff(asJSON(t, want), asJSON(t, hub.Spec.Components[0])); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The type of a worker is one word in v1beta1 and two in v1alpha1, where it can be written in either.
+func TestTypesArePromoted(t *testing.T) {
+	for name, c := range map[string]struct {
+		written, sub, want, back, backSub string
+	}{
+		"a worker's part is its type":               {"worker", "prefill", "prefill", "worker", "prefill"},
+		"a type that is no worker's keeps the part": {"frontend", "prefill", "frontend", "frontend", "prefill"},
+		"another part is no type":                   {"worker", "encode", "worker", "worker", "encode"},
+		"a type of its own reads back as written":   {"decode", "", "decode", "decode", ""},
+		"a worker without a part":                   {"worker", "", "worker", "worker", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := &v1alpha1.DynamoGraphDeployment{Spec: v1alpha1.DynamoGraphDeploymentSpec{Services: v1alpha1.Services{
+				{Name: "A", ComponentType: c.written, SubComponentType: c.sub},
+			}}}
+			hub, back := &v1beta1.DynamoGraphDeployment{}, &v1alpha1.DynamoGraphDeployment{}
+			mustConvert(t, conversion.ToHub(written, hub))
+			mustConvert(t, conversion.FromHub(hub, back))
+			if got := hub.Spec.Components[0].Type; got != c.want {
+				t.Errorf("v1beta1 has type %q, want %q", got, c.want)
+			}
+			if got := back.Spec.Services[0]; got.ComponentType != c.back || got.SubComponentType != c.backSub {
+				t.Errorf("reads back as %q and %q, want %q and %q", got.ComponentType, got.SubComponentType, c.back, c.backSub)
+			}
+			hub.Spec.Components[0].Type = "decode"
+			mustConvert(t, conversion.FromHub(hub, back))
+			if got := back.Spec.Services[0]; c.want != "decode" && (got.ComponentType != "worker" || got.SubComponentType != "decode") {
+				t.Errorf("an edit of the type reads as %q and %q", got.ComponentType, got.SubComponentType)
+			}
+		})
 	}
 }
 

@@ -50,7 +50,7 @@ func drawService(t *rapid.T, name string) v1alpha1.ServiceSpec {
 		SubComponentType: drawWord(t),
 		Replicas:         maybe(t, rapid.Int32Range(0, 5)),
 		MinAvailable:     maybe(t, rapid.Int32Range(1, 5)),
-		Multinode:        maybe(t, rapid.Just(v1alpha1.Multinode{NodeCount: 4})),
+		Multinode:        maybe(t, rapid.Just(v1beta1.Multinode{NodeCount: 4})),
 		Envs:             drawEnv(t),
 		EnvFromSecret:    maybe(t, rapid.Just("secret")),
 		Labels:           drawMap(t),
@@ -64,7 +64,25 @@ func drawService(t *rapid.T, name string) v1alpha1.ServiceSpec {
 		DynamoNamespace:  maybe(t, rapid.Just("namespace")),
 
 		GlobalDynamoNamespace: maybe(t, rapid.Bool()),
-		ModelRef:              maybe(t, rapid.Just(runtime.RawExtension{Raw: []byte(`{"name":"model","revision":"v1"}`)})),
+		ModelRef:              maybe(t, rapid.Just(v1beta1.ModelReference{Name: "model", Revision: "v1"})),
+		ServiceName:           drawWord(t),
+		GPUMemoryService:      drawRaw(t),
+		Failover:              drawRaw(t),
+		Checkpoint:            drawRaw(t),
+		LPX:                   drawRaw(t),
+	}
+	service.ComponentType = rapid.SampledFrom([]string{"", "worker", "prefill", "frontend", "a"}).Draw(t, "type")
+	service.SubComponentType = rapid.SampledFrom([]string{"", "prefill", "decode", "encode"}).Draw(t, "sub type")
+	if rapid.Bool().Draw(t, "has sidecar") {
+		service.FrontendSidecar = &v1alpha1.FrontendSidecar{Image: "i", Envs: drawEnv(t), EnvFromSecret: maybe(t, rapid.Just("secret"))}
+	}
+	if rapid.Bool().Draw(t, "experiments") {
+		service.Experimental = &v1beta1.ComponentExperimental{Checkpoint: drawRaw(t), FlagsInjection: drawRaw(t)}
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "mounts") {
+		service.VolumeMounts = append(service.VolumeMounts, v1alpha1.VolumeMount{
+			Name: fmt.Sprintf("claim%d", i), MountPoint: drawWord(t), UseAsCompilationCache: maybe(t, rapid.Bool()),
+		})
 	}
 	if rapid.Bool().Draw(t, "has resources") {
 		service.Resources = &v1alpha1.Resources{
@@ -106,13 +124,18 @@ func drawBeta(t *rapid.T) *v1beta1.DynamoGraphDeployment {
 	for i := range rapid.IntRange(0, 3).Draw(t, "components") {
 		component := v1beta1.ComponentSpec{
 			Name:             fmt.Sprintf("Component%d", i),
-			Type:             drawWord(t),
+			Type:             rapid.SampledFrom([]string{"", "worker", "prefill", "frontend"}).Draw(t, "type"),
 			PodTemplate:      corev1.PodTemplateSpec{ObjectMeta: drawMeta(t), Spec: drawPodSpec(t)},
 			Replicas:         maybe(t, rapid.Int32Range(0, 5)),
 			MinAvailable:     maybe(t, rapid.Int32Range(1, 5)),
 			Multinode:        maybe(t, rapid.Just(v1beta1.Multinode{NodeCount: 2})),
 			SharedMemorySize: drawQuantity(t),
 			ScalingAdapter:   maybe(t, rapid.Just(v1beta1.ScalingAdapter{})),
+
+			FrontendSidecar:       maybe(t, rapid.SampledFrom([]string{v1beta1.FrontendSidecarContainer, "proxy"})),
+			CompilationCache:      maybe(t, rapid.Just(v1beta1.CompilationCache{PVCName: "cache", MountPath: drawWord(t)})),
+			GlobalDynamoNamespace: rapid.Bool().Draw(t, "global"),
+			LPX:                   drawRaw(t),
 		}
 		if rapid.Bool().Draw(t, "has constraint") {
 			component.TopologyConstraint = &v1beta1.TopologyConstraint{PackDomain: "rack", PreferredDomain: v1beta1.TopologyDomain(drawWord(t))}
@@ -136,7 +159,7 @@ func drawPodSpec(t *rapid.T) corev1.PodSpec {
 	if rapid.Bool().Draw(t, "has volume") {
 		spec.Volumes = []corev1.Volume{{Name: rapid.SampledFrom([]string{"cache", "other"}).Draw(t, "volume")}}
 	}
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"main", "proxy", "logs"}), 0, 3, rapid.ID[string]).Draw(t, "containers") {
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"main", "proxy", v1beta1.FrontendSidecarContainer}), 0, 3, rapid.ID[string]).Draw(t, "containers") {
 		spec.Containers = append(spec.Containers, drawContainer(t, name))
 	}
 	return spec
@@ -162,13 +185,20 @@ func drawWord(t *rapid.T) string {
 }
 
 func drawMap(t *rapid.T) map[string]string {
-	return rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", v1beta1.LabelSubComponentType}), rapid.SampledFrom([]string{"", "x", "y"}), 0, 3).Draw(t, "map")
+	return rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", v1beta1.LabelSubComponentType}), rapid.SampledFrom([]string{"", "x", "prefill"}), 0, 3).Draw(t, "map")
 }
 
 func drawEnv(t *rapid.T) []corev1.EnvVar {
 	return rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) corev1.EnvVar {
 		return corev1.EnvVar{Name: rapid.SampledFrom([]string{"A", "B", "C"}).Draw(t, "name"), Value: drawWord(t)}
 	}), 0, 3, func(v corev1.EnvVar) string { return v.Name }).Draw(t, "env")
+}
+
+// drawRaw has characters that JSON in an annotation escapes.
+func drawRaw(t *rapid.T) *runtime.RawExtension {
+	return maybe(t, rapid.Map(rapid.SampledFrom([]string{`{"enabled":true,"mode":"<a>"}`, `{"enabled":false}`, `{}`}), func(written string) runtime.RawExtension {
+		return runtime.RawExtension{Raw: []byte(written)}
+	}))
 }
 
 func drawQuantity(t *rapid.T) *resource.Quantity {

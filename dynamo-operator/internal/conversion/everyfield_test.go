@@ -64,21 +64,32 @@ func filled[T any](t *rapid.T) *T {
 		func(services *v1alpha1.Services, c randfill.Continue) {
 			*services = make(v1alpha1.Services, c.Intn(3))
 			for i := range *services {
-				c.Fill(&(*services)[i])
-				(*services)[i].Name = fmt.Sprintf("Service%d", i)
+				service := &(*services)[i]
+				c.Fill(service)
+				service.Name = fmt.Sprintf("Service%d", i)
+				service.ComponentType = []string{service.ComponentType, "worker"}[c.Intn(2)]
+				service.SubComponentType = []string{service.SubComponentType, "prefill", "decode"}[c.Intn(3)]
 			}
 		},
 		func(spec *v1beta1.DynamoGraphDeploymentSpec, c randfill.Continue) {
 			c.FillNoCustom(spec)
 			spec.Components = make([]v1beta1.ComponentSpec, c.Intn(3))
 			for i := range spec.Components {
-				c.Fill(&spec.Components[i])
-				spec.Components[i].Name = fmt.Sprintf("Component%d", i)
+				component := &spec.Components[i]
+				c.Fill(component)
+				component.Name = fmt.Sprintf("Component%d", i)
+				component.Type = []string{component.Type, "worker", "decode"}[c.Intn(3)]
+				component.FrontendSidecar = []*string{component.FrontendSidecar, new(v1beta1.FrontendSidecarContainer)}[c.Intn(2)]
 			}
+		},
+		// What is said twice is said alike: only the operator writes it.
+		func(status *v1beta1.DynamoGraphDeploymentStatus, c randfill.Continue) {
+			c.FillNoCustom(status)
+			status.Components = v1beta1.ComponentsOf(status.Services)
 		},
 		func(container *corev1.Container, c randfill.Continue) {
 			c.FillNoCustom(container)
-			container.Name = []string{container.Name, v1beta1.MainContainer, ""}[c.Intn(3)]
+			container.Name = []string{container.Name, v1beta1.MainContainer, v1beta1.FrontendSidecarContainer, ""}[c.Intn(4)]
 		},
 	)
 	filler.Fill(object)

@@ -97,6 +97,7 @@ func statusToHub(status *v1alpha1.DynamoGraphDeploymentStatus) v1beta1.DynamoGra
 		for name, service := range status.Services {
 			converted.Services[name] = v1beta1.ServiceReplicaStatus(service)
 		}
+		converted.Components = v1beta1.ComponentsOf(converted.Services)
 	}
 	if restart := status.Restart; restart != nil {
 		converted.Restart = &v1beta1.RestartStatus{

@@ -13,15 +13,30 @@ import (
 func asService(component v1beta1.ComponentSpec) v1alpha1.ServiceSpec {
 	component = *component.DeepCopy()
 	service := v1alpha1.ServiceSpec{
-		Name:               component.Name,
-		ComponentType:      component.Type,
-		Replicas:           component.Replicas,
-		MinAvailable:       component.MinAvailable,
-		Multinode:          (*v1alpha1.Multinode)(component.Multinode),
-		ExtraPodSpec:       extraPodSpec(component.PodTemplate.Spec),
-		TopologyConstraint: constraintFromHub(component.TopologyConstraint),
+		Name:                   component.Name,
+		Replicas:               component.Replicas,
+		MinAvailable:           component.MinAvailable,
+		Multinode:              component.Multinode,
+		TopologyConstraint:     constraintFromHub(component.TopologyConstraint),
+		Roles:                  component.Roles,
+		ModelRef:               component.ModelRef,
+		EPPConfig:              component.EPPConfig,
+		DynamoSidecar:          component.DynamoSidecar,
+		RuntimeVersionOverride: component.RuntimeVersionOverride,
+		ProviderOverride:       component.ProviderOverride,
+		Experimental:           component.Experimental,
+		LPX:                    component.LPX,
 	}
+	service.FrontendSidecar = takeSidecar(&component)
+	service.ExtraPodSpec = extraPodSpec(component.PodTemplate.Spec)
+	setType(&service, component.Type)
 	addExtraMetadata(&service, &component.PodTemplate)
+	if component.GlobalDynamoNamespace {
+		service.GlobalDynamoNamespace = new(true)
+	}
+	if cache := component.CompilationCache; cache != nil {
+		service.VolumeMounts = []v1alpha1.VolumeMount{{Name: cache.PVCName, MountPoint: cache.MountPath, UseAsCompilationCache: new(true)}}
+	}
 	if size := component.SharedMemorySize; size != nil {
 		service.SharedMemory = &v1alpha1.SharedMemory{Size: size}
 		if size.IsZero() {
@@ -34,9 +49,18 @@ func asService(component v1beta1.ComponentSpec) v1alpha1.ServiceSpec {
 	return service
 }
 
+// setType says a type of v1beta1 in the two words of v1alpha1.
+func setType(service *v1alpha1.ServiceSpec, componentType string) {
+	service.ComponentType = componentType
+	if promoted(v1beta1.TypeWorker, componentType) {
+		service.ComponentType, service.SubComponentType = v1beta1.TypeWorker, componentType
+	}
+}
+
+// addExtraMetadata takes the label of a worker's part for the field, where the field does not mean more than the label.
 func addExtraMetadata(service *v1alpha1.ServiceSpec, template *corev1.PodTemplateSpec) {
-	service.SubComponentType = template.Labels[v1beta1.LabelSubComponentType]
-	if service.SubComponentType != "" {
+	if part := template.Labels[v1beta1.LabelSubComponentType]; service.SubComponentType == "" && part != "" && !promoted(service.ComponentType, part) {
+		service.SubComponentType = part
 		delete(template.Labels, v1beta1.LabelSubComponentType)
 	}
 	if len(template.Labels)+len(template.Annotations) > 0 {

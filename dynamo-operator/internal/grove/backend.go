@@ -15,6 +15,8 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/dynamo-operator/internal/pods"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
@@ -23,6 +25,10 @@ import (
 type Backend struct {
 	// Reader reads the cluster, through a cache.
 	Reader client.Reader
+	// Mapper knows which kinds the cluster has.
+	Mapper meta.RESTMapper
+	// Infrastructure is what the pods are told of.
+	Infrastructure pods.Infrastructure
 }
 
 var _ backend.Backend = Backend{}
@@ -35,7 +41,8 @@ const missing = "Grove is not installed in this cluster: " + install
 // Owned are the kinds of what Translate returns besides the PodCliqueSet.
 func (Backend) Owned() []client.Object {
 	return []client.Object{
-		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+		&Adapter{},
 	}
 }
 
@@ -84,8 +91,20 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 	reader := b.Reader
 	standing := Standing{
 		Deployment: deployment,
+		Options:    Options{Infrastructure: b.Infrastructure},
 		Cliques:    map[string]*grovev1alpha1.PodClique{},
 		Groups:     map[string]*grovev1alpha1.PodCliqueScalingGroup{},
+	}
+	if pods.HasType(deployment, v1beta1.TypeEPP) {
+		_, err := b.Mapper.RESTMapping(poolKind.GroupKind(), poolKind.Version)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("looking for the kind InferencePool: %w", err)
+		}
+		standing.Options.Pools = err == nil
+	}
+	var err error
+	if standing.Adapters, err = standingAdapters(ctx, reader, deployment); err != nil {
+		return nil, err
 	}
 	set, err := get(ctx, reader, deployment.Namespace, names.PodCliqueSet(deployment), &grovev1alpha1.PodCliqueSet{})
 	if meta.IsNoMatchError(err) {
@@ -99,14 +118,14 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 		return standing, nil
 	}
 	standing.PodCliqueSet = set
-	standing.Services, err = services(ctx, reader, deployment)
+	standing.Services, err = standingServices(ctx, reader, deployment)
 	if err != nil {
 		return nil, err
 	}
 	for i := range deployment.Spec.Components {
 		component := &deployment.Spec.Components[i]
 		name := scaledName(deployment, component)
-		if component.Multinode != nil {
+		if names.Grouped(component) {
 			standing.Groups[component.Name], err = get(ctx, reader, deployment.Namespace, name, &grovev1alpha1.PodCliqueScalingGroup{})
 		} else {
 			standing.Cliques[component.Name], err = get(ctx, reader, deployment.Namespace, name, &grovev1alpha1.PodClique{})
@@ -118,8 +137,8 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 	return standing, nil
 }
 
-// services lists the Services that were made for a deployment.
-func services(ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment) ([]*corev1.Service, error) {
+// standingServices lists the Services that were made for a deployment.
+func standingServices(ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment) ([]*corev1.Service, error) {
 	list := &corev1.ServiceList{}
 	labels := client.MatchingLabels{v1beta1.LabelDeploymentName: names.Deployment(deployment)}
 	if err := reader.List(ctx, list, client.InNamespace(deployment.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
@@ -129,6 +148,22 @@ func services(ctx context.Context, reader client.Reader, deployment *v1beta1.Dyn
 	for i := range list.Items {
 		if metav1.IsControlledBy(&list.Items[i], deployment) {
 			own = append(own, &list.Items[i])
+		}
+	}
+	return own, nil
+}
+
+// standingAdapters lists the adapters that were made for a deployment.
+func standingAdapters(ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment) (map[string]*Adapter, error) {
+	list := &v1alpha1.DynamoGraphDeploymentScalingAdapterList{}
+	labels := client.MatchingLabels{v1beta1.LabelDeploymentName: names.Deployment(deployment)}
+	if err := reader.List(ctx, list, client.InNamespace(deployment.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing DynamoGraphDeploymentScalingAdapters: %w", err)
+	}
+	own := map[string]*Adapter{}
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], deployment) {
+			own[list.Items[i].Name] = &list.Items[i]
 		}
 	}
 	return own, nil

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/dynamo-operator/internal/grove"
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -20,13 +21,13 @@ func BenchmarkTwentyFiveServices(b *testing.B) {
 		b.Run("translated/"+string(framework), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				grove.Translate(made, grove.Live{})
+				translate(b, made)
 			}
 		})
 		b.Run("written as manifests/"+string(framework), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				for _, object := range grove.Translate(made, grove.Live{}) {
+				for _, object := range translate(b, made) {
 					if _, err := apply.Manifest(object); err != nil {
 						b.Fatal(err)
 					}
@@ -55,4 +56,26 @@ func largest(framework v1beta1.BackendFramework) *v1beta1.DynamoGraphDeployment 
 		})
 	}
 	return deployment(components)
+}
+
+type fatal interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+// translate translates what nothing stands of.
+func translate(t fatal, deployment *v1beta1.DynamoGraphDeployment) []client.Object {
+	t.Helper()
+	return objects(t)(grove.Translate(deployment, grove.Options{Pools: true}, grove.Live{}))
+}
+
+// objects are those of a translation that succeeds.
+func objects(t fatal) func([]client.Object, error) []client.Object {
+	return func(made []client.Object, err error) []client.Object {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("translating: %v", err)
+		}
+		return made
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/dynamo-operator/internal/grove"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
@@ -31,13 +30,16 @@ func TestAServiceHasEachPortOnce(t *testing.T) {
 			[]corev1.ContainerPort{{Name: "web", ContainerPort: 80}, {Name: "again", ContainerPort: 80, Protocol: "TCP", HostPort: 8080}},
 			[]string{"web 80/TCP to web"},
 		},
-		"none": {nil, nil},
+		"one name for two numbers": {
+			[]corev1.ContainerPort{{Name: "web", ContainerPort: 80}, {Name: "web", ContainerPort: 81}}, []string{"web 80/TCP to web"},
+		},
+		"none, but the one at which the runtime would answer": {nil, []string{"system 9090/TCP to 9090"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			component := v1beta1.ComponentSpec{Name: "A", PodTemplate: template()}
 			component.PodTemplate.Spec.Containers[0].Ports = c.ports
 			var got []string
-			for _, object := range grove.Translate(deployment([]v1beta1.ComponentSpec{component}), grove.Live{}) {
+			for _, object := range translate(t, deployment([]v1beta1.ComponentSpec{component})) {
 				if service, ok := object.(*corev1.Service); ok {
 					for _, port := range service.Spec.Ports {
 						got = append(got, fmt.Sprintf("%s %d/%s to %s", port.Name, port.Port, port.Protocol, port.TargetPort.String()))

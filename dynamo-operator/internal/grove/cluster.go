@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/dynamo-operator/internal/admission"
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
@@ -20,6 +21,8 @@ import (
 type Cluster struct {
 	Reader client.Reader
 	Mapper meta.RESTMapper
+	// Infrastructure is what the pods are told of.
+	Infrastructure pods.Infrastructure
 
 	// trial writes nothing, and hears warnings.
 	trial client.Client

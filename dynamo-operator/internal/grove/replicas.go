@@ -39,12 +39,12 @@ func standingReplicas(component *v1beta1.ComponentSpec, set *grovev1alpha1.PodCl
 	}
 	name := names.Component(component.Name)
 	for _, clique := range set.Spec.Template.Cliques {
-		if component.Multinode == nil && clique.Name == name {
+		if !names.Grouped(component) && clique.Name == name {
 			return clique.Spec.Replicas, true
 		}
 	}
 	for _, group := range set.Spec.Template.PodCliqueScalingGroups {
-		if component.Multinode != nil && group.Name == name && group.Replicas != nil {
+		if names.Grouped(component) && group.Name == name && group.Replicas != nil {
 			return *group.Replicas, true
 		}
 	}

@@ -2,7 +2,6 @@ package grove
 
 import (
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +17,8 @@ import (
 // Standing is what of a deployment stands in the cluster.
 type Standing struct {
 	Deployment *v1beta1.DynamoGraphDeployment
+	// Options of its translation.
+	Options Options
 	// Uninstalled is set where there is no Grove.
 	Uninstalled bool
 	// PodCliqueSet of the deployment; nil if there is none.
@@ -28,6 +29,8 @@ type Standing struct {
 	Groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Services are those that were made for the deployment.
 	Services []*corev1.Service
+	// Adapters are those that were made for the deployment, by name.
+	Adapters map[string]*Adapter
 }
 
 // scaledName is the name of the PodClique or PodCliqueScalingGroup that scales a component. The PodCliqueSet has one
@@ -37,12 +40,13 @@ func scaledName(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Co
 }
 
 // Objects returns everything that is to exist, with the given components made by the restart that the spec names.
-func (s Standing) Objects(restarted []string) []client.Object {
+func (s Standing) Objects(restarted []string) ([]client.Object, error) {
 	live := Live{PodCliqueSet: s.PodCliqueSet, Restarts: s.restarts()}
 	for _, component := range restarted {
 		live.Restarts[component] = s.Deployment.Spec.Restart.ID
 	}
-	return Translate(s.Deployment, live)
+	objects, err := Translate(s.Deployment, s.Options, live)
+	return s.unmade(objects), err
 }
 
 // restarts returns the restart that each component's pods were last made by.
@@ -163,7 +167,7 @@ func (s Standing) enforcement() *backend.Enforcement {
 	}
 }
 
-// Leftovers returns the Services of components that no longer serve a port. What else was ever made is wanted for as long as
+// Leftovers returns the Services of components that no longer serve a port, and the adapters that nobody asks for any more. What else was ever made is wanted for as long as
 // the deployment is there: claims hold data.
 func (s Standing) Leftovers(wanted []client.Object) []client.Object {
 	kept := map[string]bool{}
@@ -178,35 +182,43 @@ func (s Standing) Leftovers(wanted []client.Object) []client.Object {
 			left = append(left, service)
 		}
 	}
-	return left
+	return append(left, s.unwanted()...)
 }
 
-// Scalings are the changes of replicas since they were last asked for. The PodCliqueSet's template follows as far as it can:
-// it may not go below the minimum. A number that somebody else has set on the live object stays until the deployment itself
-// asks for another one.
+// Scalings are the changes of replicas that are due.
 func (s Standing) Scalings() []backend.Scaling {
 	if s.PodCliqueSet == nil {
 		return nil
 	}
 	var scalings []backend.Scaling
 	for i := range s.Deployment.Spec.Components {
-		component := &s.Deployment.Spec.Components[i]
-		object := s.scaled(component)
-		if object == nil || component.ScalingAdapter != nil {
-			continue
-		}
-		requested, made := standingReplicas(component, s.PodCliqueSet)
-		if !made {
-			continue
-		}
-		if written, err := strconv.ParseInt(object.GetAnnotations()[v1beta1.AnnotationRequestedReplicas], 10, 32); err == nil {
-			requested = int32(written)
-		}
-		if wanted := wantedReplicas(component); wanted != requested {
-			scalings = append(scalings, backend.Scaling{Object: object, Replicas: wanted})
+		if scaling := s.scalingOf(&s.Deployment.Spec.Components[i]); scaling != nil {
+			scalings = append(scalings, *scaling)
 		}
 	}
 	return scalings
+}
+
+// scalingOf is the change that is due of a component's replicas; nil if none is. An adapter has its number whoever has set another one.
+// Without one, it is what has changed since the deployment last asked: the PodCliqueSet's template follows as far as it can, which may not
+// go below the minimum, and a number that somebody else has set on the live object stays until the deployment itself asks for another one.
+func (s Standing) scalingOf(component *v1beta1.ComponentSpec) *backend.Scaling {
+	object := s.scaled(component)
+	if object == nil {
+		return nil
+	}
+	if component.ScalingAdapter != nil {
+		adapter, live := s.adapter(component), s.liveReplicas(component)
+		if adapter == nil || live == nil || adapter.Spec.Replicas == *live {
+			return nil
+		}
+		return &backend.Scaling{Object: object, Replicas: adapter.Spec.Replicas}
+	}
+	requested, wanted := s.requested(component), wantedReplicas(component)
+	if requested == nil || wanted == *requested {
+		return nil
+	}
+	return &backend.Scaling{Object: object, Replicas: wanted}
 }
 
 func (s Standing) scaled(component *v1beta1.ComponentSpec) client.Object {

@@ -71,7 +71,7 @@ func TestScalings(t *testing.T) {
 		"back from zero to what the template says":          {wanted: new(int32(3)), template: 3, live: 0, requested: "0", scaled: 3, standing: 3},
 		"on to another number":                              {wanted: new(int32(4)), template: 3, live: 3, requested: "3", scaled: 4, standing: 4},
 		"never below the minimum in the template":           {wanted: new(int32(1)), minimum: new(int32(2)), template: 2, live: 2, scaled: 1, standing: 2},
-		"an adapter leaves everything to others":            {wanted: new(int32(9)), adapter: true, template: 1, live: 4, scaled: -1, standing: 1},
+		"where an adapter is to be, nothing is asked for":   {wanted: new(int32(9)), adapter: true, template: 1, live: 4, scaled: -1, standing: 1},
 		"an unset number is one":                            {template: 1, live: 1, scaled: -1, standing: 1},
 		"a live object that others scaled is left alone":    {wanted: new(int32(2)), template: 2, live: 7, scaled: -1, standing: 2},
 		"a recreated object has to be switched off again":   {wanted: new(int32(0)), template: 3, live: 3, scaled: 0, standing: 3},
@@ -122,7 +122,7 @@ func standingOf(component *v1beta1.ComponentSpec, multinode bool, template, live
 
 func templateOf(t *testing.T, standing grove.Standing) int32 {
 	t.Helper()
-	for _, object := range standing.Objects(nil) {
+	for _, object := range objects(t)(standing.Objects(nil)) {
 		if set, ok := object.(*grovev1alpha1.PodCliqueSet); ok {
 			if groups := set.Spec.Template.PodCliqueScalingGroups; len(groups) > 0 {
 				return *groups[0].Replicas

@@ -25,17 +25,29 @@ type Live struct {
 	Restarts map[string]string
 }
 
-// Translate returns everything that is to exist for a deployment that admission has let pass, owned by it, in the order
-// in which it is to be created. The deployment is not changed.
-func Translate(deployment *v1beta1.DynamoGraphDeployment, live Live) []client.Object {
-	var objects []client.Object
-	objects = append(objects, claims(deployment)...)
-	objects = append(objects, discovery(deployment)...)
-	set, services := podCliqueSet(deployment, live)
-	return append(append(objects, services...), set)
+// Options are what else a translation depends on.
+type Options struct {
+	// Infrastructure is what the pods are told of.
+	Infrastructure pods.Infrastructure
+	// Pools says whether InferencePools can be made.
+	Pools bool
 }
 
-func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, live Live) (client.Object, []client.Object) {
+// Translate returns everything that is to exist for a deployment that admission has let pass, owned by it, in the order
+// in which it is to be created. The deployment is not changed.
+func Translate(deployment *v1beta1.DynamoGraphDeployment, options Options, live Live) ([]client.Object, error) {
+	picked, err := picker(deployment, options)
+	if err != nil {
+		return nil, err
+	}
+	set, services, err := podCliqueSet(deployment, options, live)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(claims(deployment), accounts(deployment), picked, services, models(deployment), adapters(deployment), []client.Object{set}), nil
+}
+
+func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, options Options, live Live) (client.Object, []client.Object, error) {
 	set := &grovev1alpha1.PodCliqueSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: grovev1alpha1.GroupVersion.String(), Kind: "PodCliqueSet"},
 		ObjectMeta: childMeta(deployment, names.PodCliqueSet(deployment)),
@@ -52,79 +64,115 @@ func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, live Live) (client.
 		template.ClusterTopologyName = constraint.ClusterTopologyName
 		template.TopologyConstraint = pack(constraint.PackDomain, constraint.PreferredDomain)
 	}
-	var services []client.Object
+	var made []client.Object
 	for i := range deployment.Spec.Components {
-		component := &deployment.Spec.Components[i]
-		services = append(services, addComponent(deployment, component, live, template)...)
+		parts, err := partsOf(deployment, &deployment.Spec.Components[i], options, live)
+		if err != nil {
+			return nil, nil, err
+		}
+		template.Cliques = append(template.Cliques, parts.cliques...)
+		if parts.group != nil {
+			template.PodCliqueScalingGroups = append(template.PodCliqueScalingGroups, *parts.group)
+		}
+		if parts.ordered {
+			template.CliqueStartupType = grovev1alpha1.CliqueStartupTypeExplicit
+		}
+		made = append(made, parts.services...)
 	}
-	return set, services
+	return set, made, nil
 }
 
-// addComponent adds a component's cliques and scaling group to the template and returns its Service, if it has one.
-func addComponent(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, live Live, to *grovev1alpha1.PodCliqueSetTemplateSpec) []client.Object {
-	pod := pods.Make(deployment, component)
+// parts are what a component becomes.
+type parts struct {
+	cliques []grovev1alpha1.PodCliqueTemplateSpec
+	group   *grovev1alpha1.PodCliqueScalingGroupConfig
+	// ordered is true where a clique starts after another.
+	ordered  bool
+	services []client.Object
+}
+
+func partsOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) (parts, error) {
+	if component.Multinode != nil {
+		return multinode(deployment, component, options, live)
+	}
+	pod := podOf(deployment, component, options, live)
+	if pods.IsWorker(component.Type) && launch.Framework(deployment.Spec.BackendFramework, pod.Main()) == v1beta1.BackendFrameworkVLLM {
+		launch.ConfigureAlone(pod.Main())
+	}
+	made := parts{services: services(deployment, component, &pod)}
+	clique := singleNode(component, pod)
+	if names.Grouped(component) {
+		// Each replica is a copy of the group, of one pod.
+		clique.TopologyConstraint = nil
+		made.group = group(component, live, clique.Name)
+	} else {
+		clique.Spec.Replicas, clique.Spec.MinAvailable = templateReplicas(component, live), new(minAvailable(component))
+	}
+	made.cliques = []grovev1alpha1.PodCliqueTemplateSpec{clique}
+	return made, nil
+}
+
+func podOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) pods.Template {
+	pod := pods.Make(deployment, component, options.Infrastructure)
 	if id := live.Restarts[component.Name]; id != "" {
 		pod.Annotations[v1beta1.AnnotationRestart] = id
 	}
-	if component.Multinode == nil {
-		to.Cliques = append(to.Cliques, singleNode(component, pod, live))
-		return service(deployment, component, &pod, nil)
-	}
-	cliques, group := multinode(deployment, component, pod, live)
-	to.Cliques = append(to.Cliques, cliques...)
-	to.PodCliqueScalingGroups = append(to.PodCliqueScalingGroups, group)
-	if slices.ContainsFunc(cliques, func(c grovev1alpha1.PodCliqueTemplateSpec) bool { return len(c.Spec.StartsAfter) > 0 }) {
-		to.CliqueStartupType = grovev1alpha1.CliqueStartupTypeExplicit
-	}
-	return service(deployment, component, &pod, map[string]string{v1beta1.LabelMultinodeRole: roleLeader})
+	return pod
 }
 
-func singleNode(component *v1beta1.ComponentSpec, pod pods.Template, live Live) grovev1alpha1.PodCliqueTemplateSpec {
+func singleNode(component *v1beta1.ComponentSpec, pod pods.Template) grovev1alpha1.PodCliqueTemplateSpec {
 	name := names.Component(component.Name)
-	replicas := templateReplicas(component, live)
 	return grovev1alpha1.PodCliqueTemplateSpec{
 		Name:               name,
 		Labels:             pod.Labels,
 		Annotations:        pod.Annotations,
 		TopologyConstraint: componentPack(component),
-		Spec: grovev1alpha1.PodCliqueSpec{
-			RoleName:     name,
-			PodSpec:      pod.Spec,
-			Replicas:     replicas,
-			MinAvailable: new(minAvailable(component)),
-		},
+		Spec:               grovev1alpha1.PodCliqueSpec{RoleName: name, PodSpec: pod.Spec, Replicas: 1, MinAvailable: new(int32(1))},
 	}
 }
 
-const (
-	roleLeader = "leader"
-	roleWorker = "worker"
-)
-
-// multinode makes a leader and its workers one unit that scales as a whole. Only the unit has the component's
-// constraint: on the cliques it would hold the workers together, or each on its own, but not with their leader.
-func multinode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, pod pods.Template, live Live) ([]grovev1alpha1.PodCliqueTemplateSpec, grovev1alpha1.PodCliqueScalingGroupConfig) {
-	name := names.Component(component.Name)
-	framework := launch.Framework(deployment.Spec.BackendFramework, pod.Main())
-	leader := node(deployment, component, framework, pod, true)
-	worker := node(deployment, component, framework, pod, false)
-	if launch.LeaderStartsLast(framework) {
-		leader.Spec.StartsAfter = []string{worker.Name}
-	}
-	return []grovev1alpha1.PodCliqueTemplateSpec{leader, worker}, grovev1alpha1.PodCliqueScalingGroupConfig{
-		Name:               name,
-		CliqueNames:        []string{leader.Name, worker.Name},
+func group(component *v1beta1.ComponentSpec, live Live, cliques ...string) *grovev1alpha1.PodCliqueScalingGroupConfig {
+	return &grovev1alpha1.PodCliqueScalingGroupConfig{
+		Name:               names.Component(component.Name),
+		CliqueNames:        cliques,
 		Replicas:           new(templateReplicas(component, live)),
 		MinAvailable:       new(minAvailable(component)),
 		TopologyConstraint: componentPack(component),
 	}
 }
 
+// multinode makes a leader and its workers one unit that scales as a whole. Only the unit has the component's
+// constraint: on the cliques it would hold the workers together, or each on its own, but not with their leader.
+func multinode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) (parts, error) {
+	leading, err := pods.OfRole(component, v1beta1.RoleLeader)
+	if err != nil {
+		return parts{}, err
+	}
+	working, err := pods.OfRole(component, v1beta1.RoleWorker)
+	if err != nil {
+		return parts{}, err
+	}
+	pod := podOf(deployment, leading, options, live)
+	workerPod := pod
+	if leading != working {
+		workerPod = podOf(deployment, working, options, live)
+	}
+	framework := launch.Framework(deployment.Spec.BackendFramework, pod.Main())
+	leader := node(deployment, component, framework, pod, true)
+	worker := node(deployment, component, framework, workerPod, false)
+	made := parts{group: group(component, live, leader.Name, worker.Name), services: services(deployment, leading, &pod)}
+	if launch.LeaderStartsLast(framework) {
+		leader.Spec.StartsAfter, made.ordered = []string{worker.Name}, true
+	}
+	made.cliques = []grovev1alpha1.PodCliqueTemplateSpec{leader, worker}
+	return made, nil
+}
+
 // node is the clique of a component's leader or of its workers.
 func node(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, framework v1beta1.BackendFramework, pod pods.Template, leader bool) grovev1alpha1.PodCliqueTemplateSpec {
-	name, role, count := names.Component(component.Name)+names.WorkerSuffix, roleWorker, component.Multinode.NodeCount-1
+	name, role, count := names.Component(component.Name)+names.WorkerSuffix, v1beta1.RoleWorker, component.Multinode.NodeCount-1
 	if leader {
-		name, role, count = names.Component(component.Name)+names.LeaderSuffix, roleLeader, 1
+		name, role, count = names.Component(component.Name)+names.LeaderSuffix, v1beta1.RoleLeader, 1
 	}
 	labels := maps.Clone(pod.Labels)
 	labels[v1beta1.LabelMultinodeRole] = role

@@ -23,7 +23,7 @@ func TestEveryTranslationIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deployment := drawDeployment(t)
 		before := deployment.DeepCopy()
-		set := podCliqueSet(t, grove.Translate(deployment, grove.Live{}))
+		set := podCliqueSet(t, translate(t, deployment))
 		if !equalSpecs(before, deployment) {
 			t.Fatal("the deployment was changed")
 		}
@@ -126,9 +126,9 @@ func TestARestartMarksThePodsOfItsComponentsOnly(t *testing.T) {
 		{Name: "A", PodTemplate: template()}, {Name: "B", PodTemplate: template()},
 	})
 	made.Spec.Restart = &v1beta1.Restart{ID: "second"}
-	standing := grove.Standing{Deployment: made, PodCliqueSet: podCliqueSet(t, grove.Translate(made, grove.Live{Restarts: map[string]string{"A": "first", "B": "first"}}))}
+	standing := grove.Standing{Deployment: made, PodCliqueSet: podCliqueSet(t, objects(t)(grove.Translate(made, grove.Options{}, grove.Live{Restarts: map[string]string{"A": "first", "B": "first"}})))}
 	got := map[string]string{}
-	for _, clique := range podCliqueSet(t, standing.Objects([]string{"B"})).Spec.Template.Cliques {
+	for _, clique := range podCliqueSet(t, objects(t)(standing.Objects([]string{"B"}))).Spec.Template.Cliques {
 		got[clique.Name] = clique.Annotations[v1beta1.AnnotationRestart]
 	}
 	if want := map[string]string{"a": "first", "b": "second"}; !maps.Equal(want, got) {

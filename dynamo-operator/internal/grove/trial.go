@@ -20,6 +20,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/admission"
 	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/apply"
@@ -29,14 +30,14 @@ import (
 const patience = 7 * time.Second
 
 // NewCluster returns what a manager's webhooks need to know of its cluster.
-func NewCluster(mgr manager.Manager) (Cluster, error) {
+func NewCluster(mgr manager.Manager, infrastructure pods.Infrastructure) (Cluster, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.WarningHandlerWithContext = listener{}
 	trial, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return Cluster{}, fmt.Errorf("creating client for trials: %w", err)
 	}
-	return Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), trial: trial}, nil
+	return Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Infrastructure: infrastructure, trial: trial}, nil
 }
 
 // listener hands the warnings of an answer to who has asked.
@@ -85,7 +86,7 @@ func unjudged(err error) admission.Verdict {
 // dryRun writes a deployment's PodCliqueSet without effect, over the one that stands if that is the deployment's. It
 // returns the set, if there was anything to write.
 func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) (*grovev1alpha1.PodCliqueSet, error) {
-	standing := Standing{Deployment: deployment}
+	standing := Standing{Deployment: deployment, Options: Options{Infrastructure: c.Infrastructure}}
 	found, err := get(ctx, c.Reader, deployment.Namespace, names.PodCliqueSet(deployment), &grovev1alpha1.PodCliqueSet{})
 	if err != nil {
 		return nil, err
@@ -93,7 +94,10 @@ func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDepl
 	if found != nil && metav1.IsControlledBy(found, deployment) {
 		standing.PodCliqueSet = found
 	}
-	objects := standing.Objects(nil)
+	objects, err := standing.Objects(nil)
+	if err != nil {
+		return nil, err
+	}
 	at := slices.IndexFunc(objects, func(object client.Object) bool { _, ok := object.(*grovev1alpha1.PodCliqueSet); return ok })
 	set := objects[at].(*grovev1alpha1.PodCliqueSet)
 	if standing.PodCliqueSet == nil {

@@ -26,7 +26,7 @@ func (s Standing) waits(component *v1beta1.ComponentSpec) string {
 		return held
 	}
 	base := fmt.Sprintf("%s-0", s.PodCliqueSet.Name)
-	if said, placed := s.saidOf(base); component.Multinode == nil || !placed {
+	if said, placed := s.saidOf(base); !names.Grouped(component) || !placed {
 		return said
 	}
 	said, _ := s.saidOf(s.waitingGang(base + "-" + names.Component(component.Name) + "-"))

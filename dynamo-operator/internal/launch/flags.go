@@ -22,6 +22,7 @@ var otherNames = map[string][]string{
 	"--data-parallel-address":    {"-dpa"},
 	"--data-parallel-rpc-port":   {"-dpp"},
 	"--data-parallel-hybrid-lb":  {"-dph"},
+	"--data-parallel-backend":    {"-dpb"},
 	"--dist-init-addr":           {"--nccl-init-addr"},
 }
 

@@ -68,7 +68,7 @@ var modules = map[v1beta1.BackendFramework]*regexp.Regexp{
 func Configure(framework v1beta1.BackendFramework, node Node, pod *corev1.PodSpec, main *corev1.Container) {
 	switch framework {
 	case v1beta1.BackendFrameworkVLLM:
-		configureVLLM(node, main)
+		configureVLLM(node, pod, main)
 	case v1beta1.BackendFrameworkSGLang:
 		configureSGLang(node, main)
 	case v1beta1.BackendFrameworkTRTLLM:
@@ -87,7 +87,7 @@ func LeaderStartsLast(framework v1beta1.BackendFramework) bool {
 // its own. Only vLLM's command tells.
 func Fits(framework v1beta1.BackendFramework, container *corev1.Container, nodes int32) bool {
 	model, data, local := vllmRanks(container, nodes)
-	return framework == v1beta1.BackendFrameworkVLLM && model*data <= local
+	return framework == v1beta1.BackendFrameworkVLLM && model*data <= local && !hasFlag(words(container), elasticFlag)
 }
 
 // Takes reports whether the flags of a framework find a place in a container's command.

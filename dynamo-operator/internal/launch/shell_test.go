@@ -104,6 +104,24 @@ func TestKeysAreSetUp(t *testing.T) {
 	}
 }
 
+// A user who is not root may have a home that is root's.
+func TestAHomeThatCannotBeWrittenIsReplaced(t *testing.T) {
+	main := container([]string{"python3"}, []string{"-m", "dynamo.trtllm"}, "4")
+	launch.Configure(v1beta1.BackendFrameworkTRTLLM, launch.Node{Count: 2}, &corev1.PodSpec{}, main)
+	first, _, _ := strings.Cut(main.Args[0], " && ")
+	for home, want := range map[string]string{"/nowhere": "/tmp", t.TempDir(): ""} {
+		command := exec.CommandContext(t.Context(), "sh", "-c", first+` && printf %s "$HOME"`)
+		command.Env = []string{"HOME=" + home}
+		out, err := command.CombinedOutput()
+		if want == "" {
+			want = home
+		}
+		if err != nil || string(out) != want {
+			t.Errorf("with home %s: %v, %s; want %s", home, err, out, want)
+		}
+	}
+}
+
 // echoing makes a directory with programs that print their arguments, each ended by a zero byte.
 func echoing(t *testing.T, names ...string) string {
 	t.Helper()

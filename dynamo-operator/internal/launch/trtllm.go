@@ -22,6 +22,8 @@ const (
 // workers run instead of an engine.
 func configureTRTLLM(node Node, pod *corev1.PodSpec, main *corev1.Container) {
 	mountSSHKeys(pod, main)
+	// Open MPI 4 cuts host names at the first dot, and those of the pods have several.
+	addEnv(main, "OMPI_MCA_orte_keep_fqdn_hostnames", corev1.EnvVar{Value: "1"})
 	if node.Leader {
 		runInShell(main, leaderScript(node, main))
 		return
@@ -49,8 +51,10 @@ func mountSSHKeys(pod *corev1.PodSpec, main *corev1.Container) {
 	main.VolumeMounts = append(slices.Clone(main.VolumeMounts), mount)
 }
 
-// clientSetup gives the user of the container the key, and makes ssh take it without questions.
+// clientSetup gives the user of the container the key, and makes ssh take it without questions. A user who is not root may have no home
+// to write to.
 var clientSetup = []string{
+	"{ [ -w ~ ] || export HOME=/tmp; }",
 	"mkdir -p ~/.ssh",
 	"cp " + sshPath + "/private.key ~/.ssh/id_rsa",
 	"cp " + sshPath + "/private.key.pub ~/.ssh/id_rsa.pub",
@@ -88,7 +92,7 @@ func leaderScript(node Node, main *corev1.Container) string {
 }
 
 // namesOfAll prints the names of all variables but those that a shell on another host has of its own.
-const namesOfAll = `$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-x \1/p' | grep -vxE -e '-x (HOME|HOSTNAME|OLDPWD|PWD|SHLVL|TERM|USER|_)')`
+const namesOfAll = `$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-x \1/p' | grep -vxE -e '-x (HOME|HOSTNAME|OLDPWD|OMPI_[A-Za-z0-9_]*|PWD|SHLVL|TERM|USER|_)')`
 
 // exports hands the leader's environment on: a shell that comes in over SSH has none of it. Variables that come from Secrets
 // and ConfigMaps have names that only the container knows.
@@ -98,7 +102,9 @@ func exports(main *corev1.Container) string {
 	}
 	var options strings.Builder
 	for _, variable := range main.Env {
-		fmt.Fprintf(&options, " -x %s", variable.Name)
+		if !strings.HasPrefix(variable.Name, "OMPI_") { // Open MPI hands these on by itself.
+			fmt.Fprintf(&options, " -x %s", variable.Name)
+		}
 	}
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_HOME"} {
 		if !slices.ContainsFunc(main.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {

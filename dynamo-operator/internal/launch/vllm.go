@@ -28,14 +28,22 @@ func vllmRanks(main *corev1.Container, nodes int32) (model, data, local int64) {
 }
 
 // configureVLLM spans one model over the nodes where its tensor and pipeline parallel ranks need more GPUs than a
-// container has, else the data parallel ranks where those do. With fewer ranks each pod is an engine of its own.
-func configureVLLM(node Node, main *corev1.Container) {
+// container has, else the data parallel ranks where those do. With fewer ranks each pod is an engine of its own. Data parallel ranks
+// that come and go take a cluster of Ray's.
+func configureVLLM(node Node, pod *corev1.PodSpec, main *corev1.Container) {
+	// A pod has more than one address where it has RDMA; the one that others are told must be one that they reach.
+	addEnv(main, "VLLM_NIXL_SIDE_CHANNEL_HOST", podIP())
 	model, data, local := vllmRanks(main, node.Count)
 	switch {
 	case model > local && usesRay(node, main):
 		configureRay(node, main)
 	case model > local:
+		if !node.Leader {
+			waitForLeader(node, pod, main)
+		}
 		addFlags(v1beta1.BackendFrameworkVLLM, main, mpFlags(node))
+	case hasFlag(words(main), elasticFlag):
+		configureElastic(node, main)
 	case data*model > local:
 		addFlags(v1beta1.BackendFrameworkVLLM, main, dataParallelFlags(node, modelsOnNode(main, max(local/model, 1))))
 	}
@@ -43,6 +51,23 @@ func configureVLLM(node Node, main *corev1.Container) {
 		dropProbes(main)
 	}
 }
+
+// waitForLeader holds a worker until the leader listens: started earlier it would give up and be started again, over and over.
+func waitForLeader(node Node, pod *corev1.PodSpec, main *corev1.Container) {
+	port := valueOf(words(main), "--master-port")
+	if port == "" {
+		port = vllmMasterPort
+	}
+	pod.InitContainers = append(pod.InitContainers, corev1.Container{
+		Name: WaitForLeader, Image: main.Image, ImagePullPolicy: main.ImagePullPolicy,
+		Command: []string{"bash", "-c", waitScript, "wait", node.LeaderAddress, port},
+	})
+}
+
+// WaitForLeader is the name of the container that holds a worker until the leader listens.
+const WaitForLeader = "wait-for-leader-mp"
+
+const waitScript = `until (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; do echo "the leader does not listen yet at $1:$2"; sleep 5; done`
 
 func usesRay(node Node, main *corev1.Container) bool {
 	if node.Executor == "" {

@@ -20,6 +20,8 @@ const (
 	// LeaderSuffix and WorkerSuffix follow the name of a multinode component in the names of its cliques.
 	LeaderSuffix = "-ldr"
 	WorkerSuffix = "-wkr"
+	// LeadersSuffix follows it in the name of the Service of its leaders.
+	LeadersSuffix = "-leader"
 
 	hashLength = 7 // A dash and six hexadecimal digits.
 )
@@ -29,12 +31,23 @@ func Component(name string) string {
 	return strings.ToLower(name)
 }
 
+// Grouped says whether a component becomes a scaling group: with several nodes, or where it asks for that.
+func Grouped(component *v1beta1.ComponentSpec) bool {
+	experimental := component.Experimental
+	forced := experimental != nil && experimental.Grove != nil && experimental.Grove.ForceScalingGroup != nil && *experimental.Grove.ForceScalingGroup
+	return component.Multinode != nil || forced
+}
+
 // Taken is how much of the budget a component takes: its clique's name, and its scaling group's where it has one.
 func Taken(component *v1beta1.ComponentSpec) int {
-	if component.Multinode == nil {
+	switch {
+	case component.Multinode != nil:
+		return len(component.Name) + len(component.Name+WorkerSuffix)
+	case Grouped(component):
+		return 2 * len(component.Name)
+	default:
 		return len(component.Name)
 	}
-	return len(component.Name) + len(component.Name+WorkerSuffix)
 }
 
 // Left is what the components leave of the budget for the PodCliqueSet's name.
@@ -46,10 +59,15 @@ func Left(components []v1beta1.ComponentSpec) int {
 	return left
 }
 
+// plain is the name of a deployment where a dot cannot stand, as in the names of Services and pods.
+func plain(deployment *v1beta1.DynamoGraphDeployment) string {
+	return strings.ReplaceAll(deployment.Name, ".", "-")
+}
+
 // PodCliqueSet is the name of a deployment's PodCliqueSet: the deployment's own, shortened where the components do not
 // leave that much. The components of a deployment do not change, so neither does the name.
 func PodCliqueSet(deployment *v1beta1.DynamoGraphDeployment) string {
-	return Shortened(deployment.Name, max(Left(deployment.Spec.Components), Shortest))
+	return Shortened(plain(deployment), max(Left(deployment.Spec.Components), Shortest))
 }
 
 // Hosts is the name of the Service under which the pods of a deployment have their host names.
@@ -59,7 +77,7 @@ func Hosts(deployment *v1beta1.DynamoGraphDeployment) string {
 
 // Selector is the value that tells the pods of one component from all others, and the name of its Service.
 func Selector(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
-	return label(deployment.Name + "-" + Component(component.Name))
+	return label(plain(deployment) + "-" + Component(component.Name))
 }
 
 // Deployment is the name of a deployment as a label has it.
@@ -67,14 +85,56 @@ func Deployment(deployment *v1beta1.DynamoGraphDeployment) string {
 	return label(deployment.Name)
 }
 
-// DynamoNamespace is the name under which the pods of a deployment find one another.
-func DynamoNamespace(deployment *v1beta1.DynamoGraphDeployment) string {
-	return label(deployment.Namespace + "-" + deployment.Name)
+// Leaders is the name of the Service of a multinode component's leaders.
+func Leaders(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
+	return label(plain(deployment) + "-" + Component(component.Name) + LeadersSuffix)
+}
+
+// GlobalDynamoNamespace is the name under which pods of all deployments find one another that ask for it.
+const GlobalDynamoNamespace = "dynamo"
+
+// DynamoNamespace is the name under which the pods of a component are found.
+func DynamoNamespace(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
+	if component.GlobalDynamoNamespace {
+		return GlobalDynamoNamespace
+	}
+	return label(deployment.Namespace + "-" + plain(deployment))
 }
 
 // Discovery is the name of the ServiceAccount, the Role and the RoleBinding by which the pods find one another.
 func Discovery(deployment *v1beta1.DynamoGraphDeployment) string {
-	return label(deployment.Name + "-k8s-service-discovery")
+	return label(plain(deployment) + "-k8s-service-discovery")
+}
+
+// Planner is the name of the planners' ServiceAccount, Role and RoleBinding.
+func Planner(deployment *v1beta1.DynamoGraphDeployment) string {
+	return label(plain(deployment) + "-planner")
+}
+
+// EndpointPicker is the name of the endpoint picker's ServiceAccount, Role and RoleBinding.
+func EndpointPicker(deployment *v1beta1.DynamoGraphDeployment) string {
+	return label(plain(deployment) + "-epp")
+}
+
+// EndpointPickerConfig is the name of the ConfigMap that is made of an endpoint picker's configuration.
+func EndpointPickerConfig(deployment *v1beta1.DynamoGraphDeployment) string {
+	return label(plain(deployment) + "-epp-config")
+}
+
+// Pool is the name of the InferencePool of a deployment with an endpoint picker.
+func Pool(deployment *v1beta1.DynamoGraphDeployment) string {
+	return label(plain(deployment) + "-pool")
+}
+
+// ModelHash stands for the name of a model where that cannot stand.
+func ModelHash(model string) string {
+	sum := sha256.Sum256([]byte(model))
+	return hex.EncodeToString(sum[:4])
+}
+
+// Model is the name of the Service of the pods that serve a model.
+func Model(deployment *v1beta1.DynamoGraphDeployment, model string) string {
+	return label(plain(deployment) + "-model-" + ModelHash(model))
 }
 
 func label(name string) string {

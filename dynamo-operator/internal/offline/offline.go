@@ -15,6 +15,7 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/admission"
 	"packtree.dev/dynamo-operator/internal/grove"
+	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -29,14 +30,23 @@ var (
 	topologyKind   = schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: "ClusterTopology"}
 )
 
+// Renderer renders for a cluster.
+type Renderer struct {
+	// Infrastructure is what the pods are told of.
+	Infrastructure pods.Infrastructure
+}
+
 // Render replaces each DynamoGraphDeployment by what the controller would create for it, and leaves all else as it is.
-// Constraints are checked against the ClusterTopologies among the documents.
-func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+// Constraints are checked against the ClusterTopologies among the documents. The cluster is taken to have InferencePools.
+func (r Renderer) Render(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
 	var objects []runtime.Object
 	findings := manifests.Repeated(documents, deploymentKind, topologyKind)
 	for _, document := range documents {
-		if document.Object.GroupVersionKind().GroupKind() != deploymentKind {
+		if kind := document.Object.GroupVersionKind(); kind.GroupKind() != deploymentKind {
 			objects = append(objects, document.Object)
+			if idle := admission.WithoutEffect(kind.Group, kind.Kind); idle != "" {
+				findings = append(findings, document.Warnings([]string{idle})...)
+			}
 			continue
 		}
 		document = inNamespace(document)
@@ -46,7 +56,11 @@ func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Findi
 			continue
 		}
 		findings = append(findings, stopped(document, deployment)...)
-		for _, object := range grove.Translate(deployment, grove.Live{}) {
+		becomes, err := grove.Translate(deployment, grove.Options{Infrastructure: r.Infrastructure, Pools: true}, grove.Live{})
+		if err != nil {
+			findings = append(findings, document.Finding("", err.Error()))
+		}
+		for _, object := range becomes {
 			made, err := apply.Manifest(object)
 			if err != nil {
 				findings = append(findings, document.Finding("", err.Error()))

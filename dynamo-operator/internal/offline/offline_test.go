@@ -16,15 +16,16 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Each folder of testdata holds the input and what is printed for it, to be read by people.
+// Each folder of testdata holds the input and what is printed for it, to be read by people. A second input says the same in another
+// version.
 func TestGolden(t *testing.T) {
-	inputs, err := filepath.Glob("testdata/*/input.yaml")
+	inputs, err := filepath.Glob("testdata/*/input*.yaml")
 	if err != nil || len(inputs) == 0 {
 		t.Fatalf("no test data: %v", err)
 	}
 	for _, input := range inputs {
 		directory := filepath.Dir(input)
-		t.Run(filepath.Base(directory), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(input, "testdata/"), func(t *testing.T) {
 			content, err := os.ReadFile(input)
 			if err != nil {
 				t.Fatal(err)
@@ -108,7 +109,7 @@ func TestWhatIsTurnedDown(t *testing.T) {
 			if len(findings) > 0 {
 				t.Fatal(findings)
 			}
-			_, findings = offline.Render(documents)
+			_, findings = offline.Renderer{}.Render(documents)
 			var lines []string
 			for _, finding := range findings {
 				lines = append(lines, finding.String())
@@ -126,7 +127,7 @@ func rendered(t *testing.T, input string) string {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	objects, findings := offline.Render(documents)
+	objects, findings := offline.Renderer{}.Render(documents)
 	for _, finding := range findings {
 		if !finding.Warning {
 			t.Fatal(finding)
@@ -166,9 +167,31 @@ func TestAServiceThatIsStoppedIsToldOf(t *testing.T) {
 		if len(findings) > 0 {
 			t.Fatal(findings)
 		}
-		objects, findings := offline.Render(documents)
+		objects, findings := offline.Renderer{}.Render(documents)
 		if len(objects) == 0 || len(findings) != 1 || findings[0].String() != want {
 			t.Errorf("%d objects, findings %v, want %s", len(objects), findings, want)
 		}
+	}
+}
+
+func TestKindsWithoutEffectPassWithOneWarning(t *testing.T) {
+	for _, kind := range []string{"DynamoModel", "DynamoCheckpoint", "DynamoGraphDeploymentRequest", "DynamoComponentDeployment"} {
+		for _, version := range []string{"v1alpha1", "v1beta1"} {
+			documents, findings := manifests.Parse("in", []byte("apiVersion: nvidia.com/"+version+"\nkind: "+kind+"\nmetadata: {name: d}\nspec: {a: b}"))
+			if len(findings) > 0 {
+				t.Fatal(findings)
+			}
+			objects, findings := offline.Renderer{}.Render(documents)
+			if len(objects) != 1 || objects[0] != documents[0].Object {
+				t.Errorf("%s does not pass as it is: %v", kind, objects)
+			}
+			if len(findings) != 1 || !strings.HasPrefix(findings[0].String(), "in[1]: "+kind+" d: warning: "+kind+" has no effect: ") {
+				t.Errorf("%s: got %v", kind, findings)
+			}
+		}
+	}
+	documents, _ := manifests.Parse("in", []byte("apiVersion: others.com/v1\nkind: DynamoModel\nmetadata: {name: d}"))
+	if _, findings := (offline.Renderer{}).Render(documents); len(findings) > 0 {
+		t.Errorf("a kind of others: %v", findings)
 	}
 }

@@ -1,17 +1,15 @@
 package pods
 
 import (
-	"slices"
-	"strings"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// kind is what a component's type means for its main container; a nil probe or an empty list means no default.
+// kind is what a component's type means for the container that runs Dynamo; a nil probe or an empty list means no default.
 type kind struct {
 	command, args                []string
 	ports                        []corev1.ContainerPort
@@ -20,36 +18,93 @@ type kind struct {
 }
 
 const (
-	httpPort   = "http"
-	systemPort = "system"
-	nixlPort   = "nixl"
+	httpPort, httpNumber       = "http", 8000
+	systemPort                 = "system"
+	nixlPort, nixlNumber       = "nixl", 19090
+	metricsPort, plannerNumber = "metrics", 9085
+	grpcPort, grpcNumber       = "grpc", 9002
+	healthPort, healthNumber   = "grpc-health", 9003
+
+	// SystemNumber is the port at which Dynamo's runtime says how it is.
+	SystemNumber = 9090
+	// GRPCNumber is the port at which an endpoint picker is asked.
+	GRPCNumber = grpcNumber
+	// HTTPNumber is the port at which a frontend serves.
+	HTTPNumber = httpNumber
 )
+
+func port(name string, number int32) corev1.ContainerPort {
+	return corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
+}
+
+func variable(name string, number int) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, Value: strconv.Itoa(number)}
+}
 
 var frontend = kind{
 	command: []string{"python3"},
 	args:    []string{"-m", "dynamo.frontend"},
-	ports:   []corev1.ContainerPort{{Name: httpPort, ContainerPort: 8000, Protocol: corev1.ProtocolTCP}},
+	ports:   []corev1.ContainerPort{port(httpPort, httpNumber)},
 	liveness: &corev1.Probe{
 		ProbeHandler: get("/live", httpPort), InitialDelaySeconds: 15, PeriodSeconds: 10, TimeoutSeconds: 1, FailureThreshold: 3,
 	},
 	readiness: &corev1.Probe{
 		ProbeHandler: get("/health", httpPort), InitialDelaySeconds: 10, PeriodSeconds: 10, TimeoutSeconds: 3, FailureThreshold: 3,
 	},
+	env: []corev1.EnvVar{variable("DYNAMO_PORT", httpNumber), variable("DYN_HTTP_PORT", httpNumber)},
 }
 
-// worker loads a model before it is alive, which may take two hours.
+// loading waits for what loads a model before it is alive, or waits for those that do: two hours.
+var loading = &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 720}
+
+// The runtime serves /live and /health only when it is told to.
 var worker = kind{
-	ports: []corev1.ContainerPort{
-		{Name: systemPort, ContainerPort: 9090, Protocol: corev1.ProtocolTCP},
-		{Name: nixlPort, ContainerPort: 19090, Protocol: corev1.ProtocolTCP},
-	},
-	startup:   &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 720},
+	ports:     []corev1.ContainerPort{port(systemPort, SystemNumber), port(nixlPort, nixlNumber)},
+	startup:   loading,
 	liveness:  &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 5, TimeoutSeconds: 4, FailureThreshold: 3},
 	readiness: &corev1.Probe{ProbeHandler: get("/health", systemPort), PeriodSeconds: 10, TimeoutSeconds: 4, FailureThreshold: 3},
-	// The runtime serves /live and /health only when it is told to.
 	env: []corev1.EnvVar{
 		{Name: "DYN_SYSTEM_ENABLED", Value: "true"},
-		{Name: "DYN_SYSTEM_PORT", Value: "9090"},
+		variable("DYN_SYSTEM_PORT", SystemNumber),
+		{Name: "DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS", Value: `["generate"]`},
+		{Name: "DYN_HEALTH_CHECK_ENABLED", Value: "false"},
+		{Name: "NIXL_TELEMETRY_ENABLE", Value: "n"},
+		{Name: "NIXL_TELEMETRY_EXPORTER", Value: "prometheus"},
+		variable("NIXL_TELEMETRY_PROMETHEUS_PORT", nixlNumber),
+		variable("DYN_FORWARDPASS_METRIC_PORT", 20380),
+	},
+}
+
+// sidecar runs Dynamo beside an engine: it is alive long before the model is loaded.
+var sidecar = kind{
+	ports:     []corev1.ContainerPort{port(systemPort, SystemNumber)},
+	startup:   &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 2, TimeoutSeconds: 1, FailureThreshold: 30},
+	liveness:  worker.liveness,
+	readiness: &corev1.Probe{ProbeHandler: get("/health", systemPort), PeriodSeconds: 5, TimeoutSeconds: 4, FailureThreshold: 3},
+	env:       worker.env[:2],
+}
+
+var planner = kind{
+	ports:     []corev1.ContainerPort{port(metricsPort, plannerNumber), port(systemPort, SystemNumber)},
+	startup:   loading,
+	liveness:  worker.liveness,
+	readiness: worker.readiness,
+	env:       []corev1.EnvVar{variable("PLANNER_PROMETHEUS_PORT", plannerNumber), variable("DYN_SYSTEM_PORT", SystemNumber)},
+}
+
+// picked is what an endpoint picker is asked for when it is asked whether it is well. It starts when there are workers, and
+// these may load for half an hour.
+var picked = corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: healthNumber, Service: new("inference-extension")}}
+
+var endpointPicker = kind{
+	ports:     []corev1.ContainerPort{port(grpcPort, grpcNumber), port(healthPort, healthNumber), port(metricsPort, SystemNumber)},
+	startup:   &corev1.Probe{ProbeHandler: picked, PeriodSeconds: 10, FailureThreshold: 180},
+	liveness:  &corev1.Probe{ProbeHandler: picked, InitialDelaySeconds: 5, PeriodSeconds: 10},
+	readiness: &corev1.Probe{ProbeHandler: picked, InitialDelaySeconds: 5, PeriodSeconds: 10},
+	env: []corev1.EnvVar{
+		{Name: "USE_STREAMING", Value: "true"},
+		// It needs no GPU, and has to start where there is no driver.
+		{Name: "NVIDIA_VISIBLE_DEVICES", Value: "void"},
 	},
 }
 
@@ -59,86 +114,26 @@ func get(path, port string) corev1.ProbeHandler {
 
 func kindOf(componentType string) kind {
 	switch componentType {
-	case "frontend":
+	case v1beta1.TypeFrontend:
 		return frontend
-	case "worker", "prefill", "decode":
-		return worker
+	case v1beta1.TypePlanner:
+		return planner
+	case v1beta1.TypeEPP:
+		return endpointPicker
 	default:
+		if IsWorker(componentType) {
+			return worker
+		}
 		return kind{}
 	}
 }
 
-func fillCommand(main *corev1.Container, kind kind) {
-	if len(main.Command) > 0 {
-		return
-	}
-	main.Command = slices.Clone(kind.command)
-	if len(main.Args) == 0 {
-		main.Args = slices.Clone(kind.args)
-	}
+// IsWorker says whether components of a type run a model.
+func IsWorker(componentType string) bool {
+	return componentType == v1beta1.TypeWorker || IsPart(componentType)
 }
 
-// fillPorts adds the ports that the user has not given another number or name.
-func fillPorts(main *corev1.Container, kind kind) {
-	for _, port := range kind.ports {
-		if !slices.ContainsFunc(main.Ports, func(set corev1.ContainerPort) bool {
-			return set.Name == port.Name || set.ContainerPort == port.ContainerPort
-		}) {
-			main.Ports = append(main.Ports, port)
-		}
-	}
-}
-
-func fillProbes(main *corev1.Container, kind kind) {
-	for _, probe := range []struct{ set, otherwise **corev1.Probe }{
-		{&main.StartupProbe, &kind.startup},
-		{&main.LivenessProbe, &kind.liveness},
-		{&main.ReadinessProbe, &kind.readiness},
-	} {
-		if *probe.set == nil {
-			*probe.set = withPortOf(main, (*probe.otherwise).DeepCopy())
-		}
-	}
-}
-
-// withPortOf makes a probe ask the port by number where the user has given that port another name.
-func withPortOf(main *corev1.Container, probe *corev1.Probe) *corev1.Probe {
-	if probe == nil {
-		return nil
-	}
-	name := probe.HTTPGet.Port.StrVal
-	if !slices.ContainsFunc(main.Ports, func(port corev1.ContainerPort) bool { return port.Name == name }) {
-		for _, port := range slices.Concat(frontend.ports, worker.ports) {
-			if port.Name == name {
-				probe.HTTPGet.Port = intstr.FromInt32(port.ContainerPort)
-			}
-		}
-	}
-	return probe
-}
-
-func environment(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, kind kind) []corev1.EnvVar {
-	part := component.Type
-	if part == "" {
-		part = names.Component(component.Name)
-	}
-	return append([]corev1.EnvVar{
-		{Name: "DYN_NAMESPACE", Value: names.DynamoNamespace(deployment)},
-		{Name: "DYN_COMPONENT", Value: part},
-		{Name: "DYN_PARENT_DGD_K8S_NAME", Value: deployment.Name},
-		{Name: "DYN_PARENT_DGD_K8S_NAMESPACE", Value: deployment.Namespace},
-		{Name: "POD_NAME", ValueFrom: fieldRef("metadata.name")},
-		{Name: "POD_NAMESPACE", ValueFrom: fieldRef("metadata.namespace")},
-		{Name: "POD_UID", ValueFrom: fieldRef("metadata.uid")},
-		{Name: "DYN_DISCOVERY_BACKEND", Value: "kubernetes"},
-	}, kind.env...)
-}
-
-func fieldRef(path string) *corev1.EnvVarSource {
-	return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
-}
-
-// IsExtended says whether a resource is one that a device plugin counts, such as nvidia.com/gpu.
-func IsExtended(name corev1.ResourceName) bool {
-	return strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+// IsPart says whether a type is a worker's part in disaggregated serving.
+func IsPart(componentType string) bool {
+	return componentType == v1beta1.TypePrefill || componentType == v1beta1.TypeDecode
 }

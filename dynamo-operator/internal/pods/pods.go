@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -16,13 +15,12 @@ import (
 const (
 	// Scheduler places the pods unless the user names another.
 	Scheduler = "kai-scheduler"
-	// SharedMemoryVolume is the name of the volume that is mounted as shared memory. The main container may mount it elsewhere.
-	SharedMemoryVolume = "shared-memory"
 
-	defaultQueue             = "dynamo"
-	terminationGraceSeconds  = 60
-	sharedMemoryPath         = "/dev/shm"
-	defaultSharedMemoryBytes = 8 << 30
+	defaultQueue            = "dynamo"
+	terminationGraceSeconds = 60
+	// pickerGraceSeconds is how long an endpoint picker lets requests end.
+	pickerGraceSeconds = 130
+	defaultGroup       = 1000
 )
 
 // Template is the pod of a component, before it is made one node of several.
@@ -38,17 +36,28 @@ func (t *Template) Main() *corev1.Container {
 	return &t.Spec.Containers[0]
 }
 
+// maker is what the pod of a component is made of.
+type maker struct {
+	deployment     *v1beta1.DynamoGraphDeployment
+	component      *v1beta1.ComponentSpec
+	infrastructure Infrastructure
+	discovery      Discovery
+}
+
 // Make returns the pod of a component. The template has a container named main; admission saw to that.
-func Make(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) Template {
+func Make(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, infrastructure Infrastructure) Template {
+	m := &maker{deployment, component, infrastructure, DiscoveryOf(deployment, component)}
 	template := component.PodTemplate.DeepCopy()
 	made := Template{
-		Labels:      podLabels(deployment, component, template.Labels),
-		Annotations: merged(deployment.Spec.Annotations, template.Annotations),
+		Labels:      m.labels(template.Labels),
+		Annotations: m.annotations(template.Annotations),
 		Spec:        template.Spec,
 	}
 	mainFirst(&made.Spec)
-	fillPod(deployment, &made.Spec)
-	fillMain(deployment, component, &made)
+	m.fillPod(&made.Spec)
+	mounts := slices.Clone(made.Main().VolumeMounts)
+	m.fillMain(&made)
+	m.fillSidecars(&made.Spec, mounts)
 	return made
 }
 
@@ -66,94 +75,120 @@ func rank(container corev1.Container) int {
 	return 1
 }
 
-func podLabels(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, own map[string]string) map[string]string {
-	labels := merged(deployment.Spec.Labels, own)
-	labels[v1beta1.LabelDeploymentName] = names.Deployment(deployment)
-	labels[v1beta1.LabelSelector] = names.Selector(deployment, component)
+func (m *maker) labels(own map[string]string) map[string]string {
+	component, componentType := m.component, m.component.Type
+	labels := map[string]string{}
+	if Setting(m.deployment, component, v1beta1.AnnotationEnableMetrics) != "false" {
+		labels[v1beta1.LabelMetricsEnabled] = "true"
+	}
+	maps.Copy(labels, m.deployment.Spec.Labels)
+	maps.Copy(labels, own)
+	maps.Copy(labels, m.discovery.Labels())
+	labels[v1beta1.LabelDeploymentName] = names.Deployment(m.deployment)
+	labels[v1beta1.LabelSelector] = names.Selector(m.deployment, component)
 	labels[v1beta1.LabelComponent] = component.Name
-	labels[v1beta1.LabelDynamoNamespace] = names.DynamoNamespace(deployment)
-	if component.Type != "" {
-		labels[v1beta1.LabelComponentType] = component.Type
+	labels[v1beta1.LabelDynamoNamespace] = names.DynamoNamespace(m.deployment, component)
+	if componentType != "" {
+		labels[v1beta1.LabelComponentType] = componentType
+	}
+	if IsPart(componentType) {
+		labels[v1beta1.LabelSubComponentType] = componentType
+	}
+	if IsWorker(componentType) && HasType(m.deployment, v1beta1.TypeEPP) {
+		labels[v1beta1.LabelComponentClass] = v1beta1.TypeWorker
+	}
+	if model := component.ModelRef; model != nil {
+		labels[v1beta1.LabelBaseModelHash] = names.ModelHash(model.Name)
 	}
 	if labels[v1beta1.LabelQueue] == "" {
 		labels[v1beta1.LabelQueue] = defaultQueue
-		if queue := deployment.Annotations[v1beta1.AnnotationQueue]; queue != "" {
+		if queue := m.deployment.Annotations[v1beta1.AnnotationQueue]; queue != "" {
 			labels[v1beta1.LabelQueue] = queue
 		}
 	}
 	return labels
 }
 
-func merged(below, above map[string]string) map[string]string {
-	all := make(map[string]string, len(below)+len(above))
-	maps.Copy(all, below)
-	maps.Copy(all, above)
-	return all
+func (m *maker) annotations(own map[string]string) map[string]string {
+	annotations := map[string]string{}
+	maps.Copy(annotations, m.deployment.Spec.Annotations)
+	maps.Copy(annotations, own)
+	annotations[v1beta1.AnnotationDiscoveryBackend] = m.discovery.Backend()
+	if model := m.component.ModelRef; model != nil {
+		annotations[v1beta1.AnnotationBaseModel] = model.Name
+	}
+	return annotations
 }
 
-func fillPod(deployment *v1beta1.DynamoGraphDeployment, pod *corev1.PodSpec) {
+func (m *maker) fillPod(pod *corev1.PodSpec) {
 	if pod.TerminationGracePeriodSeconds == nil {
 		pod.TerminationGracePeriodSeconds = new(int64(terminationGraceSeconds))
+		if m.component.Type == v1beta1.TypeEPP {
+			*pod.TerminationGracePeriodSeconds = pickerGraceSeconds
+		}
 	}
 	if pod.SchedulerName == "" {
 		pod.SchedulerName = Scheduler
 	}
+	// Volumes are to be written by images whose user is not root.
+	if pod.SecurityContext == nil {
+		pod.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(defaultGroup))}
+	}
+	if named := builtInAccounts[m.component.Type]; named != "" && pod.ServiceAccountName == named {
+		pod.ServiceAccountName = ""
+	}
 	if pod.ServiceAccountName == "" && pod.DeprecatedServiceAccount == "" {
-		pod.ServiceAccountName = names.Discovery(deployment)
+		pod.ServiceAccountName = m.account()
 	}
 }
 
-func fillMain(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, made *Template) {
-	main := made.Main()
-	kind := kindOf(component.Type)
-	fillCommand(main, kind)
-	fillPorts(main, kind)
-	fillProbes(main, kind)
+func (m *maker) fillMain(made *Template) {
+	main, kind := made.Main(), kindOf(m.component.Type)
+	if m.component.DynamoSidecar != nil {
+		main.Env = withEnv(m.deployment.Spec.Env, main.Env)
+	} else {
+		own := withEnv(m.deployment.Spec.Env, main.Env)
+		main.Env = nil
+		kind.fill(main, withEnv(m.environment(main.Name, m.part(), kind), own))
+	}
 	limitWhatCannotBeShared(main)
-	main.Env = withEnv(environment(deployment, component, kind), withEnv(deployment.Spec.Env, main.Env))
-	addSharedMemory(component.SharedMemorySize, &made.Spec, main)
+	if m.component.Type == v1beta1.TypeEPP {
+		m.fillEndpointPicker(&made.Spec, main)
+	}
+	m.addCompilationCache(&made.Spec, main)
+	m.addTopology(made)
+	addClaims(&made.Spec, main)
+	addSharedMemory(m.component.SharedMemorySize, &made.Spec, main)
 }
 
-// withEnv puts the defaults that env does not set before it, so that env can refer to them.
-func withEnv(defaults, env []corev1.EnvVar) []corev1.EnvVar {
-	all := slices.DeleteFunc(slices.Clone(defaults), func(variable corev1.EnvVar) bool {
-		return slices.ContainsFunc(env, func(set corev1.EnvVar) bool { return set.Name == variable.Name })
-	})
-	return append(all, env...)
+// part is what the runtime in a component's pods calls the component.
+func (m *maker) part() string {
+	if m.component.Type == "" {
+		return names.Component(m.component.Name)
+	}
+	return m.component.Type
 }
 
-// limitWhatCannotBeShared repeats requests of extended resources as limits: Kubernetes takes no request for a GPU
-// without a limit that equals it.
-func limitWhatCannotBeShared(main *corev1.Container) {
-	for name, amount := range main.Resources.Requests {
-		if _, limited := main.Resources.Limits[name]; limited || !IsExtended(name) {
-			continue
+// fillSidecars fills the containers beside main that run Dynamo too. A frontend reads the model from where main does.
+func (m *maker) fillSidecars(pod *corev1.PodSpec, mounts []corev1.VolumeMount) {
+	if name := m.component.FrontendSidecar; name != nil {
+		if container := Named(pod.Containers, *name); container != nil {
+			frontend.fill(container, m.environment(*name, v1beta1.TypeFrontend, frontend))
+			container.VolumeMounts = append(container.VolumeMounts, missing(container.VolumeMounts, mounts)...)
 		}
-		if main.Resources.Limits == nil {
-			main.Resources.Limits = corev1.ResourceList{}
+	}
+	if name := m.component.DynamoSidecar; name != nil {
+		if container := Named(pod.InitContainers, *name); container != nil {
+			sidecar.fill(container, m.environment(*name, m.part(), sidecar))
 		}
-		main.Resources.Limits[name] = amount
 	}
 }
 
-func addSharedMemory(size *resource.Quantity, pod *corev1.PodSpec, main *corev1.Container) {
-	if size == nil {
-		size = resource.NewQuantity(defaultSharedMemoryBytes, resource.BinarySI)
+// Named is the container of a name; nil where there is none.
+func Named(containers []corev1.Container, name string) *corev1.Container {
+	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == name })
+	if at < 0 {
+		return nil
 	}
-	mounted := slices.ContainsFunc(main.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == SharedMemoryVolume })
-	taken := slices.ContainsFunc(main.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.MountPath == sharedMemoryPath })
-	if size.IsZero() || taken && !mounted {
-		return
-	}
-	if !slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == SharedMemoryVolume }) {
-		pod.Volumes = append(pod.Volumes, corev1.Volume{
-			Name: SharedMemoryVolume,
-			VolumeSource: corev1.VolumeSource{
-				EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: new(size.DeepCopy())},
-			},
-		})
-	}
-	if !mounted {
-		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: SharedMemoryVolume, MountPath: sharedMemoryPath})
-	}
+	return &containers[at]
 }

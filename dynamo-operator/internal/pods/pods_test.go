@@ -32,7 +32,7 @@ func TestWhatTheUserHasSetStays(t *testing.T) {
 	if made.Labels[v1beta1.LabelQueue] != "mine" || made.Labels[v1beta1.LabelComponent] != "Part" {
 		t.Errorf("labels are %v", made.Labels)
 	}
-	if len(main.Args) > 0 || main.ReadinessProbe.PeriodSeconds != 1 || len(made.Spec.Volumes) > 0 {
+	if len(main.Args) > 0 || main.ReadinessProbe.PeriodSeconds != 1 || len(made.Spec.Volumes) != 1 {
 		t.Errorf("the container became %v, volumes %v", main, made.Spec.Volumes)
 	}
 	if diff := cmp.Diff([]string{"admin:9090", "nixl:19090"}, portsOf(main)); diff != "" {
@@ -56,7 +56,8 @@ func TestDefaultsByType(t *testing.T) {
 		"worker":   {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
 		"prefill":  {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
 		"decode":   {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
-		"planner":  {},
+		"planner":  {ports: []string{"metrics:9085", "system:9090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
+		"epp":      {ports: []string{"grpc:9002", "grpc-health:9003", "metrics:9090"}, startup: "inference-extension@9003", liveness: "inference-extension@9003", readiness: "inference-extension@9003", command: []string{"-pool-name", "d-pool", "-pool-namespace", "ns", "-pool-group", "inference.networking.k8s.io", "-v", "4", "--zap-encoder", "json", "-grpc-port", "9002", "-grpc-health-port", "9003", "-config-file", "/etc/epp/epp-config-dynamo.yaml"}},
 		"":         {},
 	} {
 		t.Run(kind, func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestSharedMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			component := part("worker")
 			component.SharedMemorySize = c.size
-			made := pods.Make(deployment(), component)
+			made := pods.Make(deployment(), component, pods.Infrastructure{})
 			got := ""
 			for _, volume := range made.Spec.Volumes {
 				got = volume.EmptyDir.SizeLimit.String()
@@ -119,7 +120,7 @@ func TestSharedMemoryThatTheUserMounts(t *testing.T) {
 	}{
 		"by its name is there to be mounted":     {corev1.VolumeMount{Name: "shared-memory", MountPath: "/dev/shm"}, []string{"shared-memory"}},
 		"elsewhere too":                          {corev1.VolumeMount{Name: "shared-memory", MountPath: "/scratch"}, []string{"shared-memory"}},
-		"is not made beside another at its path": {corev1.VolumeMount{Name: "own", MountPath: "/dev/shm"}, nil},
+		"is not made beside another at its path": {corev1.VolumeMount{Name: "own", MountPath: "/dev/shm"}, []string{"own"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := makePod("worker", func(_ *corev1.PodTemplateSpec, main *corev1.Container) {
@@ -142,7 +143,7 @@ func TestSharedMemoryThatTheUserMounts(t *testing.T) {
 func makePod(kind string, change func(*corev1.PodTemplateSpec, *corev1.Container)) *pods.Template {
 	component := part(kind)
 	change(&component.PodTemplate, &component.PodTemplate.Spec.Containers[1])
-	made := pods.Make(deployment(), component)
+	made := pods.Make(deployment(), component, pods.Infrastructure{})
 	return &made
 }
 
@@ -170,6 +171,9 @@ func portsOf(main *corev1.Container) []string {
 func asked(probe *corev1.Probe) string {
 	if probe == nil {
 		return ""
+	}
+	if probe.GRPC != nil {
+		return fmt.Sprintf("%s@%d", *probe.GRPC.Service, probe.GRPC.Port)
 	}
 	return probe.HTTPGet.Path + "@" + probe.HTTPGet.Port.String()
 }

@@ -30,6 +30,7 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 	next := *deployment.Status.DeepCopy()
 	next.ObservedGeneration = deployment.Generation
 	next.Services = maps.Clone(observed.Services)
+	next.Components = v1beta1.ComponentsOf(next.Services)
 	next.Topology = observed.Topology
 	next.Restart = restart
 	ready := readyCondition(deployment, observed, failure)

@@ -25,6 +25,8 @@ const (
 	MutatePath   = "/mutate-dynamographdeployment"
 	ValidatePath = "/validate-dynamographdeployment"
 	ConvertPath  = "/convert"
+	// WarnPath takes the kinds of Dynamo's that have no effect.
+	WarnPath = "/warn-without-effect"
 )
 
 // Cluster is what has to be known of the cluster when a deployment is created.
@@ -156,6 +158,17 @@ func (v validator) answer(ctx context.Context, request ctrladmission.Request, ca
 		return refusal.Of(request, causes).WithWarnings(warnings...)
 	}
 	return ctrladmission.Allowed("").WithWarnings(warnings...)
+}
+
+// warner says of what has no effect that it has none.
+type warner struct{}
+
+// Handle answers one review.
+func (warner) Handle(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
+	if idle := admission.WithoutEffect(request.Kind.Group, request.Kind.Kind); idle != "" {
+		return ctrladmission.Allowed("").WithWarnings(idle)
+	}
+	return ctrladmission.Allowed("")
 }
 
 func read(version string, raw []byte) (admission.Candidate, error) {

@@ -134,3 +134,12 @@ func expect(t *testing.T, response ctrladmission.Response, refused string) {
 		t.Errorf("allowed %t: %s; want %q", response.Allowed, message, refused)
 	}
 }
+
+func TestKindsWithoutEffectAreLetThroughWithAWarning(t *testing.T) {
+	for kind, want := range map[string]int{"DynamoModel": 1, "DynamoCheckpoint": 1, "DynamoGraphDeploymentRequest": 1, "DynamoComponentDeployment": 1, "Other": 0} {
+		request := ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind{Group: v1beta1.GroupName, Version: "v1alpha1", Kind: kind}}}
+		if got := (warner{}).Handle(t.Context(), request); !got.Allowed || len(got.Warnings) != want {
+			t.Errorf("%s: %v", kind, got)
+		}
+	}
+}

@@ -61,6 +61,28 @@ func TestInstallBesideOthers(t *testing.T) {
 	}
 }
 
+// TestTheKindOfWorkersIsLeftToWhoBroughtIt: Dynamo's own charts bring it too, and an install must neither fail nor take it over.
+func TestTheKindOfWorkersIsLeftToWhoBroughtIt(t *testing.T) {
+	installed := emptyCluster(t)
+	const kind = "dynamoworkermetadatas.nvidia.com"
+	before := installed.bring(t, []string{kind})
+	arguments := []string{"dynamo-operator", chartPath(t, "dynamo-operator"), "--namespace", namespace}
+	for _, verb := range []string{"install", "upgrade"} {
+		mustHelm(t, installed.kubeconfig, append([]string{verb}, arguments...)...)
+		after := installed.versions(t)
+		if after[kind] != before[kind] {
+			t.Errorf("%s has written the CRD %s: %s, was %s", verb, kind, after[kind], before[kind])
+		}
+		if len(after) != len(charts["dynamo-operator"].definitions) {
+			t.Errorf("%s has brought %v", verb, after)
+		}
+	}
+	mustHelm(t, installed.kubeconfig, "uninstall", "dynamo-operator", "--namespace", namespace)
+	if after := installed.versions(t); after[kind] != before[kind] {
+		t.Errorf("the uninstall leaves %v", after)
+	}
+}
+
 // bring installs CRDs as somebody else's, and returns what versions answers then.
 func (i installation) bring(t *testing.T, names []string) map[string]string {
 	t.Helper()

@@ -16,7 +16,9 @@ import (
 var charts = map[string]struct{ deployments, definitions []string }{
 	"dynamo-operator": {
 		deployments: []string{"dynamo-operator"},
-		definitions: []string{"dynamographdeployments.nvidia.com"},
+		definitions: []string{
+			"dynamographdeployments.nvidia.com", "dynamographdeploymentscalingadapters.nvidia.com", "dynamoworkermetadatas.nvidia.com",
+		},
 	},
 	"grove-operator": {
 		deployments: []string{"grove-operator"},
@@ -32,7 +34,8 @@ var charts = map[string]struct{ deployments, definitions []string }{
 	"packtree": {
 		deployments: []string{"dynamo-operator", "grove-operator", "kai-topology-plugin", "podgrouper"},
 		definitions: []string{
-			"clustertopologies.grove.io", "dynamographdeployments.nvidia.com", "podcliques.grove.io", "podcliquescalinggroups.grove.io",
+			"clustertopologies.grove.io", "dynamographdeployments.nvidia.com", "dynamographdeploymentscalingadapters.nvidia.com",
+			"dynamoworkermetadatas.nvidia.com", "podcliques.grove.io", "podcliquescalinggroups.grove.io",
 			"podcliquesets.grove.io", "podgangs.scheduler.grove.io", "podgroups.scheduling.run.ai", "topologies.kai.scheduler",
 		},
 	},

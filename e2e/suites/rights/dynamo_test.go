@@ -11,9 +11,9 @@ import (
 )
 
 // The services of deployment.yaml as the stored object has them.
-const decode, prefill, recorder = 0, 2, 3
+const decode, frontend, prefill, recorder = 0, 1, 2, 3
 
-// changesServices stops and starts services of one node and of several, closes a port, and asks for a topology that is not there.
+// changesServices stops and starts services of one node and of several, scales one by its adapter until it has none, serves a model no longer, and asks for a topology that is not there.
 func (w *world) changesServices(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	none := "{.spec.replicas}"
 	return suite.AllOf(
@@ -21,7 +21,9 @@ func (w *world) changesServices(ctx context.Context, t *testing.T, config *envco
 		w.patchesService(prefill, "replace", "replicas", "3"), w.Reads("3", "pclq", "llm-0-prefill", none),
 		w.patchesService(decode, "replace", "replicas", "0"), w.Reads("0", "pcsg", "llm-0-decode", none),
 		w.patchesService(decode, "replace", "replicas", "1"), w.Reads("1", "pcsg", "llm-0-decode", none),
-		w.patchesService(recorder, "remove", "podTemplate/spec/containers/0/ports", ""), w.isClosed("llm-recorder"),
+		w.Kubectl("scale", "dgdsa", "llm-frontend", "--replicas=2"), w.Reads("2", "pclq", "llm-0-frontend", none),
+		w.patchesService(frontend, "remove", "scalingAdapter", ""), w.Kubectl("wait", "--for=delete", "dgdsa/llm-frontend", "--timeout=4m"),
+		w.patchesService(recorder, "remove", "modelRef", ""), w.isClosed("llm-model-62c66a7a"),
 		w.TurnedDown("elsewhere.yaml", `ClusterTopology "nowhere" does not exist`, "rights"),
 	)(ctx, t, config)
 }

@@ -13,7 +13,8 @@ func TestEveryRightIsNeededAndNoneIsMissing(t *testing.T) {
 	w := newWorld()
 	cluster.Test(t, features.New("rights").
 		Assess("a set, a deployment and pods with volumes and devices come", suite.AllOf(
-			w.create, w.Applies("topology.yaml"), w.Applies("storage.yaml"), w.Applies("devices.yaml"), w.Applies("set.yaml"), w.Applies("deployment.yaml"),
+			w.create, w.Applies("topology.yaml"), w.Applies("storage.yaml"), w.Applies("devices.yaml"), w.Applies("set.yaml"),
+			w.Applies("inferencepools.yaml"), w.Applies("deployment.yaml"),
 			w.ready("pcs", "serve"), w.ready("dgd", "llm"), w.bound("claims-a-card"), w.bound("asks-for-a-card"), w.missesNothing)).
 		Assess("what a set consists of is put right, scaled and deleted", suite.AllOf(w.drifts, w.isScaled, w.findsNamesTaken, w.missesNothing)).
 		Assess("sets that are edited all the time come and go", w.isEditedAllTheTime).

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
 // DynamoGraphDeployment is one inference deployment: its services, how many replicas each has, over how many nodes a
@@ -73,7 +75,7 @@ type DynamoGraphDeploymentSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=25
+	// +kubebuilder:validation:MaxItems=100
 	PVCs []PersistentVolumeClaim `json:"pvcs,omitempty"`
 	// BackendFramework is the inference framework that the workers run. It decides which flags the pods of a
 	// multinode service get. Unset means: read from each service's command line. Immutable.
@@ -97,6 +99,12 @@ type DynamoGraphDeploymentSpec struct {
 	// deployment and create it again.
 	// +optional
 	TopologyConstraint *SpecTopologyConstraint `json:"topologyConstraint,omitempty"`
+	// ProviderOverride changes the PodCliqueSet. See v1beta1.
+	// +optional
+	ProviderOverride *v1beta1.ProviderOverride `json:"providerOverride,omitempty"`
+	// Experimental are features of the deployment whose shape may still change. See v1beta1.
+	// +optional
+	Experimental *v1beta1.DeploymentExperimental `json:"experimental,omitempty"`
 }
 
 // BackendFramework is an inference framework.
@@ -134,7 +142,6 @@ type Restart struct {
 	// ID names this restart. A value that was not seen before starts one.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
 	// Strategy says in which order the services restart. Unset means one after the other in the order of the spec.
 	// +optional

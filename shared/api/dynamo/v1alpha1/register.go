@@ -28,7 +28,11 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &DynamoGraphDeployment{}, &DynamoGraphDeploymentList{})
+	scheme.AddKnownTypes(GroupVersion,
+		&DynamoGraphDeployment{}, &DynamoGraphDeploymentList{},
+		&DynamoGraphDeploymentScalingAdapter{}, &DynamoGraphDeploymentScalingAdapterList{},
+		&DynamoWorkerMetadata{}, &DynamoWorkerMetadataList{},
+	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -4,12 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
 // ServiceSpec is one part of a deployment: a number of equal replicas, each one pod or, with multinode, one pod on each
 // of several nodes.
 type ServiceSpec struct {
-	// Name of the service, unique in the deployment without regard to case; at most 40 characters. In lower case it is
+	// Name of the service, unique in the deployment without regard to case; at most 63 characters. In lower case it is
 	// a DNS label.
 	// +required
 	Name string `json:"name"`
@@ -17,8 +19,8 @@ type ServiceSpec struct {
 	// word for a service that gets none. Unset is such a word too.
 	// +optional
 	ComponentType string `json:"componentType,omitempty"`
-	// SubComponentType is the part that a worker has in disaggregated serving, such as prefill or decode. It becomes a
-	// label of the pods.
+	// SubComponentType is the part that a worker has in disaggregated serving. A worker with prefill or decode is of that type, as
+	// v1beta1 has it. Any other word becomes a label of the pods.
 	// +optional
 	SubComponentType string `json:"subComponentType,omitempty"`
 	// Replicas of the service, 0 to 10000. Defaults to 1. It may change at any time and scales the service without
@@ -31,7 +33,7 @@ type ServiceSpec struct {
 	// Multinode makes each replica a leader and its workers, on as many nodes. Unset means one pod a replica.
 	// Immutable.
 	// +optional
-	Multinode *Multinode `json:"multinode,omitempty"`
+	Multinode *v1beta1.Multinode `json:"multinode,omitempty"`
 	// Resources that the main container asks for. What extraPodSpec.mainContainer says of the same resource wins.
 	// +optional
 	Resources *Resources `json:"resources,omitempty"`
@@ -89,19 +91,70 @@ type ServiceSpec struct {
 	// `<namespace>-<name>` of the deployment.
 	// +optional
 	DynamoNamespace *string `json:"dynamoNamespace,omitempty"`
-	// GlobalDynamoNamespace is accepted and has no effect; admission warns if it is true. See dynamoNamespace.
+	// ServiceName is accepted and has no effect; admission warns where it is not the service's name.
+	// +optional
+	ServiceName string `json:"serviceName,omitempty"`
+	// GPUMemoryService is an older spelling of experimental.gpuMemoryService.
+	// +optional
+	GPUMemoryService *runtime.RawExtension `json:"gpuMemoryService,omitempty"`
+	// Failover is an older spelling of experimental.failover.
+	// +optional
+	Failover *runtime.RawExtension `json:"failover,omitempty"`
+	// Checkpoint is an older spelling of experimental.checkpoint.
+	// +optional
+	Checkpoint *runtime.RawExtension `json:"checkpoint,omitempty"`
+	// FrontendSidecar is a container beside the main one that gets what a frontend's main container gets. Unset means none.
+	// +optional
+	FrontendSidecar *FrontendSidecar `json:"frontendSidecar,omitempty"`
+
+	// Roles are the kinds of pods of a multinode service, leader and worker, where they differ. See v1beta1.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Roles []v1beta1.ComponentRole `json:"roles,omitempty"`
+	// ModelRef is the model that the service serves. See v1beta1.
+	// +optional
+	ModelRef *v1beta1.ModelReference `json:"modelRef,omitempty"`
+	// GlobalDynamoNamespace puts the pods into the Dynamo namespace "dynamo", which deployments share. Defaults to false.
 	// +optional
 	GlobalDynamoNamespace *bool `json:"globalDynamoNamespace,omitempty"`
-	// ModelRef is accepted and has no effect; admission warns. The command of the main container names the model.
+	// EPPConfig is the configuration of a service of type epp. See v1beta1.
 	// +optional
-	ModelRef *runtime.RawExtension `json:"modelRef,omitempty"`
+	EPPConfig *v1beta1.EPPConfig `json:"eppConfig,omitempty"`
+	// DynamoSidecar names an init container that runs Dynamo's runtime. See v1beta1.
+	// +optional
+	DynamoSidecar *string `json:"dynamoSidecar,omitempty"`
+	// RuntimeVersionOverride is accepted and has no effect; admission warns.
+	// +optional
+	RuntimeVersionOverride string `json:"runtimeVersionOverride,omitempty"`
+	// ProviderOverride changes what the service becomes in Grove. See v1beta1.
+	// +optional
+	ProviderOverride *v1beta1.ProviderOverride `json:"providerOverride,omitempty"`
+	// Experimental are features of the service whose shape may still change. See v1beta1.
+	// +optional
+	Experimental *v1beta1.ComponentExperimental `json:"experimental,omitempty"`
+	// LPX is accepted and has no effect; admission warns.
+	// +optional
+	LPX *runtime.RawExtension `json:"lpx,omitempty"`
 }
 
-// Multinode spreads a replica over nodes.
-type Multinode struct {
-	// NodeCount is the number of pods of one replica, 2 to 1000: one leader and NodeCount-1 workers. Immutable.
+// FrontendSidecar is a frontend beside a service's main container.
+type FrontendSidecar struct {
+	// Image of the container, which is named sidecar-frontend.
 	// +required
-	NodeCount int32 `json:"nodeCount"`
+	Image string `json:"image"`
+	// Args of the container. Unset means those of a frontend.
+	// +optional
+	// +listType=atomic
+	Args []string `json:"args,omitempty"`
+	// EnvFromSecret is a Secret all of whose keys become environment variables of the container.
+	// +optional
+	EnvFromSecret *string `json:"envFromSecret,omitempty"`
+	// Envs are environment variables of the container.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Envs []corev1.EnvVar `json:"envs,omitempty"`
 }
 
 // Resources of a container.
@@ -160,14 +213,14 @@ type ExtraPodSpec struct {
 
 // VolumeMount is where the main container finds a claim.
 type VolumeMount struct {
-	// Name of one of the deployment's pvcs, or of a volume in extraPodSpec.
+	// Name of a volume in extraPodSpec, or of a claim, whether the deployment's pvcs list it or not.
 	// +required
 	Name string `json:"name"`
-	// MountPoint is the directory in the container.
-	// +required
-	MountPoint string `json:"mountPoint"`
-	// UseAsCompilationCache is accepted and has no effect; admission warns if it is true. The volume is mounted; the
-	// framework's own settings say that it compiles into it.
+	// MountPoint is the directory in the container. Required unless useAsCompilationCache is true and the framework has a default.
+	// +optional
+	MountPoint string `json:"mountPoint,omitempty"`
+	// UseAsCompilationCache has the framework keep what it compiles in the volume, which is a claim then. Of several the first one
+	// counts. Defaults to false.
 	// +optional
 	UseAsCompilationCache *bool `json:"useAsCompilationCache,omitempty"`
 }

@@ -71,7 +71,7 @@ type DynamoGraphDeploymentSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=25
+	// +kubebuilder:validation:MaxItems=100
 	PVCs []PersistentVolumeClaim `json:"pvcs,omitempty"`
 	// BackendFramework is the inference framework that the workers run. It decides which flags the pods of a
 	// multinode component get. Unset means: read from each component's command line. Immutable.
@@ -95,6 +95,13 @@ type DynamoGraphDeploymentSpec struct {
 	// the deployment and create it again.
 	// +optional
 	TopologyConstraint *SpecTopologyConstraint `json:"topologyConstraint,omitempty"`
+	// ProviderOverride changes the PodCliqueSet. Of it only `spec.template.topologyConstraint` can be set, in Grove's words.
+	// Unset means none. Immutable.
+	// +optional
+	ProviderOverride *ProviderOverride `json:"providerOverride,omitempty"`
+	// Experimental are features of the deployment whose shape may still change. Unset means none.
+	// +optional
+	Experimental *DeploymentExperimental `json:"experimental,omitempty"`
 }
 
 // BackendFramework is an inference framework.
@@ -108,66 +115,6 @@ const (
 	BackendFrameworkSGLang BackendFramework = "sglang"
 	BackendFrameworkTRTLLM BackendFramework = "trtllm"
 )
-
-// ComponentSpec is one part of a deployment: a number of equal replicas, each one pod or, with multinode, one pod on
-// each of several nodes.
-type ComponentSpec struct {
-	// Name of the component, unique in the deployment without regard to case. In lower case it is a DNS label.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=40
-	Name string `json:"name"`
-	// Type says which defaults the pods get: frontend, worker, prefill, decode, planner, epp, or any other word for a
-	// component that gets none. Unset is such a word too.
-	// +optional
-	// +kubebuilder:validation:MaxLength=63
-	Type string `json:"type,omitempty"`
-	// PodTemplate is the pod of the component. Its workload container is named main; further containers run beside it
-	// as they are. What it leaves open of main is filled in after the component's type.
-	// +required
-	PodTemplate corev1.PodTemplateSpec `json:"podTemplate"`
-	// Replicas of the component. Defaults to 1. It may change at any time and scales the component without restarting
-	// it.
-	// +optional
-	// +kubebuilder:default=1
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=10000
-	Replicas *int32 `json:"replicas,omitempty"`
-	// MinAvailable is the number of replicas that start together or not at all. Defaults to 1. Immutable.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=10000
-	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// Multinode makes each replica a leader and its workers, on as many nodes. Unset means one pod a replica.
-	// Immutable.
-	// +optional
-	Multinode *Multinode `json:"multinode,omitempty"`
-	// SharedMemorySize is the size of the memory-backed volume at /dev/shm of main. Defaults to 8Gi; 0 means no such
-	// volume.
-	// +optional
-	SharedMemorySize *resource.Quantity `json:"sharedMemorySize,omitempty"`
-	// ScalingAdapter, if present, leaves the number of replicas to whoever scales the component: replicas is then the
-	// number to start with, and later changes of it have no effect.
-	// +optional
-	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
-	// TopologyConstraint packs the pods of each replica, or with single-node replicas all of them. It may be set with or
-	// without a constraint on the whole deployment, and may not be broader than that. Unset means that the
-	// deployment's constraint is the only one. Immutable: to change it, delete the deployment and create it again.
-	// +optional
-	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
-}
-
-// Multinode spreads a replica over nodes.
-type Multinode struct {
-	// NodeCount is the number of pods of one replica: one leader and NodeCount-1 workers. Immutable.
-	// +required
-	// +kubebuilder:validation:Minimum=2
-	// +kubebuilder:validation:Maximum=1000
-	NodeCount int32 `json:"nodeCount"`
-}
-
-// ScalingAdapter marks a component whose replicas are scaled from outside.
-type ScalingAdapter struct{}
 
 // PersistentVolumeClaim is a claim that belongs to a deployment.
 //
@@ -199,7 +146,6 @@ type Restart struct {
 	// ID names this restart. A value that was not seen before starts one.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
 	// Strategy says in which order the components restart. Unset means one after the other in the order of the spec.
 	// +optional

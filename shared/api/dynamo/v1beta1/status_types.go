@@ -18,6 +18,9 @@ type DynamoGraphDeploymentStatus struct {
 	// Services says how many replicas of each component stand, by the component's name.
 	// +optional
 	Services map[string]ServiceReplicaStatus `json:"services,omitempty"`
+	// Components says the same as Services, in the words that Dynamo's planner and tools read.
+	// +optional
+	Components map[string]ComponentReplicaStatus `json:"components,omitempty"`
 	// Topology is the name of the cluster topology that the constraints refer to. Empty where there are none.
 	// +optional
 	Topology string `json:"topology,omitempty"`
@@ -42,6 +45,32 @@ const (
 	// StateFailed means that the deployment could not be carried out as it is written. Ready says what to change.
 	StateFailed DeploymentState = "failed"
 )
+
+// ComponentReplicaStatus is how many replicas of a component stand.
+type ComponentReplicaStatus struct {
+	// ComponentKind is the kind of the object that scales the component.
+	// +required
+	ComponentKind string `json:"componentKind"`
+	// ComponentNames has the name of that object, in the deployment's namespace.
+	// +optional
+	// +listType=atomic
+	ComponentNames []string `json:"componentNames,omitempty"`
+	// Replicas that exist. A replica of a multinode component is all its pods.
+	// +required
+	Replicas int32 `json:"replicas"`
+	// UpdatedReplicas are the replicas that run the newest template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// ReadyReplicas are the replicas that are ready to serve, of a component that is scaled by a PodClique.
+	// +optional
+	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+	// AvailableReplicas are the same of a component that is scaled by a PodCliqueScalingGroup.
+	// +optional
+	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
+	// ScheduledReplicas are the replicas whose pods have nodes.
+	// +optional
+	ScheduledReplicas int32 `json:"scheduledReplicas"`
+}
 
 // ServiceReplicaStatus is how many replicas of a component stand.
 type ServiceReplicaStatus struct {

@@ -60,6 +60,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		// Group=nvidia.com, Version=v1alpha1
 	case dynamov1alpha1.SchemeGroupVersion.WithResource("dynamographdeployments"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Nvidia().V1alpha1().DynamoGraphDeployments().Informer()}, nil
+	case dynamov1alpha1.SchemeGroupVersion.WithResource("dynamographdeploymentscalingadapters"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Nvidia().V1alpha1().DynamoGraphDeploymentScalingAdapters().Informer()}, nil
+	case dynamov1alpha1.SchemeGroupVersion.WithResource("dynamoworkermetadatas"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Nvidia().V1alpha1().DynamoWorkerMetadatas().Informer()}, nil
 
 		// Group=nvidia.com, Version=v1beta1
 	case v1beta1.SchemeGroupVersion.WithResource("dynamographdeployments"):

@@ -11,3 +11,19 @@ type DynamoGraphDeploymentListerExpansion interface{}
 // DynamoGraphDeploymentNamespaceListerExpansion allows custom methods to be added to
 // DynamoGraphDeploymentNamespaceLister.
 type DynamoGraphDeploymentNamespaceListerExpansion interface{}
+
+// DynamoGraphDeploymentScalingAdapterListerExpansion allows custom methods to be added to
+// DynamoGraphDeploymentScalingAdapterLister.
+type DynamoGraphDeploymentScalingAdapterListerExpansion interface{}
+
+// DynamoGraphDeploymentScalingAdapterNamespaceListerExpansion allows custom methods to be added to
+// DynamoGraphDeploymentScalingAdapterNamespaceLister.
+type DynamoGraphDeploymentScalingAdapterNamespaceListerExpansion interface{}
+
+// DynamoWorkerMetadataListerExpansion allows custom methods to be added to
+// DynamoWorkerMetadataLister.
+type DynamoWorkerMetadataListerExpansion interface{}
+
+// DynamoWorkerMetadataNamespaceListerExpansion allows custom methods to be added to
+// DynamoWorkerMetadataNamespaceLister.
+type DynamoWorkerMetadataNamespaceListerExpansion interface{}

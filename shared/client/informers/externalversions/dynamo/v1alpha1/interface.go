@@ -12,6 +12,10 @@ import (
 type Interface interface {
 	// DynamoGraphDeployments returns a DynamoGraphDeploymentInformer.
 	DynamoGraphDeployments() DynamoGraphDeploymentInformer
+	// DynamoGraphDeploymentScalingAdapters returns a DynamoGraphDeploymentScalingAdapterInformer.
+	DynamoGraphDeploymentScalingAdapters() DynamoGraphDeploymentScalingAdapterInformer
+	// DynamoWorkerMetadatas returns a DynamoWorkerMetadataInformer.
+	DynamoWorkerMetadatas() DynamoWorkerMetadataInformer
 }
 
 type version struct {
@@ -28,4 +32,14 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // DynamoGraphDeployments returns a DynamoGraphDeploymentInformer.
 func (v *version) DynamoGraphDeployments() DynamoGraphDeploymentInformer {
 	return &dynamoGraphDeploymentInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// DynamoGraphDeploymentScalingAdapters returns a DynamoGraphDeploymentScalingAdapterInformer.
+func (v *version) DynamoGraphDeploymentScalingAdapters() DynamoGraphDeploymentScalingAdapterInformer {
+	return &dynamoGraphDeploymentScalingAdapterInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// DynamoWorkerMetadatas returns a DynamoWorkerMetadataInformer.
+func (v *version) DynamoWorkerMetadatas() DynamoWorkerMetadataInformer {
+	return &dynamoWorkerMetadataInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }

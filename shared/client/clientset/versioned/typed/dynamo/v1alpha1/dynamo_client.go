@@ -15,6 +15,8 @@ import (
 type NvidiaV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	DynamoGraphDeploymentsGetter
+	DynamoGraphDeploymentScalingAdaptersGetter
+	DynamoWorkerMetadatasGetter
 }
 
 // NvidiaV1alpha1Client is used to interact with features provided by the nvidia.com group.
@@ -24,6 +26,14 @@ type NvidiaV1alpha1Client struct {
 
 func (c *NvidiaV1alpha1Client) DynamoGraphDeployments(namespace string) DynamoGraphDeploymentInterface {
 	return newDynamoGraphDeployments(c, namespace)
+}
+
+func (c *NvidiaV1alpha1Client) DynamoGraphDeploymentScalingAdapters(namespace string) DynamoGraphDeploymentScalingAdapterInterface {
+	return newDynamoGraphDeploymentScalingAdapters(c, namespace)
+}
+
+func (c *NvidiaV1alpha1Client) DynamoWorkerMetadatas(namespace string) DynamoWorkerMetadataInterface {
+	return newDynamoWorkerMetadatas(c, namespace)
 }
 
 // NewForConfig creates a new NvidiaV1alpha1Client for the given config.

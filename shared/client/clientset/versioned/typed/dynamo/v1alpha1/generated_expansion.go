@@ -5,3 +5,7 @@
 package v1alpha1
 
 type DynamoGraphDeploymentExpansion interface{}
+
+type DynamoGraphDeploymentScalingAdapterExpansion interface{}
+
+type DynamoWorkerMetadataExpansion interface{}

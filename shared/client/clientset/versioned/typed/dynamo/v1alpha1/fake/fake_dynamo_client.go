@@ -18,6 +18,14 @@ func (c *FakeNvidiaV1alpha1) DynamoGraphDeployments(namespace string) v1alpha1.D
 	return newFakeDynamoGraphDeployments(c, namespace)
 }
 
+func (c *FakeNvidiaV1alpha1) DynamoGraphDeploymentScalingAdapters(namespace string) v1alpha1.DynamoGraphDeploymentScalingAdapterInterface {
+	return newFakeDynamoGraphDeploymentScalingAdapters(c, namespace)
+}
+
+func (c *FakeNvidiaV1alpha1) DynamoWorkerMetadatas(namespace string) v1alpha1.DynamoWorkerMetadataInterface {
+	return newFakeDynamoWorkerMetadatas(c, namespace)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeNvidiaV1alpha1) RESTClient() rest.Interface {

@@ -1,0 +1,166 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"packtree.dev/dynamo-operator/internal/pods"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// componentWarnings names what of a component is accepted and is not carried out, and what happens instead.
+func (c Candidate) componentWarnings(index int) []string {
+	component, at := &c.Hub.Spec.Components[index], c.words.component(index)
+	experimental := component.Experimental
+	if c.written != nil {
+		experimental = c.written.Spec.Services[index].Experimental // The older spellings have been told of.
+	}
+	var warnings []string
+	if experimental != nil {
+		warnings = experimentWarnings(experimental, at.Child("experimental"))
+	}
+	tell := func(path *field.Path, sentence string) { warnings = append(warnings, path.String()+": "+sentence) }
+	if component.ProviderOverride != nil {
+		tell(at.Child("providerOverride"), overridden)
+	}
+	if component.LPX != nil {
+		tell(at.Child("lpx"), "lpx has no effect: no pods are placed onto LPUs; they run as their template says")
+	}
+	if component.RuntimeVersionOverride != "" {
+		tell(at.Child("runtimeVersionOverride"), "has no effect: the pods are the same for every version of the runtime")
+	}
+	if model := component.ModelRef; model != nil && model.Revision != "" {
+		tell(at.Child("modelRef", "revision"), "has no effect: the Service is by the model's name alone")
+	}
+	for i, role := range component.Roles {
+		if role.ProviderOverride != nil {
+			tell(at.Child("roles").Index(i).Child("providerOverride"), overriddenRole)
+		}
+	}
+	if nodes := component.Multinode; nodes != nil {
+		if nodes.Leader != nil && nodes.Leader.ProviderOverride != nil {
+			tell(at.Child("multinode", "leader", "providerOverride"), overriddenRole)
+		}
+		if nodes.Worker != nil && nodes.Worker.ProviderOverride != nil {
+			tell(at.Child("multinode", "worker", "providerOverride"), overriddenRole)
+		}
+	}
+	return append(warnings, c.mountWarnings(index)...)
+}
+
+const (
+	overridden     = "has no effect: what a component becomes in Grove follows from its own fields; set topologyConstraint"
+	overriddenRole = "has no effect: one constraint holds leader and workers together; set topologyConstraint"
+)
+
+// mountWarnings tells of mounts in v1beta1 that no volume has. They are taken for claims, and may be misspelt.
+func (c Candidate) mountWarnings(index int) []string {
+	component := &c.Hub.Spec.Components[index]
+	main := pods.Named(component.PodTemplate.Spec.Containers, v1beta1.MainContainer)
+	if main == nil || c.written != nil {
+		return nil
+	}
+	known := []string{pods.SharedMemoryVolume}
+	for _, volume := range component.PodTemplate.Spec.Volumes {
+		known = append(known, volume.Name)
+	}
+	for _, claim := range c.Hub.Spec.PVCs {
+		known = append(known, claim.Name)
+	}
+	if cache := component.CompilationCache; cache != nil {
+		known = append(known, cache.PVCName)
+	}
+	var warnings []string
+	for i, mount := range main.VolumeMounts {
+		if !slices.Contains(known, mount.Name) {
+			at := c.words.main(index, component).Child("volumeMounts").Index(i).Child("name")
+			warnings = append(warnings, fmt.Sprintf("%s: no volume of the pod is called %q: taken for the claim of that name, for which the pods wait", at, mount.Name))
+		}
+	}
+	return warnings
+}
+
+// experimentWarnings names the features that are not carried out.
+func experimentWarnings(experimental *v1beta1.ComponentExperimental, at *field.Path) []string {
+	var warnings []string
+	for _, feature := range []struct {
+		name     string
+		written  *runtime.RawExtension
+		sentence string
+	}{
+		{"gpuMemoryService", experimental.GPUMemoryService, "no service keeps weights in the memory of GPUs; each engine loads its own, on GPUs of its own"},
+		{"failover", experimental.Failover, "there is no engine on standby; one that fails is started again"},
+		{"checkpoint", experimental.Checkpoint, "nothing takes checkpoints of containers here; pods start cold"},
+		{"flagsInjection", experimental.FlagsInjection, "the flags of several nodes are added as always; one that the command has stays"},
+	} {
+		if feature.written != nil && !switchedOff(feature.written) {
+			warnings = append(warnings, fmt.Sprintf("%s: %s has no effect: %s", at.Child(feature.name), feature.name, feature.sentence))
+		}
+	}
+	return warnings
+}
+
+// switchedOff says whether a feature is asked for not to be.
+func switchedOff(feature *runtime.RawExtension) bool {
+	var written struct {
+		Enabled *bool `json:"enabled"`
+	}
+	return json.Unmarshal(feature.Raw, &written) == nil && written.Enabled != nil && !*written.Enabled
+}
+
+// deploymentWarnings names what of a deployment as a whole is accepted and is not carried out.
+func deploymentWarnings(spec *v1beta1.DynamoGraphDeploymentSpec) []string {
+	var warnings []string
+	if spec.ProviderOverride != nil {
+		warnings = append(warnings, "spec.providerOverride: "+overridden)
+	}
+	if spec.Experimental == nil {
+		return warnings
+	}
+	if spec.Experimental.ComponentGroups != nil {
+		warnings = append(warnings, "spec.experimental.componentGroups: componentGroups has no effect: each component scales by itself")
+	}
+	if policy := spec.Experimental.KVTransferPolicy; policy != nil && !slices.Contains(copied, policy.LabelKey) {
+		warnings = append(warnings, fmt.Sprintf("spec.experimental.kvTransferPolicy: kvTransferPolicy has an effect only where somebody copies the node's label onto pods as %s: Kubernetes itself does that with %s",
+			pods.TopologyLabel(policy), strings.Join(copied, " and ")))
+	}
+	return warnings
+}
+
+// copied are the node labels that Kubernetes copies onto pods when it binds them.
+var copied = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
+
+// obeyed are the annotations of this group on a deployment that have an effect.
+var obeyed = []string{
+	v1beta1.AnnotationQueue, v1beta1.AnnotationVLLMExecutor, v1beta1.AnnotationDiscoveryBackend, v1beta1.AnnotationDiscoveryMode,
+	v1beta1.AnnotationEnableMetrics,
+	// Another operator notes on what it made which version of it that was. Nobody asks for anything by it.
+	"nvidia.com/dynamo-operator-origin-version",
+}
+
+// annotationWarnings tells of annotations of this group that nobody obeys, and of values that none of those has.
+func annotationWarnings(annotations map[string]string) []string {
+	var warnings []string
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		group, _, _ := strings.Cut(key, "/")
+		ours := group == v1beta1.GroupName || strings.HasSuffix(group, "."+v1beta1.GroupName)
+		if ours && !slices.Contains(obeyed, key) {
+			warnings = append(warnings, fmt.Sprintf("metadata.annotations[%s]: has no effect: nothing here reads it", key))
+		}
+	}
+	for key, known := range map[string][]string{
+		v1beta1.AnnotationDiscoveryBackend: {"kubernetes", "etcd"}, v1beta1.AnnotationDiscoveryMode: {"pod", "container"},
+	} {
+		if value, set := annotations[key]; set && !slices.Contains(known, value) {
+			warnings = append(warnings, fmt.Sprintf("metadata.annotations[%s]: %q is taken for %s; there are %s", key, value, known[0], strings.Join(known, " and ")))
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}

@@ -1,0 +1,143 @@
+package grove
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// Adapter is what scales one component from outside.
+type Adapter = v1alpha1.DynamoGraphDeploymentScalingAdapter
+
+// adapters are those of the components that ask for one. Each begins with the deployment's own number.
+func adapters(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
+	var made []client.Object
+	for i := range deployment.Spec.Components {
+		component := &deployment.Spec.Components[i]
+		if component.ScalingAdapter == nil {
+			continue
+		}
+		meta := childMeta(deployment, names.Selector(deployment, component))
+		meta.Labels[v1beta1.LabelComponent] = component.Name
+		made = append(made, &Adapter{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "DynamoGraphDeploymentScalingAdapter"},
+			ObjectMeta: meta,
+			Spec: v1alpha1.DynamoGraphDeploymentScalingAdapterSpec{
+				Replicas: wantedReplicas(component),
+				DGDRef:   v1alpha1.DynamoGraphDeploymentServiceRef{Name: deployment.Name, ServiceName: component.Name},
+			},
+		})
+	}
+	return made
+}
+
+// adapter is the one that scales a component; nil if none does.
+func (s Standing) adapter(component *v1beta1.ComponentSpec) *Adapter {
+	if component.ScalingAdapter == nil {
+		return nil
+	}
+	return s.Adapters[names.Selector(s.Deployment, component)]
+}
+
+// unmade leaves out the adapters that stand: their replicas are others' from then on. One that is new takes over the number that
+// somebody has set since the deployment last asked for one.
+func (s Standing) unmade(objects []client.Object) []client.Object {
+	var left []client.Object
+	for _, object := range objects {
+		adapter, ok := object.(*Adapter)
+		if !ok {
+			left = append(left, object)
+			continue
+		}
+		if s.Adapters[adapter.Name] != nil {
+			continue
+		}
+		components := s.Deployment.Spec.Components
+		component := &components[slices.IndexFunc(components, func(c v1beta1.ComponentSpec) bool { return c.Name == adapter.Spec.DGDRef.ServiceName })]
+		if requested, live := s.requested(component), s.liveReplicas(component); requested != nil && live != nil && *requested == adapter.Spec.Replicas {
+			adapter.Spec.Replicas = *live
+		}
+		left = append(left, adapter)
+	}
+	return left
+}
+
+// requested is the number that was last asked for of what stands of a component; nil if nothing does.
+func (s Standing) requested(component *v1beta1.ComponentSpec) *int32 {
+	object := s.scaled(component)
+	if object == nil {
+		return nil
+	}
+	requested, made := standingReplicas(component, s.PodCliqueSet)
+	if !made {
+		return nil
+	}
+	if written, err := strconv.ParseInt(object.GetAnnotations()[v1beta1.AnnotationRequestedReplicas], 10, 32); err == nil {
+		requested = int32(written)
+	}
+	return &requested
+}
+
+// liveReplicas is the number that what stands of a component is to have; nil if nothing does.
+func (s Standing) liveReplicas(component *v1beta1.ComponentSpec) *int32 {
+	if clique := s.Cliques[component.Name]; clique != nil {
+		return &clique.Spec.Replicas
+	}
+	if group := s.Groups[component.Name]; group != nil {
+		return &group.Spec.Replicas
+	}
+	return nil
+}
+
+// Reports returns the adapters whose status differs from what stands, with the status that they are to have. A scaling that Scalings asks
+// for is said to be done now.
+func (s Standing) Reports(now metav1.Time) []client.Object {
+	observed := s.Observation()
+	var reports []client.Object
+	for i := range s.Deployment.Spec.Components {
+		component := &s.Deployment.Spec.Components[i]
+		standing := s.adapter(component)
+		if standing == nil {
+			continue
+		}
+		next := v1alpha1.DynamoGraphDeploymentScalingAdapterStatus{
+			Replicas:      observed.Services[component.Name].Replicas,
+			Selector:      v1beta1.LabelSelector + "=" + names.Selector(s.Deployment, component),
+			LastScaleTime: standing.Status.LastScaleTime,
+		}
+		if s.scalingOf(component) != nil {
+			next.LastScaleTime = &now
+		}
+		if !equality.Semantic.DeepEqual(standing.Status, next) {
+			report := standing.DeepCopy()
+			report.Status = next
+			reports = append(reports, report)
+		}
+	}
+	return reports
+}
+
+// unwanted are the adapters of components that ask for none any more.
+func (s Standing) unwanted() []client.Object {
+	if len(s.Adapters) == 0 {
+		return nil
+	}
+	kept := map[string]bool{}
+	for _, object := range adapters(s.Deployment) {
+		kept[object.GetName()] = true
+	}
+	var left []client.Object
+	for name, adapter := range s.Adapters {
+		if !kept[name] && adapter.DeletionTimestamp == nil {
+			left = append(left, adapter)
+		}
+	}
+	return left
+}

@@ -1,0 +1,411 @@
+package pods_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"packtree.dev/dynamo-operator/internal/pods"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// told are the variables of a container but those that say who the pod is.
+func told(container *corev1.Container) map[string]string {
+	all := map[string]string{}
+	for _, variable := range container.Env {
+		if !strings.HasPrefix(variable.Name, "POD_") && !strings.HasPrefix(variable.Name, "DYN_PARENT_") && variable.Name != "LEVEL" && variable.Name != "SPEC" {
+			all[variable.Name] = variable.Value
+		}
+	}
+	return all
+}
+
+func TestEnvironmentByType(t *testing.T) {
+	common := map[string]string{"DYN_NAMESPACE": "ns-d", "DYN_DISCOVERY_BACKEND": "kubernetes"}
+	worker := map[string]string{
+		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090", "DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": `["generate"]`,
+		"DYN_HEALTH_CHECK_ENABLED": "false", "NIXL_TELEMETRY_ENABLE": "n", "NIXL_TELEMETRY_EXPORTER": "prometheus",
+		"NIXL_TELEMETRY_PROMETHEUS_PORT": "19090", "DYN_FORWARDPASS_METRIC_PORT": "20380",
+	}
+	for componentType, own := range map[string]map[string]string{
+		"frontend": {"DYN_COMPONENT": "frontend", "DYNAMO_PORT": "8000", "DYN_HTTP_PORT": "8000", "DYN_NAMESPACE_PREFIX": "ns-d"},
+		"worker":   laid(worker, map[string]string{"DYN_COMPONENT": "worker"}),
+		"prefill":  laid(worker, map[string]string{"DYN_COMPONENT": "prefill"}),
+		"decode":   laid(worker, map[string]string{"DYN_COMPONENT": "decode"}),
+		"planner":  {"DYN_COMPONENT": "planner", "PLANNER_PROMETHEUS_PORT": "9085", "DYN_SYSTEM_PORT": "9090"},
+		"epp":      {"DYN_COMPONENT": "epp", "USE_STREAMING": "true", "NVIDIA_VISIBLE_DEVICES": "void"},
+		"encoder":  {"DYN_COMPONENT": "encoder"},
+		"":         {"DYN_COMPONENT": "part"},
+	} {
+		made := makePod(componentType, func(*corev1.PodTemplateSpec, *corev1.Container) {})
+		if diff := cmp.Diff(laid(common, own), told(made.Main())); diff != "" {
+			t.Errorf("type %q (-want +got):\n%s", componentType, diff)
+		}
+	}
+}
+
+func laid(below, above map[string]string) map[string]string {
+	all := maps.Clone(below)
+	maps.Copy(all, above)
+	return all
+}
+
+func TestThePodsAreToldOfTheInfrastructure(t *testing.T) {
+	component := part("")
+	component.PodTemplate.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "ETCD_ENDPOINTS", Value: "mine"}}
+	made := pods.Make(deployment(), component, pods.Infrastructure{
+		NATSAddress: "nats://n", EtcdAddress: "e", ModelExpressURL: "m", PrometheusEndpoint: "p",
+	})
+	got := told(made.Main())
+	for name, want := range map[string]string{
+		"NATS_SERVER": "nats://n", "ETCD_ENDPOINTS": "mine", "MODEL_EXPRESS_URL": "m", "PROMETHEUS_ENDPOINT": "p",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	const backend, enabled = "nvidia.com/dynamo-discovery-backend", "nvidia.com/dynamo-discovery-enabled"
+	for name, c := range map[string]struct {
+		deployment, component map[string]string
+		labels, env           map[string]string
+		backend, account      string
+	}{
+		"by Kubernetes, unless somebody wants another": {
+			labels: map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes", account: "d-k8s-service-discovery",
+			env: map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes"},
+		},
+		"by etcd takes no rights": {
+			deployment: map[string]string{backend: "etcd"}, backend: "etcd", env: map[string]string{},
+		},
+		"of a component as the component says": {
+			deployment: map[string]string{backend: "etcd"}, component: map[string]string{backend: "kubernetes"},
+			labels: map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes", account: "d-k8s-service-discovery",
+			env: map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes"},
+		},
+		"of containers": {
+			deployment: map[string]string{"nvidia.com/dynamo-kube-discovery-mode": "container"},
+			labels:     map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes", account: "d-k8s-service-discovery",
+			env: map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes", "DYN_KUBE_DISCOVERY_MODE": "container", "CONTAINER_NAME": "main"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, component := deployment(), part("")
+			whole.Annotations, component.PodTemplate.Annotations = c.deployment, c.component
+			made := pods.Make(whole, component, pods.Infrastructure{})
+			labels := map[string]string{}
+			for _, key := range []string{backend, enabled} {
+				if value, set := made.Labels[key]; set {
+					labels[key] = value
+				}
+			}
+			if diff := cmp.Diff(laid(map[string]string{}, c.labels), labels); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			env := told(made.Main())
+			delete(env, "DYN_NAMESPACE")
+			delete(env, "DYN_COMPONENT")
+			if diff := cmp.Diff(c.env, env); diff != "" {
+				t.Errorf("environment (-want +got):\n%s", diff)
+			}
+			if made.Annotations[backend] != c.backend || made.Spec.ServiceAccountName != c.account {
+				t.Errorf("annotated %q, account %q", made.Annotations[backend], made.Spec.ServiceAccountName)
+			}
+		})
+	}
+}
+
+func TestLabels(t *testing.T) {
+	for name, c := range map[string]struct {
+		component *v1beta1.ComponentSpec
+		change    func(*v1beta1.DynamoGraphDeployment, *v1beta1.ComponentSpec)
+		key, want string
+	}{
+		"monitors find the pods":                  {part("worker"), nil, "nvidia.com/metrics-enabled", "true"},
+		"monitors pass the pods by":               {part("worker"), annotated("nvidia.com/enable-metrics", "false"), "nvidia.com/metrics-enabled", ""},
+		"a part is told of twice":                 {part("prefill"), nil, "nvidia.com/dynamo-sub-component-type", "prefill"},
+		"a worker without a part is not":          {part("worker"), nil, "nvidia.com/dynamo-sub-component-type", ""},
+		"the type is the part":                    {part("decode"), nil, "nvidia.com/dynamo-component-type", "decode"},
+		"the namespace is the deployment's":       {part("worker"), nil, "nvidia.com/dynamo-namespace", "ns-d"},
+		"or the one that all share":               {part("worker"), global, "nvidia.com/dynamo-namespace", "dynamo"},
+		"a worker behind a picker is its class":   {part("decode"), picked, "nvidia.com/dynamo-component-class", "worker"},
+		"a frontend is not":                       {part("frontend"), picked, "nvidia.com/dynamo-component-class", ""},
+		"nor a worker that nobody picks":          {part("decode"), nil, "nvidia.com/dynamo-component-class", ""},
+		"the model is known by its hash":          {part("decode"), serving, "nvidia.com/dynamo-base-model-hash", "2c26b46b"},
+		"discovery is not for the user to switch": {part("decode"), labelled, "nvidia.com/dynamo-discovery-enabled", "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := deployment()
+			if c.change != nil {
+				c.change(whole, c.component)
+			}
+			if got := pods.Make(whole, c.component, pods.Infrastructure{}).Labels[c.key]; got != c.want {
+				t.Errorf("%s is %q, want %q", c.key, got, c.want)
+			}
+		})
+	}
+}
+
+func annotated(key, value string) func(*v1beta1.DynamoGraphDeployment, *v1beta1.ComponentSpec) {
+	return func(whole *v1beta1.DynamoGraphDeployment, _ *v1beta1.ComponentSpec) {
+		whole.Annotations = map[string]string{key: value}
+	}
+}
+
+func global(_ *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) {
+	component.GlobalDynamoNamespace = true
+}
+
+func picked(whole *v1beta1.DynamoGraphDeployment, _ *v1beta1.ComponentSpec) {
+	whole.Spec.Components = []v1beta1.ComponentSpec{{Name: "Picker", Type: "epp"}}
+}
+
+func serving(_ *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) {
+	component.ModelRef = &v1beta1.ModelReference{Name: "foo"}
+}
+
+func labelled(_ *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) {
+	component.PodTemplate.Labels = map[string]string{"nvidia.com/dynamo-discovery-enabled": "false"}
+}
+
+func TestTheSecurityContextIsTheUsersAsAWhole(t *testing.T) {
+	made := makePod("worker", func(*corev1.PodTemplateSpec, *corev1.Container) {})
+	if made.Spec.SecurityContext == nil || *made.Spec.SecurityContext.FSGroup != 1000 {
+		t.Errorf("volumes are not for the images' user: %v", made.Spec.SecurityContext)
+	}
+	own := &corev1.PodSecurityContext{RunAsUser: new(int64(7))}
+	made = makePod("worker", func(template *corev1.PodTemplateSpec, _ *corev1.Container) {
+		template.Spec.SecurityContext = own.DeepCopy()
+	})
+	if diff := cmp.Diff(own, made.Spec.SecurityContext); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	for name, c := range map[string]struct{ componentType, named, want string }{
+		"a planner's": {"planner", "", "d-planner"},
+		"a planner's, by the name that it has elsewhere": {"planner", "planner-serviceaccount", "d-planner"},
+		"a picker's": {"epp", "", "d-epp"},
+		"a picker's, by the name that it has elsewhere": {"epp", "epp-serviceaccount", "d-epp"},
+		"one that the user names":                       {"planner", "mine", "mine"},
+		"that name means nothing for other types":       {"worker", "planner-serviceaccount", "planner-serviceaccount"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := makePod(c.componentType, func(template *corev1.PodTemplateSpec, _ *corev1.Container) {
+				template.Spec.ServiceAccountName = c.named
+			})
+			if got := made.Spec.ServiceAccountName; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnEndpointPickerFindsItsConfiguration(t *testing.T) {
+	for name, c := range map[string]struct {
+		config    v1beta1.EPPConfig
+		from, key string
+	}{
+		"that the deployment has": {v1beta1.EPPConfig{Config: &runtime.RawExtension{Raw: []byte("{}")}}, "d-epp-config", "epp-config-dynamo.yaml"},
+		"in a ConfigMap": {
+			v1beta1.EPPConfig{ConfigMapRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "mine"}, Key: "k"}}, "mine", "k",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			component := part("epp")
+			component.EPPConfig = &c.config
+			made := pods.Make(deployment(), component, pods.Infrastructure{})
+			config := made.Spec.Volumes[0]
+			if config.ConfigMap.Name != c.from || config.ConfigMap.Items[0].Key != c.key || config.ConfigMap.Items[0].Path != "epp-config-dynamo.yaml" {
+				t.Errorf("the configuration is read from %v", config.ConfigMap)
+			}
+			var mounted []string
+			for _, mount := range made.Main().VolumeMounts {
+				mounted = append(mounted, mount.Name+":"+mount.MountPath)
+			}
+			want := []string{"epp-config:/etc/epp", "hf-cache:/home/nonroot/.cache", "shared-memory:/dev/shm"}
+			if diff := cmp.Diff(want, mounted); diff != "" {
+				t.Errorf("mounts (-want +got):\n%s", diff)
+			}
+			if *made.Spec.TerminationGracePeriodSeconds != 130 {
+				t.Errorf("requests have %d s to end", *made.Spec.TerminationGracePeriodSeconds)
+			}
+		})
+	}
+}
+
+func TestCompilationCache(t *testing.T) {
+	for name, c := range map[string]struct {
+		framework   v1beta1.BackendFramework
+		path        string
+		at, told    string
+		userVolumes []corev1.Volume
+	}{
+		"of vLLM, where it has it":       {framework: "vllm", at: "/root/.cache/vllm", told: "/root/.cache/vllm"},
+		"of vLLM, elsewhere":             {framework: "vllm", path: "/c", at: "/c", told: "/c"},
+		"of another is only mounted":     {framework: "sglang", path: "/c", at: "/c"},
+		"in a volume that the user made": {framework: "vllm", path: "/c", at: "/c", told: "/c", userVolumes: []corev1.Volume{{Name: "compiled"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, component := deployment(), part("worker")
+			whole.Spec.BackendFramework = c.framework
+			component.PodTemplate.Spec.Volumes = c.userVolumes
+			component.CompilationCache = &v1beta1.CompilationCache{PVCName: "compiled", MountPath: c.path}
+			made := pods.Make(whole, component, pods.Infrastructure{})
+			if mount := made.Main().VolumeMounts[0]; mount.Name != "compiled" || mount.MountPath != c.at {
+				t.Errorf("mounted: %v", mount)
+			}
+			if got := told(made.Main())["VLLM_CACHE_ROOT"]; got != c.told {
+				t.Errorf("vLLM is told %q, want %q", got, c.told)
+			}
+			if claim := made.Spec.Volumes[0].PersistentVolumeClaim; (claim == nil) != (c.userVolumes != nil) || made.Spec.Volumes[0].Name != "compiled" {
+				t.Errorf("the volumes are %v", made.Spec.Volumes)
+			}
+		})
+	}
+}
+
+func TestAMountWithoutAVolumeIsAClaim(t *testing.T) {
+	made := makePod("worker", func(template *corev1.PodTemplateSpec, main *corev1.Container) {
+		template.Spec.Volumes = []corev1.Volume{{Name: "own"}}
+		main.VolumeMounts = []corev1.VolumeMount{{Name: "own", MountPath: "/own"}, {Name: "models", MountPath: "/models"}}
+	})
+	got := map[string]string{}
+	for _, volume := range made.Spec.Volumes {
+		if volume.PersistentVolumeClaim != nil {
+			got[volume.Name] = volume.PersistentVolumeClaim.ClaimName
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"models": "models"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAFrontendBesideMain(t *testing.T) {
+	component := part("decode")
+	component.FrontendSidecar = new("beside")
+	component.PodTemplate.Spec.Containers[1].VolumeMounts = []corev1.VolumeMount{{Name: "models", MountPath: "/models"}}
+	made := pods.Make(deployment(), component, pods.Infrastructure{})
+	beside := pods.Named(made.Spec.Containers, "beside")
+	if got := strings.Join(slices.Concat(beside.Command, beside.Args), " "); got != "python3 -m dynamo.frontend" {
+		t.Errorf("it starts %q", got)
+	}
+	if diff := cmp.Diff([]string{"http:8000"}, portsOf(beside)); diff != "" || asked(beside.ReadinessProbe) != "/health@http" {
+		t.Errorf("it serves %s and is asked %s", diff, asked(beside.ReadinessProbe))
+	}
+	env := told(beside)
+	if env["DYN_COMPONENT"] != "frontend" || env["DYN_NAMESPACE_PREFIX"] != "ns-d" || env["DYN_SYSTEM_ENABLED"] != "" {
+		t.Errorf("it is told %v", env)
+	}
+	if diff := cmp.Diff([]corev1.VolumeMount{{Name: "models", MountPath: "/models"}}, beside.VolumeMounts); diff != "" {
+		t.Errorf("it reads the model elsewhere (-want +got):\n%s", diff)
+	}
+	if told(made.Main())["DYN_COMPONENT"] != "decode" {
+		t.Error("main is no worker any more")
+	}
+}
+
+func TestDynamoBesideAnEngine(t *testing.T) {
+	component := part("decode")
+	component.DynamoSidecar = new("runtime")
+	component.PodTemplate.Spec.InitContainers = []corev1.Container{{Name: "fetch"}, {Name: "runtime", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+	made := pods.Make(deployment(), component, pods.Infrastructure{})
+	main, sidecar := made.Main(), pods.Named(made.Spec.InitContainers, "runtime")
+	if len(main.Ports) > 0 || main.ReadinessProbe != nil || len(told(main)) > 0 {
+		t.Errorf("main runs an engine that knows nothing of Dynamo, and became %v", main)
+	}
+	if diff := cmp.Diff([]string{"system:9090"}, portsOf(sidecar)); diff != "" || asked(sidecar.StartupProbe) != "/live@system" || len(sidecar.Command) > 0 {
+		t.Errorf("the runtime became %v", sidecar)
+	}
+	want := map[string]string{
+		"DYN_NAMESPACE": "ns-d", "DYN_COMPONENT": "decode", "DYN_DISCOVERY_BACKEND": "kubernetes", "DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
+	}
+	if diff := cmp.Diff(want, told(sidecar)); diff != "" {
+		t.Errorf("the runtime is told (-want +got):\n%s", diff)
+	}
+}
+
+func TestWorkersAreToldWhereTheyStand(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy            v1beta1.KVTransferPolicy
+		label, annotation string
+		enforcement       string
+	}{
+		"by a label of the node": {
+			v1beta1.KVTransferPolicy{Domain: "zone", LabelKey: "topology.kubernetes.io/zone"}, "topology.kubernetes.io/zone",
+			"nvidia.com/topology-label-key=topology.kubernetes.io/zone", "required",
+		},
+		"by a topology": {
+			v1beta1.KVTransferPolicy{Domain: "rack", ClusterTopologyName: "gb200", Enforcement: "preferred", PreferredWeight: new(0.5)},
+			"nvidia.com/dynamo-topology.rack", "nvidia.com/topology-cluster-topology-name=gb200", "preferred",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := deployment()
+			whole.Spec.Experimental = &v1beta1.DeploymentExperimental{KVTransferPolicy: &c.policy}
+			made := pods.Make(whole, part("decode"), pods.Infrastructure{})
+			file := made.Spec.Volumes[0].DownwardAPI.Items[0]
+			if file.Path != c.policy.Domain || file.FieldRef.FieldPath != "metadata.labels['"+c.label+"']" {
+				t.Errorf("the file is %v", file)
+			}
+			if mount := made.Main().VolumeMounts[0]; mount.MountPath != "/etc/dynamo/topology" {
+				t.Errorf("mounted %v", mount)
+			}
+			key, value, _ := strings.Cut(c.annotation, "=")
+			if made.Annotations[key] != value {
+				t.Errorf("annotated %v", made.Annotations)
+			}
+			env := told(made.Main())
+			if env["DYN_KV_TRANSFER_DOMAIN"] != c.policy.Domain || env["DYN_KV_TRANSFER_ENFORCEMENT"] != c.enforcement || env["DYN_TOPOLOGY_MOUNT_PATH"] != "/etc/dynamo/topology" {
+				t.Errorf("told %v", env)
+			}
+			if _, weighed := env["DYN_KV_TRANSFER_PREFERRED_WEIGHT"]; weighed != (c.policy.PreferredWeight != nil) {
+				t.Errorf("told %v", env)
+			}
+			if other := pods.Make(whole, part("frontend"), pods.Infrastructure{}); len(other.Spec.Volumes) != 1 {
+				t.Errorf("a frontend transfers nothing, and has %v", other.Spec.Volumes)
+			}
+		})
+	}
+}
+
+func TestRolesAreLaidOverTheComponent(t *testing.T) {
+	component := part("worker")
+	component.PodTemplate.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "A", Value: "both"}, {Name: "B", Value: "both"}}
+	component.Multinode = &v1beta1.Multinode{NodeCount: 2, Leader: &v1beta1.MultinodeRole{PodTemplate: roleTemplate("older")}}
+	component.Roles = []v1beta1.ComponentRole{{Name: "worker", MultinodeRole: v1beta1.MultinodeRole{PodTemplate: roleTemplate("own")}}}
+	for role, want := range map[string]string{"leader": "older", "worker": "own"} {
+		made, err := pods.OfRole(component, role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		main := pods.Named(made.PodTemplate.Spec.Containers, "main")
+		if main.Image != "i" || len(main.Env) != 2 || values(main, "A", "B")["A"] != want || values(main, "B")["B"] != "both" {
+			t.Errorf("role %s became %v", role, main)
+		}
+		if made.PodTemplate.Spec.NodeSelector["role"] != want || len(made.PodTemplate.Spec.Containers) != 2 {
+			t.Errorf("role %s became %v", role, made.PodTemplate.Spec)
+		}
+	}
+	component.Roles = []v1beta1.ComponentRole{{Name: "worker", MultinodeRole: v1beta1.MultinodeRole{
+		PodTemplate: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"a": "b"}}},
+	}}}
+	if made, err := pods.OfRole(component, "worker"); err != nil || len(made.PodTemplate.Spec.Containers) != 2 {
+		t.Errorf("a role that says nothing of its containers has %v, %v", made, err)
+	}
+}
+
+func roleTemplate(value string) *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		NodeSelector: map[string]string{"role": value},
+		Containers:   []corev1.Container{{Name: "main", Env: []corev1.EnvVar{{Name: "A", Value: value}}}},
+	}}
+}

@@ -1,0 +1,65 @@
+package pods
+
+import (
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+const (
+	topologyVolume = "topology-labels"
+	topologyPath   = "/etc/dynamo/topology"
+)
+
+// TopologyLabel is the label of a pod that says where it stands: a node label, copied, or one for a level of a ClusterTopology.
+func TopologyLabel(policy *v1beta1.KVTransferPolicy) string {
+	if policy.LabelKey != "" {
+		return policy.LabelKey
+	}
+	return v1beta1.LabelTopologyPrefix + policy.Domain
+}
+
+// KVTransferPolicyOf is a deployment's policy; nil where it has none.
+func KVTransferPolicyOf(deployment *v1beta1.DynamoGraphDeployment) *v1beta1.KVTransferPolicy {
+	if deployment.Spec.Experimental == nil {
+		return nil
+	}
+	return deployment.Spec.Experimental.KVTransferPolicy
+}
+
+// addTopology tells a worker where it stands, by a file that follows a label of its pod, and by what a router is to choose.
+func (m *maker) addTopology(made *Template) {
+	policy := KVTransferPolicyOf(m.deployment)
+	if policy == nil || !IsWorker(m.component.Type) {
+		return
+	}
+	enforcement := policy.Enforcement
+	if enforcement == "" {
+		enforcement = "required"
+	}
+	env := []corev1.EnvVar{
+		{Name: "DYN_KV_TRANSFER_DOMAIN", Value: policy.Domain},
+		{Name: "DYN_KV_TRANSFER_ENFORCEMENT", Value: enforcement},
+		{Name: "DYN_TOPOLOGY_ENABLED", Value: "true"},
+		{Name: "DYN_TOPOLOGY_MOUNT_PATH", Value: topologyPath},
+	}
+	if weight := policy.PreferredWeight; weight != nil {
+		env = append(env, corev1.EnvVar{Name: "DYN_KV_TRANSFER_PREFERRED_WEIGHT", Value: strconv.FormatFloat(*weight, 'f', -1, 64)})
+	}
+	main := made.Main()
+	main.Env = withEnv(env, main.Env)
+	file := corev1.DownwardAPIVolumeFile{
+		Path:     policy.Domain,
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.labels['%s']", TopologyLabel(policy))},
+	}
+	addVolume(&made.Spec, topologyVolume, corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{file}}})
+	mount(main, corev1.VolumeMount{Name: topologyVolume, MountPath: topologyPath, ReadOnly: true})
+	if policy.LabelKey != "" {
+		made.Annotations[v1beta1.AnnotationTopologyLabelKey] = policy.LabelKey
+	} else {
+		made.Annotations[v1beta1.AnnotationTopologyName] = policy.ClusterTopologyName
+	}
+}
