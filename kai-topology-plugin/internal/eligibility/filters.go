@@ -68,8 +68,8 @@ func (f *filtered) excluded(ctx context.Context, node Node) (string, error) {
 		return kubeframework.NotSelected, nil
 	}
 	if !f.selecting {
-		// What is wrong in the selector is for the filter to say, which comes to no other end.
-		if matches, err := f.affinity.Match(node.Info.Node()); !matches || err != nil {
+		// A selector that is wrong matches nothing, as for the filter.
+		if matches, _ := f.affinity.Match(node.Info.Node()); !matches {
 			return kubeframework.NotSelected, nil
 		}
 		if why, err := f.once(f.byTaints, node.Taints, func() *fwk.Status {

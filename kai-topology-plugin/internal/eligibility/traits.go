@@ -13,16 +13,16 @@ import (
 // traits are what filters look at in a pod. Names, hostnames, environment and the like differ from pod to pod of a gang,
 // and no filter reads them.
 type traits struct {
-	Requests       packing.Resources
-	Namespace      string
-	NodeSelector   map[string]string                 `json:",omitempty"`
-	Affinity       *corev1.Affinity                  `json:",omitempty"`
-	Tolerations    []corev1.Toleration               `json:",omitempty"`
-	Spread         []corev1.TopologySpreadConstraint `json:",omitempty"`
-	Volumes        []corev1.Volume                   `json:",omitempty"`
-	OS             *corev1.PodOS                     `json:",omitempty"`
-	HostNetwork    bool                              `json:",omitempty"`
-	HostUsers      *bool                             `json:",omitempty"`
+	Requests     packing.Resources
+	Namespace    string
+	NodeSelector map[string]string                 `json:",omitempty"`
+	Affinity     *corev1.Affinity                  `json:",omitempty"`
+	Tolerations  []corev1.Toleration               `json:",omitempty"`
+	Spread       []corev1.TopologySpreadConstraint `json:",omitempty"`
+	Volumes      []corev1.Volume                   `json:",omitempty"`
+	OS           *corev1.PodOS                     `json:",omitempty"`
+	HostNetwork  bool                              `json:",omitempty"`
+	HostUsers    *bool                             `json:",omitempty"`
 	// Labels has those that make a difference.
 	Labels map[string]string `json:",omitempty"`
 }
@@ -32,16 +32,16 @@ type traits struct {
 func traitsOf(pod *corev1.Pod, requests packing.Resources) (string, error) {
 	spec := &pod.Spec
 	t := traits{
-		Requests:       requests,
-		Namespace:      pod.Namespace,
-		NodeSelector:   spec.NodeSelector,
-		Affinity:       spec.Affinity,
-		Tolerations:    spec.Tolerations,
-		Spread:         spec.TopologySpreadConstraints,
-		Volumes:        attachable(spec.Volumes),
-		OS:             spec.OS,
-		HostNetwork:    spec.HostNetwork,
-		HostUsers:      spec.HostUsers,
+		Requests:     requests,
+		Namespace:    pod.Namespace,
+		NodeSelector: spec.NodeSelector,
+		Affinity:     spec.Affinity,
+		Tolerations:  spec.Tolerations,
+		Spread:       spec.TopologySpreadConstraints,
+		Volumes:      attachable(spec.Volumes),
+		OS:           spec.OS,
+		HostNetwork:  spec.HostNetwork,
+		HostUsers:    spec.HostUsers,
 	}
 	t.Labels = labelsOf(pod, ownRules(spec))
 	key, err := json.Marshal(t)

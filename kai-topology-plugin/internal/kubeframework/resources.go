@@ -112,7 +112,9 @@ func (r *Resources) asksForDevices(pod *corev1.Pod) bool {
 }
 
 // claimed reports whether a volume comes from a PersistentVolumeClaim.
-func claimed(volume corev1.Volume) bool { return volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil }
+func claimed(volume corev1.Volume) bool {
+	return volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil
+}
 
 // readsDevices and readsVolumes report whether any filter of the profile looks at claims for them.
 func (r *Resources) readsDevices() bool { return r.enabled().Has(names.DynamicResources) }
