@@ -74,15 +74,7 @@ func validateSpecTopologyUpdate(old, updated *v1beta1.DynamoGraphDeployment, wor
 }
 
 func validateComponentUpdate(before, after *v1beta1.ComponentSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	old, updated := before.TopologyConstraint, after.TopologyConstraint
-	topology := path.Child("topologyConstraint")
-	if old == nil || updated == nil {
-		errs = append(errs, presence(topology, old != nil, updated != nil)...)
-	} else {
-		errs = append(errs, changed(topology.Child(packField), old.PackDomain, updated.PackDomain)...)
-		errs = append(errs, changed(topology.Child(preferredField), old.PreferredDomain, updated.PreferredDomain)...)
-	}
+	errs := validateComponentTopologyUpdate(before, after, path.Child("topologyConstraint"))
 	if (before.Multinode == nil) != (after.Multinode == nil) {
 		errs = append(errs, presence(path.Child("multinode"), before.Multinode != nil, after.Multinode != nil)...)
 	} else if before.Multinode != nil {
@@ -92,6 +84,27 @@ func validateComponentUpdate(before, after *v1beta1.ComponentSpec, path *field.P
 		errs = append(errs, field.Forbidden(path.Child("experimental", "grove", "forceScalingGroup"), "cannot be changed: "+recreate))
 	}
 	return append(errs, changed(path.Child("minAvailable"), minimum(before), minimum(after))...)
+}
+
+func validateComponentTopologyUpdate(before, after *v1beta1.ComponentSpec, path *field.Path) field.ErrorList {
+	old, updated := before.TopologyConstraint, after.TopologyConstraint
+	if old == nil || updated == nil {
+		return presence(path, old != nil, updated != nil)
+	}
+	return append(changed(path.Child(packField), old.PackDomain, updated.PackDomain),
+		changed(path.Child(preferredField), old.PreferredDomain, updated.PreferredDomain)...)
+}
+
+// ValidateConstraintsUpdate returns which constraints may not become what they are to be over an older state.
+func (c Candidate) ValidateConstraintsUpdate(old Candidate) field.ErrorList {
+	errs := validateSpecTopologyUpdate(old.Hub, c.Hub, c.words)
+	for i := range c.Hub.Spec.Components {
+		component := &c.Hub.Spec.Components[i]
+		if before := find(old.Hub.Spec.Components, component.Name); before != nil {
+			errs = append(errs, validateComponentTopologyUpdate(before, component, c.words.component(i).Child("topologyConstraint"))...)
+		}
+	}
+	return c.naming(errs)
 }
 
 func minimum(component *v1beta1.ComponentSpec) int32 {

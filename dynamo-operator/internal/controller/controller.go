@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,9 @@ import (
 	"packtree.dev/shared/apply"
 	"packtree.dev/shared/warning"
 )
+
+// uninstalledPeriod is after how long it is looked again for what is not installed.
+const uninstalledPeriod = 10 * time.Second
 
 // Reconciler keeps what one deployment asks for.
 type Reconciler struct {
@@ -47,9 +51,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGr
 	observed := standing.Observation()
 	restarting := restart.Next(deployment, observed)
 	if observed.Missing != "" {
-		// Its installation brings the next pass.
+		// Its installation brings the next pass, which may come before the API server tells of the kinds.
 		failure := &status.Failure{Reason: v1beta1.ReasonNotInstalled, Message: observed.Missing}
-		return reconcile.Result{}, r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting, failure))
+		return reconcile.Result{RequeueAfter: uninstalledPeriod}, r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting, failure))
 	}
 	written, err := r.write(ctx, deployment, standing, restarting)
 	if written {

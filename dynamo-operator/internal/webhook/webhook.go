@@ -71,14 +71,20 @@ func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmi
 	return ctrladmission.PatchResponseFromRaw(request.Object.Raw, completed)
 }
 
-// wrongConstraints are those of a deployment in whose old state nothing was wrong: under older rules more was let in, which stays.
+// wrongConstraints are those of a deployment in whose old state nothing was wrong: under older rules more was let in, which stays. That
+// one may not change at all is said rather than what is wrong with the new one.
 func wrongConstraints(request ctrladmission.Request, completed []byte) field.ErrorList {
-	if old, err := read(request.Kind.Version, request.OldObject.Raw); err == nil && len(old.ValidateConstraints()) > 0 {
-		return nil
-	}
 	candidate, err := read(request.Kind.Version, completed)
 	if err != nil {
 		return nil // The validator says so.
+	}
+	if old, err := read(request.Kind.Version, request.OldObject.Raw); err == nil {
+		if len(old.ValidateConstraints()) > 0 {
+			return nil
+		}
+		if changed := candidate.ValidateConstraintsUpdate(old); len(changed) > 0 {
+			return changed
+		}
 	}
 	return candidate.ValidateConstraints()
 }
