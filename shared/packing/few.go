@@ -90,16 +90,3 @@ func (f *fewCounts) set(node, fit int32) {
 		f.fits[i] = fit
 	}
 }
-
-// roomiest is how many pods fit into the roomiest unit of a level.
-func (f *fewCounts) roomiest(t *topology, level int) int64 {
-	most := int64(0)
-	for i, node := range f.nodes {
-		room := int64(f.fits[i])
-		if at := t.domainOf(node, level); at != none {
-			room = f.in(t, at)
-		}
-		most = max(most, room)
-	}
-	return most
-}

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -26,8 +27,8 @@ func main() {
 	seed := flag.Uint64("seed", 1, "the first seed; each instance has the next one")
 	show := flag.Int("show", 5, "how many faults to print in full")
 	flag.Parse()
-	faults := campaign(*instances, *seed, *show)
-	fmt.Println(faults)
+	faults := campaign(os.Stdout, *instances, *seed, *show)
+	fmt.Fprintln(os.Stdout, faults)
 	for fault, n := range faults.count {
 		if n > 0 && fault != oracle.NotImproved {
 			os.Exit(1)
@@ -49,7 +50,7 @@ func (t tally) String() string {
 		t.engine.Round(time.Millisecond), t.verdicts, t.count)
 }
 
-func campaign(instances int, seed uint64, show int) tally {
+func campaign(out io.Writer, instances int, seed uint64, show int) tally {
 	t := tally{verdicts: map[packing.Verdict]int{}, count: map[oracle.Fault]int{}, began: time.Now()}
 	for i := range uint64(instances) {
 		scene := oracle.Draw(numbers{rand.New(rand.NewPCG(seed+i, 0))}, oracle.Varied)
@@ -73,11 +74,11 @@ func campaign(instances int, seed uint64, show int) tally {
 		if fault != "" {
 			t.count[fault]++
 			if t.count[fault] <= show {
-				fmt.Printf("seed %d, %s: %s\n%s\n", seed+i, cmp.Or(fault, "?"), err, describe(scene))
+				fmt.Fprintf(out, "seed %d, %s: %s\n%s\n", seed+i, cmp.Or(fault, "?"), err, describe(scene))
 			}
 		}
 		if t.instances%50_000 == 0 {
-			fmt.Println(t)
+			fmt.Fprintln(out, t)
 		}
 	}
 	return t
