@@ -173,7 +173,7 @@ func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 
 // inferencePools are a kind that comes with the inference extension of the Gateway API.
 func inferencePools() *apiextensionsv1.CustomResourceDefinition {
-	any := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "inferencepools.inference.networking.k8s.io", Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for tests"},
@@ -182,7 +182,7 @@ func inferencePools() *apiextensionsv1.CustomResourceDefinition {
 			Group: "inference.networking.k8s.io", Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "InferencePool", ListKind: "InferencePoolList", Plural: "inferencepools", Singular: "inferencepool"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: any},
+				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anything},
 			}},
 		},
 	}

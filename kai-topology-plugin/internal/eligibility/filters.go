@@ -68,14 +68,19 @@ func (f *filtered) excluded(ctx context.Context, node Node) (string, error) {
 		return kubeframework.NotSelected, nil
 	}
 	if !f.selecting {
+		// In kube-scheduler's order: what is wrong with the node is told before what the pod selects.
+		why, err := f.once(f.byTaints, node.Taints, func() *fwk.Status {
+			return kubeframework.ByTaints(ctx, f.filters, f.state, f.pod, node.Info)
+		}, node)
+		if why != "" || err != nil {
+			return why, err
+		}
 		// A selector that is wrong matches nothing, as for the filter.
 		if matches, _ := f.affinity.Match(node.Info.Node()); !matches {
 			return kubeframework.NotSelected, nil
 		}
-		if why, err := f.once(f.byTaints, node.Taints, func() *fwk.Status {
-			return kubeframework.ByTaints(ctx, f.filters, f.state, f.pod, node.Info)
-		}, node); why != "" || err != nil || f.lasting {
-			return why, err
+		if f.lasting {
+			return "", nil
 		}
 	}
 	run := func() *fwk.Status { return f.filters.RunFilterPlugins(ctx, f.state, f.pod, node.Info) }
