@@ -60,3 +60,14 @@ for dir in api/*/v*/; do
 		--config api/reference/config.yaml --templates-dir api/reference \
 		--source-path "./$dir" --output-path "$root/docs/api/${group}_$version.md"
 done
+
+# The types that a version shares with another one stand on the page of that one.
+for page in "$root"/docs/api/*_*.md; do
+	for other in "${page%_*}"_*.md; do
+		[ "$other" != "$page" ] || continue
+		for type in $(sed -n 's/^## //p' "$other"); do
+			anchor=$(printf %s "$type" | tr '[:upper:]' '[:lower:]')
+			grep -qx "## $type" "$page" || sed -i "s|](#$anchor)|]($(basename "$other")#$anchor)|g" "$page"
+		done
+	done
+done

@@ -13,6 +13,21 @@ import (
 // The services of deployment.yaml as the stored object has them.
 const decode, frontend, prefill, recorder = 0, 1, 2, 3
 
+// deploymentDrifts has somebody else change what dynamo-operator keeps for a deployment.
+func (w *world) deploymentDrifts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	var steps []step
+	var wanted []string
+	for _, kept := range []struct{ kind, name string }{
+		{"inferencepools", "llm-pool"}, // Nobody watches it: the changes after it have it looked at.
+		{"persistentvolumeclaims", "llm-models"}, {"configmaps", "llm-epp-config"}, {"services", "llm-frontend"},
+		{"serviceaccounts", "llm-planner"}, {"roles", "llm-planner"}, {"rolebindings", "llm-planner"},
+	} {
+		steps = append(steps, w.Kubectl("annotate", "--overwrite", kept.kind, kept.name, "packtree.dev/applied-fields=strange"))
+		wanted = append(wanted, "get "+kept.kind, "patch "+kept.kind)
+	}
+	return suite.AllOf(append(steps, w.untilNeeded(waits, by("dynamo-operator", wanted...)...))...)(ctx, t, config)
+}
+
 // changesServices stops and starts services of one node and of several, scales one by its adapter until it has none, serves a model no longer, and asks for a topology that is not there.
 func (w *world) changesServices(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	none := "{.spec.replicas}"

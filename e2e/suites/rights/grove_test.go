@@ -23,8 +23,19 @@ func (w *world) drifts(ctx context.Context, t *testing.T, config *envconf.Config
 		w.Reads("3", "hpa", "serve-0-router", "{.spec.maxReplicas}"),
 		w.Kubectl("label", "--overwrite", "serviceaccount/serve", strange), w.Kubectl("label", "--overwrite", "role/grove.io:pcs:serve", strange),
 		w.Kubectl("label", "--overwrite", "rolebinding/grove.io:pcs:serve", strange), w.Kubectl("label", "--overwrite", "topologies.kai.scheduler", "rights", "app.kubernetes.io/managed-by=strange"),
-		w.untilNeeded(func(context.Context, *testing.T, int) {}, "patch serviceaccounts", "patch role", "patch topologies", "patch services", "patch horizontal"),
+		w.untilNeeded(waits, by("grove-operator", "patch serviceaccounts", "patch role", "patch topologies", "patch services", "patch horizontal")...),
 	)(ctx, t, config)
+}
+
+// waits has nothing more done for a right to be needed.
+func waits(context.Context, *testing.T, int) {}
+
+// by are rights of a program.
+func by(program string, wanted ...string) []string {
+	for i := range wanted {
+		wanted[i] = "ClusterRole " + program + ": " + wanted[i]
+	}
+	return wanted
 }
 
 // isScaled scales a set, a clique and a group, out and in.
@@ -70,5 +81,5 @@ func (w *world) isEditedAllTheTime(ctx context.Context, t *testing.T, config *en
 	defer stop()
 	return w.untilNeeded(func(ctx context.Context, t *testing.T, _ int) {
 		suite.AllOf(w.Applies("edited.yaml"), w.ready("pcs", "edited"), w.gone("pcs", "edited"))(ctx, t, config)
-	}, "ClusterRole grove-operator: get podcliquesets", "ClusterRole grove-operator: get podcliquescalinggroups", "ClusterRole grove-operator: get podcliques.")(ctx, t, config)
+	}, by("grove-operator", "get podcliquesets", "get podcliquescalinggroups", "get podcliques.")...)(ctx, t, config)
 }

@@ -18,7 +18,7 @@ func TestEveryRightIsNeededAndNoneIsMissing(t *testing.T) {
 			w.ready("pcs", "serve"), w.ready("dgd", "llm"), w.bound("claims-a-card"), w.bound("asks-for-a-card"), w.missesNothing)).
 		Assess("what a set consists of is put right, scaled and deleted", suite.AllOf(w.drifts, w.isScaled, w.findsNamesTaken, w.missesNothing)).
 		Assess("sets that are edited all the time come and go", w.isEditedAllTheTime).
-		Assess("a deployment's services are stopped, started, scaled, and closed", suite.AllOf(w.changesServices, w.missesNothing)).
+		Assess("what a deployment consists of is put right; its services are stopped, started, scaled, and closed", suite.AllOf(w.deploymentDrifts, w.changesServices, w.missesNothing)).
 		Assess("pods are grouped by owners of every kind", suite.AllOf(w.ownersOfEveryKind, w.asksForWhatIsNot, w.missesNothing)).
 		Assess("room is made, and what a pod was given is taken back", suite.AllOf(w.makesRoom, w.takesBack, w.missesNothing)).
 		Assess("metrics are read", suite.AllOf(w.readsMetrics, w.remembersRoles("certificates by hand"), w.missesNothing)).
