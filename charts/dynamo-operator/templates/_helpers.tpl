@@ -127,3 +127,21 @@ Not empty where a CRD exists that another release, or nobody's, has brought: tha
 {{- if ne $release (printf "%s/%s" (get $annotations "meta.helm.sh/release-namespace") (get $annotations "meta.helm.sh/release-name")) }}foreign{{ end }}
 {{- end }}
 {{- end -}}
+
+{{/*
+Arguments that no other operator has: where the infrastructure is that pods are told of.
+*/}}
+{{- define "dynamo-operator.arguments" -}}
+{{- with .Values.infrastructure.natsAddress }}
+- --nats-address={{ . }}
+{{- end }}
+{{- with .Values.infrastructure.etcdAddress }}
+- --etcd-address={{ . }}
+{{- end }}
+{{- with .Values.infrastructure.modelExpressURL }}
+- --model-express-url={{ . }}
+{{- end }}
+{{- with .Values.infrastructure.prometheusEndpoint }}
+- --prometheus-endpoint={{ . }}
+{{- end }}
+{{- end -}}

@@ -107,3 +107,9 @@ at uninstall, and with them every object of the kind, hence the policy, unless c
 {{ toYaml $crd }}
 {{ end }}
 {{- end -}}
+
+{{/*
+Arguments that no other operator has: there are none.
+*/}}
+{{- define "podgrouper.arguments" -}}
+{{- end -}}

@@ -203,7 +203,7 @@ func TestInvariants(t *testing.T) {
 				key := anyKey.Draw(t, "gang")
 				book.Refuse(key, uid(key, anyName.Draw(t, "pod")))
 			},
-			"expire": func(t *rapid.T) { book.Expire(start.Add(plans.SeatLife)) },
+			"expire": func(*rapid.T) { book.Expire(start.Add(plans.SeatLife)) },
 			"move a node": func(t *rapid.T) {
 				node := nodeOf(anyName.Draw(t, "node"))
 				for _, key := range book.Misplaced(node, func(plans.Place) bool { return false }) {
