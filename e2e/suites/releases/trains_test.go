@@ -80,7 +80,8 @@ func TestEverySuiteIsAJobOfCI(t *testing.T) {
 			want = append(want, suite)
 		}
 	}
-	if diff := cmp.Diff(want, matrix(t)["suites"]); diff != "" {
+	// They start in another order: the longest first.
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(matrix(t)["suites"]))); diff != "" {
 		t.Errorf("suites (-want +got):\n%s", diff)
 	}
 }
