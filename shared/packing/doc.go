@@ -34,6 +34,7 @@
 // Bounds, whose "no" is a proof:
 //
 //	relax.go       what the minima need at least, against what each domain offers
+//	offers.go      what the nodes of a domain offer at most
 //	               at most, by several measures, over the tree
 //	fewest.go      how many preferred units the pods need at least
 //	bounds.go      the same for one selection, quickly

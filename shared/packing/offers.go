@@ -1,0 +1,81 @@
+package packing
+
+import "math"
+
+// free is what a domain's nodes have of a resource.
+func (x *relaxation) free(column int, in place) int64 {
+	sum := int64(0)
+	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
+		x.steps++
+		sum = plusSaturating(sum, max(0, x.p.cluster.resources.row(node)[column]))
+		return true
+	})
+	return sum
+}
+
+// offer bounds what the nodes of a domain can take of a group's pods, by measure.
+// O(nodes of the domain · kinds · measures).
+func (x *relaxation) offer(i int, in place) []int64 {
+	key := standing{x.p.groups[i].class, in}
+	if sums, known := x.offers[key]; known {
+		return sums
+	}
+	sums := make([]int64, len(x.measures))
+	var kinds []int
+	for k, n := range x.p.wants(x.p.pending, i) {
+		if n > 0 {
+			kinds = append(kinds, k)
+		}
+	}
+	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
+		x.steps += 1 + len(kinds)/8
+		x.offerOn(node, kinds, x.p.wants(x.p.pending, i), sums)
+		return true
+	})
+	x.offers[key] = sums
+	return sums
+}
+
+// offerOn adds what one node can take.
+func (x *relaxation) offerOn(node int32, kinds []int, pending []int32, sums []int64) {
+	row := x.p.cluster.resources.row(node)
+	for m := range x.measures {
+		weight, column := x.measures[m].weight, x.measures[m].column
+		most, divisor := int64(0), int64(0)
+		for _, k := range kinds {
+			if fit := min(x.p.shapes[k].on(node), pending[k]); fit > 0 && weight[k] > 0 {
+				most = plusSaturating(most, timesSaturating(int64(fit), weight[k]))
+				divisor = gcd(divisor, weight[k])
+			}
+		}
+		if most > 0 && column != none {
+			most = min(most, row[column]-row[column]%divisor)
+		} else if most > 0 {
+			most = min(most, x.countOn(node, kinds, weight))
+		}
+		sums[m] = plusSaturating(sums[m], most)
+	}
+}
+
+// countOn bounds how many pods with a weight a node takes together: as many as
+// the smallest of them would.
+func (x *relaxation) countOn(node int32, kinds []int, weight []int64) int64 {
+	row := x.p.cluster.resources.row(node)
+	most := int64(math.MaxInt64)
+	for m := range x.measures {
+		column := x.measures[m].column
+		if column == none {
+			continue
+		}
+		smallest := int64(math.MaxInt64)
+		for _, k := range kinds {
+			if weight[k] > 0 && x.p.shapes[k].on(node) > 0 {
+				smallest = min(smallest, x.measures[m].weight[k])
+			}
+		}
+		if smallest > 0 {
+			most = min(most, row[column]/smallest)
+		}
+	}
+	return most
+}
