@@ -19,22 +19,21 @@ const FieldOwner = "dynamo-operator"
 type Backend interface {
 	// Read returns what of a deployment stands in the cluster.
 	Read(context.Context, *v1beta1.DynamoGraphDeployment) (Standing, error)
-	// Owned are the kinds that every cluster has, and Dynamo's, of which Standing.Objects returns objects. Each object bears the
-	// deployment's label.
+	// Owned are the kinds that every cluster has of which Standing.Objects returns objects. Each object bears the deployment's label.
 	Owned() []client.Object
-	// Framework is what has to be installed in the cluster besides.
-	Framework() Framework
+	// Installed are the kinds that others install: first those that no deployment goes without, then those that only some ask for.
+	Installed() []Installed
 	// DeploymentOf returns the deployment that an object of one of the framework's parts belongs to, if it belongs to any.
 	DeploymentOf(ctx context.Context, part client.Object) (types.NamespacedName, bool)
 }
 
-// Framework is what a backend needs to be installed. That may happen at any time.
-type Framework struct {
-	// Definition is the name of the CustomResourceDefinition that comes with it.
+// Installed are kinds that are installed together. That may happen at any time.
+type Installed struct {
+	// Definition is the name of the CustomResourceDefinition that stands for them.
 	Definition string
-	// Missing says that it is not installed, and what to do.
+	// Missing says that they are not installed, and what to do.
 	Missing string
-	// Owned are its kinds of which Standing.Objects returns objects, and Parts those that it makes of these in turn, as far
+	// Owned are the kinds of which Standing.Objects returns objects, and Parts those that are made of these in turn, as far
 	// as an observation is about them.
 	Owned, Parts []client.Object
 }

@@ -10,6 +10,8 @@ import (
 type Observation struct {
 	// Missing says what has to be installed before anything can be made, and how; empty if nothing has.
 	Missing string
+	// Lacking says what has to be installed before all that the deployment asks for is made, and how; the rest is made meanwhile.
+	Lacking string
 	// Exists says whether anything was made for the deployment yet.
 	Exists bool
 	// Current says whether the framework has looked at what was last made; else the rest is about something older.

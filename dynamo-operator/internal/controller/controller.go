@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGr
 	restarting := restart.Next(deployment, observed)
 	if observed.Missing != "" {
 		// Its installation brings the next pass, which may come before the API server tells of the kinds.
-		failure := &status.Failure{Reason: v1beta1.ReasonNotInstalled, Message: observed.Missing}
+		failure := notInstalled(observed.Missing)
 		return reconcile.Result{RequeueAfter: uninstalledPeriod}, r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting, failure))
 	}
 	written, err := r.write(ctx, deployment, standing, restarting)
@@ -60,11 +60,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGr
 		// What was observed is older than what was written; the next observation comes with the watch.
 		observed.Current = false
 	}
-	next := r.status(deployment, observed, restarting, r.failureOf(err))
-	if statusErr := r.writeStatus(ctx, deployment, next); statusErr != nil {
+	failure, again := r.failureOf(err), time.Duration(0)
+	if err == nil && observed.Lacking != "" {
+		failure, again = notInstalled(observed.Lacking), uninstalledPeriod
+	}
+	if statusErr := r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting, failure)); statusErr != nil {
 		return reconcile.Result{}, statusErr
 	}
-	return reconcile.Result{}, ignoreConflict(err)
+	return reconcile.Result{RequeueAfter: again}, ignoreConflict(err)
 }
 
 func (r *Reconciler) status(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, restarting *v1beta1.RestartStatus, failure *status.Failure) v1beta1.DynamoGraphDeploymentStatus {
@@ -119,9 +122,11 @@ func (r *Reconciler) writeError(verb string, object client.Object, cause error) 
 
 // observes says whether observations are about an object, which is the framework's then.
 func (r *Reconciler) observes(object client.Object) bool {
-	return slices.ContainsFunc(r.backend.Framework().Owned, func(owned client.Object) bool {
-		return reflect.TypeOf(owned) == reflect.TypeOf(object)
-	})
+	return slices.ContainsFunc(r.backend.Installed(), func(kinds backend.Installed) bool { return owns(kinds, object) })
+}
+
+func owns(kinds backend.Installed, object client.Object) bool {
+	return slices.ContainsFunc(kinds.Owned, func(owned client.Object) bool { return reflect.TypeOf(owned) == reflect.TypeOf(object) })
 }
 
 func restartedBy(deployment *v1beta1.DynamoGraphDeployment, restarting *v1beta1.RestartStatus) []string {
@@ -167,12 +172,25 @@ func (r *Reconciler) failureOf(err error) *status.Failure {
 		return nil
 	case apierrors.IsNotFound(err):
 		// What is applied is created, unless its kind is gone.
-		return &status.Failure{Reason: v1beta1.ReasonNotInstalled, Message: r.backend.Framework().Missing}
+		return notInstalled(r.missing(unwritten.Kind))
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 		return &status.Failure{Reason: v1beta1.ReasonRejected, Message: err.Error()}
 	default:
 		return &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: err.Error(), Passing: unwritten.Doing()}
 	}
+}
+
+func notInstalled(missing string) *status.Failure {
+	return &status.Failure{Reason: v1beta1.ReasonNotInstalled, Message: missing}
+}
+
+// missing says that a kind of those that others install is not there.
+func (r *Reconciler) missing(kind string) string {
+	installed := r.backend.Installed()
+	at := slices.IndexFunc(installed, func(kinds backend.Installed) bool {
+		return slices.ContainsFunc(kinds.Owned, func(owned client.Object) bool { return reflect.TypeOf(owned).Elem().Name() == kind })
+	})
+	return installed[max(at, 0)].Missing
 }
 
 // ignoreConflict drops what only says that somebody was faster: the watch brings their state.

@@ -9,11 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"packtree.dev/dynamo-operator/internal/grove"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/apiservertest"
@@ -38,7 +40,7 @@ var _ = Describe("Without Grove", Ordered, func() {
 		world, err = apiservertest.StartEmpty()
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })
-		install(world, func(name string) bool { return strings.HasSuffix(name, "."+v1beta1.GroupName) })
+		install(world, func(name string) bool { return strings.HasSuffix(name, "."+v1beta1.GroupName) && !ofAdapters(name) })
 		bare, err = client.New(world.Config, client.Options{Scheme: newScheme()})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(runOperator(world.Config, ctrl.Options{}))
@@ -85,6 +87,37 @@ var _ = Describe("Without Grove", Ordered, func() {
 		Eventually(ready).WithContext(ctx).Should(HaveField("Reason", v1beta1.ReasonServicesNotReady), "PodCliqueSets are watched")
 	})
 
+	It("carries out all but scaling adapters where a cluster was upgraded without their kind, and these once it is there", func(ctx SpecContext) {
+		adapted := written(key.Namespace, strings.Replace(asComponents, "- name: Worker\n", "- name: Worker\n      scalingAdapter: {}\n", 1))
+		adapted.SetName("adapted")
+		Expect(bare.Create(ctx, adapted)).To(Succeed())
+		current := &v1beta1.DynamoGraphDeployment{}
+		failure := func() (*metav1.Condition, error) {
+			err := bare.Get(ctx, client.ObjectKeyFromObject(adapted), current)
+			return meta.FindStatusCondition(current.Status.Conditions, v1beta1.ConditionReady), err
+		}
+		Eventually(failure).Should(And(HaveField("Reason", v1beta1.ReasonNotInstalled), HaveField("Message",
+			"scalingAdapter: the kind DynamoGraphDeploymentScalingAdapter is not installed in this cluster, so replicas are the deployment's own: "+
+				"apply the CRDs of the dynamo-operator chart")))
+		Expect(bare.Get(ctx, client.ObjectKeyFromObject(adapted), &grovev1alpha1.PodCliqueSet{})).To(Succeed(), "the rest is made")
+
+		install(world, ofAdapters)
+		adapter := &v1alpha1.DynamoGraphDeploymentScalingAdapter{}
+		Eventually(func() error {
+			return bare.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: "adapted-worker"}, adapter)
+		}).
+			WithTimeout(slow).Should(Succeed())
+		Eventually(failure).WithTimeout(slow).Should(HaveField("Reason", v1beta1.ReasonNotYetObserved))
+
+		By("deleting one, which is made anew: they are watched")
+		before := adapter.UID
+		Expect(bare.Delete(ctx, adapter)).To(Succeed())
+		Eventually(func() (types.UID, error) {
+			err := bare.Get(ctx, client.ObjectKeyFromObject(adapter), adapter)
+			return adapter.UID, err
+		}).WithTimeout(slow).ShouldNot(Equal(before))
+	})
+
 	It("says so again when it is gone, and comes back with it", func(ctx SpecContext) {
 		for _, definition := range definitionsOf(ofGrove) {
 			Expect(bare.Delete(ctx, definition)).To(Succeed())
@@ -97,6 +130,10 @@ var _ = Describe("Without Grove", Ordered, func() {
 		Eventually(func() error { return bare.Get(ctx, key, &grovev1alpha1.PodCliqueSet{}) }).WithTimeout(slow).Should(Succeed(), "the PodCliqueSet is created anew")
 	})
 })
+
+func ofAdapters(name string) bool {
+	return strings.HasPrefix(name, "dynamographdeploymentscalingadapters.")
+}
 
 func ofGrove(name string) bool { return strings.HasSuffix(name, "."+grovev1alpha1.GroupName) }
 

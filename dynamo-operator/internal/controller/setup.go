@@ -80,12 +80,17 @@ func AddToManager(mgr manager.Manager, by backend.Backend) error {
 	if err != nil {
 		return fmt.Errorf("adding controller: %w", err)
 	}
-	return errors.Join(whenInstalled(mgr, built, by), metrics.AddToManager(mgr))
+	for _, kinds := range by.Installed() {
+		if err := whenInstalled(mgr, built, by, kinds); err != nil {
+			return err
+		}
+	}
+	return metrics.AddToManager(mgr)
 }
 
-// whenInstalled has the framework's objects watched as soon as it is installed, and all deployments looked at.
-func whenInstalled(mgr manager.Manager, to controller.Controller, by backend.Backend) error {
-	definition := by.Framework().Definition
+// whenInstalled has objects of others' kinds watched as soon as these are installed, and all deployments looked at.
+func whenInstalled(mgr manager.Manager, to controller.Controller, by backend.Backend, kinds backend.Installed) error {
+	definition := kinds.Definition
 	definitions, err := installation.Cache(mgr, definition)
 	if err != nil {
 		return err
@@ -97,20 +102,19 @@ func whenInstalled(mgr manager.Manager, to controller.Controller, by backend.Bac
 		return allDeployments(ctx, mgr.GetClient())
 	})
 	return errors.Join(
-		to.Watch(installation.When(definitions, definition, func() error { return watchFramework(mgr, to, by) })),
+		to.Watch(installation.When(definitions, definition, func() error { return watch(mgr, to, by, kinds) })),
 		to.Watch(source.Kind(definitions, &apiextensionsv1.CustomResourceDefinition{}, all)),
 	)
 }
 
-func watchFramework(mgr manager.Manager, to controller.Controller, by backend.Backend) error {
-	framework := by.Framework()
+func watch(mgr manager.Manager, to controller.Controller, by backend.Backend, kinds backend.Installed) error {
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.DynamoGraphDeployment{}, handler.OnlyControllerOwner())
-	for _, object := range framework.Owned {
+	for _, object := range kinds.Owned {
 		if err := to.Watch(source.Kind(mgr.GetCache(), object, owner)); err != nil {
 			return err
 		}
 	}
-	for _, part := range framework.Parts {
+	for _, part := range kinds.Parts {
 		if err := to.Watch(source.Kind(mgr.GetCache(), part, handler.EnqueueRequestsFromMapFunc(ofPart(by)))); err != nil {
 			return err
 		}

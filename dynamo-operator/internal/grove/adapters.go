@@ -16,6 +16,12 @@ import (
 // Adapter is what scales one component from outside.
 type Adapter = v1alpha1.DynamoGraphDeploymentScalingAdapter
 
+// adapterDefinition is the one without which there are no adapters.
+const adapterDefinition = "dynamographdeploymentscalingadapters." + v1alpha1.GroupName
+
+const adapterMissing = "scalingAdapter: the kind DynamoGraphDeploymentScalingAdapter is not installed in this cluster, so replicas are the deployment's own: " +
+	"apply the CRDs of the dynamo-operator chart"
+
 // adapters are those of the components that ask for one. Each begins with the deployment's own number.
 func adapters(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 	var made []client.Object
@@ -46,7 +52,7 @@ func (s Standing) adapter(component *v1beta1.ComponentSpec) *Adapter {
 	return s.Adapters[names.Selector(s.Deployment, component)]
 }
 
-// unmade leaves out the adapters that stand: their replicas are others' from then on. One that is new takes over the number that
+// unmade leaves out the adapters that stand, for their replicas are others' from then on, and all where their kind is not installed. One that is new takes over the number that
 // somebody has set since the deployment last asked for one.
 func (s Standing) unmade(objects []client.Object) []client.Object {
 	var left []client.Object
@@ -56,7 +62,7 @@ func (s Standing) unmade(objects []client.Object) []client.Object {
 			left = append(left, object)
 			continue
 		}
-		if s.Adapters[adapter.Name] != nil {
+		if s.NoAdapters || s.Adapters[adapter.Name] != nil {
 			continue
 		}
 		components := s.Deployment.Spec.Components

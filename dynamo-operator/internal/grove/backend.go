@@ -42,17 +42,19 @@ const missing = "Grove is not installed in this cluster: " + install
 func (Backend) Owned() []client.Object {
 	return []client.Object{
 		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
-		&Adapter{},
 	}
 }
 
-// Framework is Grove.
-func (Backend) Framework() backend.Framework {
-	return backend.Framework{
-		Definition: definition,
-		Missing:    missing,
-		Owned:      []client.Object{&grovev1alpha1.PodCliqueSet{}},
-		Parts:      []client.Object{&grovev1alpha1.PodClique{}, &grovev1alpha1.PodCliqueScalingGroup{}},
+// Installed are Grove, and the scaling adapters: a cluster that has been upgraded may lack their kind.
+func (Backend) Installed() []backend.Installed {
+	return []backend.Installed{
+		{
+			Definition: definition,
+			Missing:    missing,
+			Owned:      []client.Object{&grovev1alpha1.PodCliqueSet{}},
+			Parts:      []client.Object{&grovev1alpha1.PodClique{}, &grovev1alpha1.PodCliqueScalingGroup{}},
+		},
+		{Definition: adapterDefinition, Missing: adapterMissing, Owned: []client.Object{&Adapter{}}},
 	}
 }
 
@@ -103,7 +105,9 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 		standing.Options.Pools = err == nil
 	}
 	var err error
-	if standing.Adapters, err = standingAdapters(ctx, reader, deployment); err != nil {
+	standing.Adapters, err = standingAdapters(ctx, reader, deployment)
+	standing.NoAdapters = meta.IsNoMatchError(err)
+	if err != nil && !standing.NoAdapters {
 		return nil, err
 	}
 	set, err := get(ctx, reader, deployment.Namespace, names.PodCliqueSet(deployment), &grovev1alpha1.PodCliqueSet{})

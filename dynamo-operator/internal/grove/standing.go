@@ -21,6 +21,8 @@ type Standing struct {
 	Options Options
 	// Uninstalled is set where there is no Grove.
 	Uninstalled bool
+	// NoAdapters is set where the kind of scaling adapters is not installed.
+	NoAdapters bool
 	// PodCliqueSet of the deployment; nil if there is none.
 	PodCliqueSet *grovev1alpha1.PodCliqueSet
 	// Cliques are the PodCliques of single-node components and Groups the PodCliqueScalingGroups of multinode ones, by
@@ -81,6 +83,9 @@ func (s Standing) Observation() backend.Observation {
 	}
 	if s.Uninstalled {
 		observed.Missing = missing
+	}
+	if s.NoAdapters && len(adapters(s.Deployment)) > 0 {
+		observed.Lacking = adapterMissing
 	}
 	for i := range s.Deployment.Spec.Components {
 		component := &s.Deployment.Spec.Components[i]

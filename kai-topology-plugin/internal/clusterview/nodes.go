@@ -32,6 +32,12 @@ type seen struct {
 	pass int
 }
 
+// given is a node of the snapshot and its generation.
+type given struct {
+	info       fwk.NodeInfo
+	generation int64
+}
+
 // offer is what filters that look at nothing but Node objects, and packing, see of one.
 type offer struct {
 	labels      map[string]string
@@ -69,7 +75,8 @@ func (o *offer) repels() string {
 func (v *View) follow(nodes []fwk.NodeInfo) {
 	same := len(nodes) == len(v.seen)
 	for i, info := range nodes {
-		if i < len(v.seen) && v.seen[i].info == info && v.seen[i].generation == info.GetGeneration() {
+		now := given{info, info.GetGeneration()}
+		if i < len(v.given) && v.given[i] == now {
 			continue
 		}
 		name := info.Node().Name
@@ -78,8 +85,10 @@ func (v *View) follow(nodes []fwk.NodeInfo) {
 			known = &seen{name: name}
 			v.byName[name] = known
 		}
-		same = same && v.seen[i] == known
 		v.look(known, info)
+		if same = same && v.seen[i] == known; same {
+			v.given[i] = now
+		}
 	}
 	if !same {
 		v.reorder(nodes)
@@ -120,12 +129,11 @@ func usedOn(node string) string { return "on " + node }
 func (v *View) reorder(nodes []fwk.NodeInfo) {
 	pass := v.versions + 1
 	v.versions = pass
-	order := make([]*seen, len(nodes))
+	v.seen, v.given = make([]*seen, len(nodes)), make([]given, len(nodes))
 	for i, info := range nodes {
-		order[i] = v.byName[info.Node().Name]
-		order[i].pass = pass
+		v.seen[i], v.given[i] = v.byName[info.Node().Name], given{info, info.GetGeneration()}
+		v.seen[i].pass = pass
 	}
-	v.seen = order
 	for name, known := range v.byName {
 		if known.pass != pass {
 			v.cluster.Release(usedOn(name))

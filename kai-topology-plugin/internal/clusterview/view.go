@@ -20,8 +20,10 @@ type View struct {
 	mu      sync.Mutex
 	memory  *eligibility.Memory
 	cluster *packing.Cluster
-	// seen has what the cluster was told of the nodes, in the order in which they were last given.
+	// seen has what the cluster was told of the nodes, in the order in which they were last given, and given what they were then. Given
+	// is apart, as each decision goes through all of it.
 	seen   []*seen
+	given  []given
 	byName map[string]*seen
 	// versions counts the Node objects looked at.
 	versions  int
@@ -48,7 +50,7 @@ func (v *View) Resources() *kubeframework.Resources { return v.memory.Resources(
 // renew forgets all nodes.
 func (v *View) renew() {
 	v.cluster = packing.NewCluster()
-	v.seen, v.byName = nil, map[string]*seen{}
+	v.seen, v.given, v.byName = nil, nil, map[string]*seen{}
 	v.repelling = repelling{}
 	v.grown = topologies{}
 	if v.moments.now == 0 {
