@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,7 +38,9 @@ func Kept(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstructu
 	for _, kind := range append(ours, BuiltIn...) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := cluster.List(ctx, list); err != nil {
+		if err := cluster.List(ctx, list); meta.IsNoMatchError(err) {
+			continue // A kind that an older release did not define.
+		} else if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
 		}
 		for i := range list.Items {

@@ -82,7 +82,9 @@ func programOf(infrastructure *pods.Infrastructure) managerstart.Program {
 		Cache:             controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim),
 		CertifiedWebhooks: webhook.Configurations(program),
 		AddControllers: func(_ context.Context, mgr manager.Manager) error {
-			return controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Infrastructure: *infrastructure})
+			return controller.AddToManager(mgr, grove.Backend{
+				Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Infrastructure: *infrastructure, Version: version.String(),
+			})
 		},
 		AddWebhooks: func(mgr manager.Manager) error {
 			cluster, err := grove.NewCluster(mgr, *infrastructure)

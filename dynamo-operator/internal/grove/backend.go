@@ -29,6 +29,8 @@ type Backend struct {
 	Mapper meta.RESTMapper
 	// Infrastructure is what the pods are told of.
 	Infrastructure pods.Infrastructure
+	// Version of the operator.
+	Version string
 }
 
 var _ backend.Backend = Backend{}
@@ -94,6 +96,7 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 	standing := Standing{
 		Deployment: deployment,
 		Options:    Options{Infrastructure: b.Infrastructure},
+		Version:    b.Version,
 		Cliques:    map[string]*grovev1alpha1.PodClique{},
 		Groups:     map[string]*grovev1alpha1.PodCliqueScalingGroup{},
 	}

@@ -19,6 +19,8 @@ type Standing struct {
 	Deployment *v1beta1.DynamoGraphDeployment
 	// Options of its translation.
 	Options Options
+	// Version of the operator.
+	Version string
 	// Uninstalled is set where there is no Grove.
 	Uninstalled bool
 	// NoAdapters is set where the kind of scaling adapters is not installed.
@@ -48,6 +50,14 @@ func (s Standing) Objects(restarted []string) ([]client.Object, error) {
 		live.Restarts[component] = s.Deployment.Spec.Restart.ID
 	}
 	objects, err := Translate(s.Deployment, s.Options, live)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if set, ok := object.(*grovev1alpha1.PodCliqueSet); ok {
+			err = s.keepPods(set)
+		}
+	}
 	return s.unmade(objects), err
 }
 

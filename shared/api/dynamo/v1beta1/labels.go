@@ -56,6 +56,9 @@ const (
 	// AnnotationRequestedReplicas on what scales a component is the number of replicas that the deployment last asked
 	// of it, so that a later scaling by somebody else is told apart from a change of the deployment.
 	AnnotationRequestedReplicas = "packtree.dev/requested-replicas"
+	// AnnotationPodTemplates on a PodCliqueSet notes how the operator that wrote it last makes the pods of each clique, so that an upgrade of
+	// the operator replaces none of them.
+	AnnotationPodTemplates = "packtree.dev/pod-templates"
 	// AnnotationV1Alpha1 on a v1beta1 object keeps what only v1alpha1 can say.
 	AnnotationV1Alpha1 = "packtree.dev/v1alpha1"
 	// AnnotationV1Beta1 on a v1alpha1 object keeps what only v1beta1 can say.

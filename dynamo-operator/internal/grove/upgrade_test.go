@@ -1,0 +1,140 @@
+package grove_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/dynamo-operator/internal/grove"
+	"packtree.dev/dynamo-operator/internal/pods"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// life is a deployment of the components A and B, and the set that versions of the operator have made of it. They tell versions' pods apart
+// by the address of NATS that each puts into them.
+type life struct {
+	*testing.T
+
+	deployment *v1beta1.DynamoGraphDeployment
+	set        *grovev1alpha1.PodCliqueSet
+}
+
+func newLife(t *testing.T) *life {
+	return &life{T: t, deployment: deployment([]v1beta1.ComponentSpec{
+		{Name: "A", PodTemplate: template()}, {Name: "B", PodTemplate: template()},
+	})}
+}
+
+// change is the user's: the deployment has another generation, of which no status tells yet.
+func (l *life) change(change func(*v1beta1.DynamoGraphDeploymentSpec)) {
+	change(&l.deployment.Spec)
+	l.deployment.Generation++
+}
+
+// pass has a version of the operator look at the deployment, and returns the address of NATS that the pods of a and b are told then.
+func (l *life) pass(version, nats string, restarted ...string) [2]string {
+	l.Helper()
+	standing := grove.Standing{
+		Deployment: l.deployment, PodCliqueSet: l.set, Version: version,
+		Options: grove.Options{Infrastructure: pods.Infrastructure{NATSAddress: nats}},
+	}
+	l.set = podCliqueSet(l, objects(l)(standing.Objects(restarted)))
+	l.deployment.Status.ObservedGeneration = l.deployment.Generation
+	var told [2]string
+	for i := range told {
+		for _, variable := range l.set.Spec.Template.Cliques[i].Spec.PodSpec.Containers[0].Env {
+			if variable.Name == "NATS_SERVER" {
+				told[i] = variable.Value
+			}
+		}
+	}
+	return told
+}
+
+func (l *life) expect(when string, got [2]string, a, b string) {
+	l.Helper()
+	if want := [2]string{a, b}; got != want {
+		l.Errorf("%s the pods are those of %q, want %q", when, got, want)
+	}
+}
+
+func TestAnUpgradeReplacesNoPods(t *testing.T) {
+	l := newLife(t)
+	l.expect("at first", l.pass("v1", "one"), "one", "one")
+	l.expect("after an upgrade", l.pass("v2", "two"), "one", "one")
+	l.expect("in every later pass", l.pass("v2", "two"), "one", "one")
+	l.expect("after the next upgrade", l.pass("v3", "three"), "one", "one")
+
+	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) { spec.Components[0].Replicas = new(int32(7)) })
+	l.expect("with more replicas", l.pass("v3", "three"), "one", "one")
+	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) {
+		spec.Components[0].PodTemplate.Spec.Containers[0].Image = "newer"
+	})
+	l.expect("with another image", l.pass("v3", "three"), "three", "one")
+	l.expect("after one more upgrade", l.pass("v4", "four"), "three", "one")
+	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) { spec.Restart = &v1beta1.Restart{ID: "again"} })
+	l.expect("after a restart of b", l.pass("v4", "four", "B"), "three", "four")
+	l.expect("after a restart of both", l.pass("v4", "four", "A", "B"), "four", "four")
+}
+
+func TestTheSameVersionReplacesPodsThatAreToBeOthers(t *testing.T) {
+	l := newLife(t)
+	l.expect("at first", l.pass("v1", "one"), "one", "one")
+	l.expect("told another address", l.pass("v1", "two"), "two", "two")
+	l.set.Spec.Template.Cliques[0].Labels = maps.Clone(l.set.Spec.Template.Cliques[0].Labels)
+	l.set.Spec.Template.Cliques[0].Labels["somebody"] = "was here"
+	l.pass("v1", "two")
+	if _, there := l.set.Spec.Template.Cliques[0].Labels["somebody"]; there {
+		t.Error("what somebody else wrote stays")
+	}
+}
+
+func TestAChangeDuringAnUpgradeCounts(t *testing.T) {
+	l := newLife(t)
+	l.pass("v1", "one")
+	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) {
+		spec.Components[1].PodTemplate.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "MORE", Value: "x"}}
+	})
+	l.expect("with a change that the version before has not seen", l.pass("v2", "two"), "two", "two")
+}
+
+func TestAChangeThatWasNeverWrittenCountsAfterAnUpgrade(t *testing.T) {
+	for _, reason := range []string{v1beta1.ReasonRejected, v1beta1.ReasonNotYetWritten} {
+		l := newLife(t)
+		l.pass("v1", "one")
+		meta.SetStatusCondition(&l.deployment.Status.Conditions, metav1.Condition{
+			Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: "m",
+		})
+		l.expect(reason, l.pass("v2", "two"), "two", "two")
+	}
+}
+
+// The first version noted nothing.
+func TestPodsOfAVersionThatNotedNothingAreKept(t *testing.T) {
+	l := newLife(t)
+	l.pass("v1", "one")
+	delete(l.set.Annotations, v1beta1.AnnotationPodTemplates)
+	l.expect("after the upgrade", l.pass("v2", "two"), "one", "one")
+	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) {
+		spec.Components = append(spec.Components, v1beta1.ComponentSpec{Name: "C", PodTemplate: template()})
+	})
+	l.expect("with a further component", l.pass("v2", "two"), "one", "one")
+	if got := l.set.Spec.Template.Cliques[2].Spec.PodSpec.Containers[0].Env; len(got) == 0 {
+		t.Error("the new component is told nothing")
+	}
+}
+
+func TestANoteThatCannotBeReadIsSaidToBeSo(t *testing.T) {
+	l := newLife(t)
+	l.pass("v1", "one")
+	l.set.Annotations[v1beta1.AnnotationPodTemplates] = "{"
+	_, err := grove.Standing{Deployment: l.deployment, PodCliqueSet: l.set, Version: "v2"}.Objects(nil)
+	if err == nil || !strings.Contains(err.Error(), "reading annotation packtree.dev/pod-templates of PodCliqueSet d: ") {
+		t.Errorf("the error is %v", err)
+	}
+}
