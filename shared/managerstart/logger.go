@@ -28,5 +28,6 @@ func newLogger(settings Settings, to io.Writer) (logr.Logger, error) {
 	default:
 		return logr.Logger{}, fmt.Errorf("log format %q: must be json or text", settings.LogFormat)
 	}
-	return zap.New(zap.WriteTo(to), zap.Level(level), encoder), nil
+	// A stack trace says nothing to whoever reads the log of an error that is tried again.
+	return zap.New(zap.WriteTo(to), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel), encoder), nil
 }

@@ -163,6 +163,7 @@ func serve(ctx context.Context, mgr manager.Manager, program Program, settings S
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
+		ctrl.Log.Info("waiting for the webhooks' certificate, not ready until then", "mode", settings.WebhookCertMode, "secret", settings.WebhookSecretName)
 		select {
 		case <-ctx.Done():
 			return

@@ -3,6 +3,7 @@
 package servingcerts
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
@@ -26,9 +27,9 @@ const (
 type Options struct {
 	// Mode is Auto or Manual.
 	Mode Mode
-	// Dir is the directory with tls.crt and tls.key.
+	// Dir is the directory with tls.crt and tls.key, which Auto writes there.
 	Dir string
-	// Secret is where Auto keeps authority and certificate; it is mounted at Dir.
+	// Secret is where Auto keeps authority and certificate.
 	Secret types.NamespacedName
 	// Service is the name of the Service that fronts the webhooks, in the Secret's namespace.
 	Service string
@@ -45,7 +46,7 @@ func Start(manager ctrl.Manager, options Options) (<-chan struct{}, error) {
 		close(ready)
 		return ready, nil
 	case Auto:
-		return ready, startRotator(manager, options, ready)
+		return ready, errors.Join(startRotator(manager, options, ready), addFiles(manager, options))
 	default:
 		return nil, fmt.Errorf("certificate mode %q: must be %q or %q", options.Mode, Auto, Manual)
 	}

@@ -55,8 +55,11 @@ func TestCertificates(t *testing.T) {
 					t.Errorf("who keeps the certificate (-want +got):\n%s", diff)
 				}
 				mounted := typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.Volumes
-				if !slices.ContainsFunc(mounted, func(volume corev1.Volume) bool { return volume.Secret != nil && volume.Secret.SecretName == secret }) {
-					t.Errorf("Secret %s is not mounted: %v", secret, mounted)
+				if !slices.ContainsFunc(mounted, func(volume corev1.Volume) bool {
+					bySomebodyElse := volume.Secret != nil && volume.Secret.SecretName == secret
+					return bySomebodyElse != test.want.Rotates && volume.Name == "webhook-cert" && (bySomebodyElse || volume.EmptyDir != nil)
+				}) {
+					t.Errorf("the certificate has no place: %v", mounted)
 				}
 			})
 		}

@@ -1,0 +1,195 @@
+package servingcerts_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/servingcerts"
+)
+
+// patience is for what takes a second or two.
+const patience = time.Minute
+
+// program serves webhooks on an API server that has just been started, where nobody mounts a Secret.
+type program struct {
+	*testing.T
+	client.Client
+
+	address, dir string
+	secret       *corev1.Secret
+	caller       *admissionregistrationv1.ValidatingWebhookConfiguration
+}
+
+func startProgram(t *testing.T) *program {
+	t.Helper()
+	log.SetLogger(zap.New(zap.WriteTo(t.Output()), zap.UseDevMode(true)))
+	cluster, err := apiservertest.StartEmpty()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port), dir: t.TempDir()}
+	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
+		Metrics:       metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: p.dir}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Client, err = client.New(cluster.Config, client.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	p.install()
+	ready, err := servingcerts.Start(mgr, servingcerts.Options{
+		Mode: servingcerts.Auto, Dir: p.dir, Secret: types.NamespacedName(client.ObjectKeyFromObject(p.secret)), Service: "program",
+		Webhooks: []rotator.WebhookInfo{{Name: p.caller.Name, Type: rotator.Validating}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.run(mgr)
+	select {
+	case <-ready:
+	case <-time.After(patience):
+		t.Fatal("there is no certificate")
+	}
+	// As a program that registers its webhooks now, this has the manager start the server.
+	mgr.GetWebhookServer()
+	return p
+}
+
+// install makes what the chart does: an empty Secret, and where the API server finds webhooks.
+func (p *program) install() {
+	p.Helper()
+	url := "https://" + p.address + "/validate"
+	none := admissionregistrationv1.SideEffectClassNone
+	p.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "program-webhook-cert"}}
+	p.caller = &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "program"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "program.packtree.dev", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url},
+		}},
+	}
+	for _, object := range []client.Object{p.secret, p.caller} {
+		if err := p.Create(p.Context(), object); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+func (p *program) run(mgr ctrl.Manager) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	p.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			p.Error(err)
+		}
+	})
+}
+
+// shown returns the certificate that the program shows to whoever trusts the authority that the API server trusts.
+func (p *program) shown() (string, error) {
+	if err := p.Get(p.Context(), client.ObjectKeyFromObject(p.caller), p.caller); err != nil {
+		return "", err
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(p.caller.Webhooks[0].ClientConfig.CABundle) {
+		return "", errors.New("the API server trusts no authority yet")
+	}
+	connection, err := tls.Dial("tcp", p.address, &tls.Config{RootCAs: authorities, ServerName: "program.default.svc"})
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = connection.Close() }()
+	return string(connection.ConnectionState().PeerCertificates[0].Raw), nil
+}
+
+func (p *program) eventually(what string, holds func() error) {
+	p.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(p.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		last = holds()
+		return last == nil, nil
+	})
+	if err != nil {
+		p.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
+
+func TestTheCertificateIsServedAsTheSecretSays(t *testing.T) {
+	p := startProgram(t)
+	var first string
+	p.eventually("the API server can call the program", func() (err error) {
+		first, err = p.shown()
+		return err
+	})
+	if err := p.Get(t.Context(), client.ObjectKeyFromObject(p.secret), p.secret); err != nil {
+		t.Fatal(err)
+	}
+	p.secret.Data = nil
+	if err := p.Update(t.Context(), p.secret); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("another certificate is made and served", func() error {
+		second, err := p.shown()
+		if err == nil && second == first {
+			err = errors.New("the certificate is the first one still")
+		}
+		return err
+	})
+	p.eventually("one certificate is left in the directory", func() error {
+		folders, err := filepath.Glob(filepath.Join(p.dir, "certificate-*"))
+		if err == nil && len(folders) != 1 {
+			err = fmt.Errorf("folders %v", folders)
+		}
+		return err
+	})
+	key, err := os.Stat(filepath.Join(p.dir, corev1.TLSPrivateKeyKey))
+	if err != nil || key.Mode().Perm() != 0o400 {
+		t.Errorf("the key may be read by others: %v, %v", key, err)
+	}
+}
+
+func TestAnUnknownModeIsRefused(t *testing.T) {
+	if _, err := servingcerts.Start(nil, servingcerts.Options{Mode: "sometimes"}); err == nil ||
+		err.Error() != `certificate mode "sometimes": must be "auto" or "manual"` {
+		t.Errorf("the error is %v", err)
+	}
+}
