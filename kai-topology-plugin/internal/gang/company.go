@@ -88,6 +88,23 @@ func NodesOf(pods []*corev1.Pod) []string {
 	return slices.Compact(nodes)
 }
 
+// TopologiesOf returns the names of the Topologies that a PodGroup refers to, valid or not, those that it shares with others included,
+// sorted and each once.
+func TopologiesOf(podGroup *scheduling.PodGroup) []string {
+	names := []string{podGroup.Annotations[scheduling.AnnotationSharedTopology]}
+	if constraint := podGroup.Spec.TopologyConstraint; constraint != nil {
+		names = append(names, constraint.Topology)
+	}
+	for i := range podGroup.Spec.SubGroups {
+		if constraint := podGroup.Spec.SubGroups[i].TopologyConstraint; constraint != nil {
+			names = append(names, constraint.Topology)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
 // Topologies returns the names of the Topologies whose levels the gang speaks of, its company's included, each once.
 func (g *Gang) Topologies() []string {
 	var names []string

@@ -1,18 +1,17 @@
 package plugin
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
-	"packtree.dev/kai-topology-plugin/internal/plans"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -40,31 +39,6 @@ func TestAGangIsAskedForAnewWhenItsPodsTolerateMore(t *testing.T) {
 	rig.eventuallyAllBound(t, 2)
 }
 
-func TestWhichChangesOfAPodHaveItsGangAskedForAnew(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(*corev1.Pod)
-		want   bool
-	}{
-		"a toleration": {func(pod *corev1.Pod) { pod.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} }, true},
-		"a label":      {func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "other"} }, true},
-		"what it asks for": {func(pod *corev1.Pod) {
-			pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
-		}, true},
-		"a claim that was made for it": {func(pod *corev1.Pod) {
-			pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu"}}
-		}, true},
-		"the scheduler's own note": {func(pod *corev1.Pod) { pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled}} }, false},
-		"an annotation":            {func(pod *corev1.Pod) { pod.Annotations["seen"] = "now" }, false},
-	} {
-		old := newPod("gang", "a")
-		pod := old.DeepCopy()
-		test.change(pod)
-		if got := asksElse(old, pod); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
-	}
-}
-
 // refusedGang is a gang of two for which there is no room, and whose pod a was told so.
 func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
 	t.Helper()
@@ -86,8 +60,9 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bench, a, b := refusedGang(t, 1)
-			bench.plugin.podAppeared(change(a.DeepCopy(), b.DeepCopy()))
-			if _, known := bench.plugin.verdicts.Asker(waitingGang); known || !bench.activator.called("a") || !bench.activator.called("b") {
+			bench.plugin.do(bench.plugin.gangs.PodAdded(change(a.DeepCopy(), b.DeepCopy()), time.Now()))
+			_, known := bench.plugin.gangs.Asker(waitingGang)
+			if known || !bench.activator.called("a") || bench.activator.called("b") == strings.Contains(name, "sibling") {
 				t.Errorf("somebody is to ask: %v; called: %v", known, bench.activator.pods)
 			}
 		})
@@ -99,16 +74,16 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 // no event may come that has the gang asked for once more.
 func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *testing.T) {
 	bench, a, b := refusedGang(t, 1)
-	answer := bench.plugin.verdicts.Last(waitingGang)
-	doubtIfChanged := bench.plugin.remembering(waitingGang)
-	bench.plugin.gangChanged(gang.Key{Namespace: "default", Name: "other"})
-	bench.plugin.verdicts.Remember(waitingGang, 1, a.UID, answer)
-	doubtIfChanged()
+	answer := bench.plugin.gangs.Last(waitingGang)
+	asked := bench.read(t, waitingGang, a)
+	bench.plugin.do(bench.plugin.gangs.Changed(gang.Key{Namespace: "default", Name: "other"}, time.Now()))
+	bench.plugin.refuse(asked, answer)
 
-	if bench.plugin.verdicts.Current(waitingGang, 1) != nil || bench.plugin.verdicts.Repeat(waitingGang, 1, b.UID) != nil {
+	reply, _ := bench.plugin.gangs.Ask(waitingGang, asked.version, b.UID)
+	if bench.plugin.gangs.Current(waitingGang, asked.version) != nil || !reply.Decide {
 		t.Error("the answer is given again")
 	}
-	if asker, waits := bench.plugin.verdicts.Asker(waitingGang); !waits || asker != a.UID {
+	if asker, waits := bench.plugin.gangs.Asker(waitingGang); !waits || asker != a.UID {
 		t.Errorf("who asks for the gang is forgotten: %q", asker)
 	}
 	observed, err := bench.plugin.observe(waitingGang)
@@ -124,10 +99,11 @@ func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *t
 func TestAGangDoesNotWaitForAVictimThatIsGoneAlready(t *testing.T) {
 	bench, a, _ := refusedGang(t, 1)
 	gone := newPod("", "gone")
-	bench.plugin.clearings.Open(waitingGang, &plans.Clearing{Awaited: sets.New[types.UID](gone.UID)})
+	bench.preemptFor(t, waitingGang, a, "n0", gone.UID)
+	bench.activator.reset()
 	bench.plugin.missed(&choice{awaited: []*corev1.Pod{gone, a}})
-	if awaited, _, _ := bench.plugin.clearings.State(waitingGang); awaited != 0 || !bench.activator.called("a") {
-		t.Errorf("it waits for %d pods; called: %v", awaited, bench.activator.pods)
+	if !bench.activator.called("a") {
+		t.Errorf("it waits for a pod that is gone; called: %v", bench.activator.pods)
 	}
 }
 
@@ -139,15 +115,22 @@ func TestAGangTriesAgainWhenOthersMayHaveBecomeVictims(t *testing.T) {
 		}
 	}
 	bench := newBench(t, twoRacks(), pods, objects...)
-	if bench.ask(t, pods[4]) || bench.plugin.makingRoomFor(pods[4]) {
+	if bench.ask(t, pods[4]) || bench.plugin.gangs.Preempts(boss) {
 		t.Fatal("there is room, or somebody leaves who must not")
 	}
 	bench.activator.reset()
-	bench.plugin.victimsChanged(boss)
-	if bench.activator.called("boss-0") {
-		t.Error("the gang is woken by itself")
+	first, err := bench.plugin.podGroups.PodGroups("default").Get("first")
+	if err != nil {
+		t.Fatal(err)
 	}
-	bench.plugin.victimsChanged(gang.Key{Namespace: "default", Name: "first"})
+	changed := first.DeepCopy()
+	changed.Annotations = map[string]string{"note": "x"}
+	bench.plugin.podGroupHandler().OnUpdate(first, changed)
+	if bench.activator.called("boss-0") {
+		t.Error("the gang is woken by a note")
+	}
+	changed.Generation++
+	bench.plugin.podGroupHandler().OnUpdate(first, changed)
 	if !bench.activator.called("boss-0") {
 		t.Error("the gang is not woken")
 	}
@@ -181,16 +164,18 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 	for name, test := range map[string]struct{ take, giveBack func(*bench, *corev1.Pod) }{
 		"that a plan had reserved": {
 			func(b *bench, pod *corev1.Pod) {
-				b.plugin.book.Open(other, 1, false, []plans.Placement{{Pod: pod, Node: "n0"}})
+				b.planFor(t, other, pod, "n0")
 			},
-			func(b *bench, _ *corev1.Pod) { b.plugin.breakPlan(other, metrics.GangChanged, "test") },
+			func(b *bench, _ *corev1.Pod) { b.plugin.do(b.plugin.gangs.Break(other, metrics.GangChanged, "test")) },
 		},
 		"by a gang that was refused by a node and has no place then": {
 			func(b *bench, pod *corev1.Pod) {
-				b.plugin.book.Open(other, 1, false, []plans.Placement{{Pod: pod, Node: "n0"}})
+				b.planFor(t, other, pod, "n0")
 			},
 			func(b *bench, pod *corev1.Pod) {
-				b.plugin.refused(t.Context(), planned{gang: other, generation: 1, node: "n0"}, pod, framework.NewDefaultNodeToStatus())
+				state := framework.NewCycleState()
+				state.Write(plannedKey, planned{gang: other, version: b.read(t, other, nil).version, node: "n0"})
+				b.plugin.PostFilter(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
 				if b.activator.called("a") {
 					t.Error("others are called before the gang has planned anew")
 				}
@@ -201,9 +186,9 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 		},
 		"that was being made for another": {
 			func(b *bench, pod *corev1.Pod) {
-				b.plugin.clearings.Open(other, &plans.Clearing{Placements: []plans.Placement{{Pod: pod, Node: "n0"}}})
+				b.preemptFor(t, other, pod, "n0")
 			},
-			func(b *bench, _ *corev1.Pod) { b.plugin.giveUp(t.Context(), other) },
+			func(b *bench, _ *corev1.Pod) { b.plugin.do(b.plugin.gangs.EndPreemption(other)) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,12 +214,12 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 func TestAPodThatGoesWhileItIsPutOnItsNodeIsNotCounted(t *testing.T) {
 	a, gone := newPod("gang", "a"), newPod("gang", "gone")
 	bench := newBench(t, nodes(2), []*corev1.Pod{a}, podGroup("gang", 2))
-	bench.plugin.book.Open(waitingGang, 1, false, []plans.Placement{{Pod: gone, Node: "n0"}})
+	bench.planFor(t, waitingGang, gone, "n0")
 	if status := bench.plugin.Reserve(t.Context(), framework.NewCycleState(), gone, "n0"); !status.IsSuccess() {
 		t.Fatal(status)
 	}
 	bench.plugin.Unreserve(t.Context(), framework.NewCycleState(), gone, "n0")
-	if reason, err := bench.plugin.reasonToHold(waitingGang, a); err != nil || reason == "" {
-		t.Errorf("a gang of two of which one pod exists is not held: %q, %v", reason, err)
+	if status := bench.plugin.PreEnqueue(t.Context(), a); status.IsSuccess() {
+		t.Error("a gang of two of which one pod exists is not held")
 	}
 }

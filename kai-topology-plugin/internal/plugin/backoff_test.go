@@ -39,7 +39,7 @@ func TestAGangIsTriedAsOftenAsItsBackoffSays(t *testing.T) {
 			if held != (c.rounds > 0) {
 				t.Errorf("held by PreEnqueue: %v", held)
 			}
-			if waits := bench.plugin.bypass.Waits(keyOfPodGroup(group)); waits == held {
+			if waits := bench.plugin.gangs.Waits(keyOfPodGroup(group)); waits == held {
 				t.Errorf("keeps room from others: %v", waits)
 			}
 		})
@@ -61,13 +61,13 @@ func TestAGangThatWasGivenUpIsTriedAgain(t *testing.T) {
 			before, after := group.DeepCopy(), group.DeepCopy()
 			before.Status.SchedulingConditions = []scheduling.SchedulingCondition{mark}
 			after.Status.SchedulingConditions = before.Status.SchedulingConditions
-			if bench.plugin.givenUp(before) == "" {
+			if bench.plugin.gangs.GivenUp(before) == "" {
 				t.Fatal("not given up")
 			}
 			change(after)
 			bench.activator.reset()
 			bench.plugin.podGroupHandler().OnUpdate(before, after)
-			if reason := bench.plugin.givenUp(after); reason != "" {
+			if reason := bench.plugin.gangs.GivenUp(after); reason != "" {
 				t.Error(reason)
 			}
 			if !bench.activator.called("a") {

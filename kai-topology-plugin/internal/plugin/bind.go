@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/ranks"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
@@ -59,7 +59,10 @@ func (p *Plugin) hints(pod *corev1.Pod, node string) map[string]string {
 	if len(domain) == 0 {
 		return nil
 	}
-	rank := p.ranks.Rank(key, pod.UID, func() []ranks.Member { return p.placedWith(key, pod, node, levels) })
+	rank, known := p.gangs.RankOf(key, pod.UID)
+	if !known {
+		rank = p.gangs.Rank(key, pod.UID, p.placedWith(key, pod, node, levels))
+	}
 	return map[string]string{
 		scheduling.AnnotationTopologyDomain: domain.String(),
 		scheduling.AnnotationTopologyRank:   strconv.Itoa(rank),
@@ -68,8 +71,8 @@ func (p *Plugin) hints(pod *corev1.Pod, node string) map[string]string {
 
 // levelsOf returns the levels of the Topology that is named for a leaf, or nearest above it, or for the gang and its companions.
 func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
-	tree, hold := p.outlines.of(podGroup, p.levels)
-	if hold != nil {
+	tree := p.gangs.Tree(keyOfPodGroup(podGroup))
+	if tree == nil {
 		return nil
 	}
 	name := podGroup.Annotations[scheduling.AnnotationSharedTopology]
@@ -100,14 +103,14 @@ func (p *Plugin) domainOf(levels []string, node string) (domain packing.Path) {
 }
 
 // placedWith are the pods of a leaf that have a node or a plan, the pod that is being bound among them.
-func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels []string) []ranks.Member {
+func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels []string) []gangstate.Member {
 	pods, err := p.shownPodsOf(key)
 	if err != nil {
 		return nil
 	}
-	planned := p.book.Planned(key)
+	planned := p.gangs.NodeOf(key)
 	planned[pod.UID] = node
-	var members []ranks.Member
+	var members []gangstate.Member
 	for _, other := range pods {
 		at := planned[other.UID]
 		if gang.Standing(other) {
@@ -116,7 +119,7 @@ func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels [
 		if at == "" || gang.LeafOf(other) != gang.LeafOf(pod) {
 			continue
 		}
-		members = append(members, ranks.Member{
+		members = append(members, gangstate.Member{
 			UID: other.UID, Name: other.Name, Path: append(p.domainOf(levels, at), at), Rank: rankOf(other),
 		})
 	}
@@ -127,7 +130,7 @@ func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels [
 func rankOf(pod *corev1.Pod) int {
 	rank, err := strconv.Atoi(pod.Annotations[scheduling.AnnotationTopologyRank])
 	if err != nil || pod.Spec.NodeName == "" {
-		return ranks.None // Also of a pod whose template was copied from another.
+		return gangstate.NoRank // Also of a pod whose template was copied from another.
 	}
 	return rank
 }

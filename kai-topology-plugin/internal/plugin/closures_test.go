@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"packtree.dev/kai-topology-plugin/internal/bypass"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -49,12 +49,12 @@ func keptFor(t *testing.T, young []*corev1.Pod, waiting ...*corev1.Pod) *bench {
 			t.Fatalf("there is room for %s", pod.Name)
 		}
 	}
-	passer := bypass.Taking{
+	passer := gangstate.Taking{
 		Rank: gang.Rank{Gang: gang.Key{Namespace: "default", Name: "passer"}, Since: time.Unix(2000, 0)},
 		Asks: func(string) bool { return true }, Nodes: []map[string]string{{"rack": "r"}},
 	}
-	for range bypass.Bound {
-		bench.plugin.bypass.Take(passer)
+	for range gangstate.MaxOvertakes {
+		bench.plugin.gangs.Placed(passer)
 	}
 	return bench
 }
@@ -79,14 +79,14 @@ func TestAGangThatIsKeptOutIsNotSearchedForAgainWhileNothingChanges(t *testing.T
 	if _, status := bench.schedule(t, young); status.IsSuccess() {
 		t.Fatal("it is not kept out")
 	}
-	answer := bench.plugin.verdicts.Last(key)
+	answer := bench.plugin.gangs.Last(key)
 	if !answer.Basis.Reserves() {
 		t.Fatal("the answer does not rest on the room that is kept")
 	}
-	if _, status := bench.schedule(t, young); status.IsSuccess() || bench.plugin.verdicts.Last(key) != answer {
+	if _, status := bench.schedule(t, young); status.IsSuccess() || bench.plugin.gangs.Last(key) != answer {
 		t.Error("it was searched for once more")
 	}
-	bench.plugin.stopWaiting(gang.Key{Namespace: "default", Name: "first"})
+	bench.plugin.do(bench.plugin.gangs.StopWaiting(gang.Key{Namespace: "default", Name: "first"}))
 	if node, status := bench.schedule(t, young); !status.IsSuccess() {
 		t.Errorf("nobody is waited for any more, and it is on %q: %v", node, status)
 	}

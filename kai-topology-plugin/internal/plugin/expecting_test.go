@@ -41,7 +41,7 @@ func (b *bench) appears(t *testing.T, pod *corev1.Pod) {
 	if err := b.plugin.members.Add(pod); err != nil {
 		t.Fatal(err)
 	}
-	b.plugin.podAppeared(pod)
+	b.plugin.do(b.plugin.gangs.PodAdded(pod, time.Now()))
 }
 
 // open returns how many nodes a plain pod may use. The snapshot shows none of the pods that were scheduled.
@@ -75,7 +75,7 @@ func TestRoomForPodsThatAreExpectedIsKeptFromEqualsForAMoment(t *testing.T) {
 	gang, topology := expectingFour()
 	first, rival := newPod("gang", "a"), newPod("rival", "r")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology, inOneRack(podGroup("rival", 2)))
-	bench.plugin.expecting.life = time.Hour
+	bench.plugin.gangs.SetExpectedLife(time.Hour)
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}
@@ -94,7 +94,7 @@ func TestRoomForPodsThatDoNotComeIsGivenBack(t *testing.T) {
 	gang, topology := expectingFour()
 	first, rival := newPod("gang", "a"), newPod("rival", "r")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology, inOneRack(podGroup("rival", 2)))
-	bench.plugin.expecting.life = 10 * time.Millisecond
+	bench.plugin.gangs.SetExpectedLife(10 * time.Millisecond)
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}
@@ -112,7 +112,7 @@ func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
 	gang, topology := expectingFour()
 	first := newPod("gang", "a")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first}, gang, topology)
-	bench.plugin.expecting.life = time.Hour
+	bench.plugin.gangs.SetExpectedLife(time.Hour)
 	place := func(pod *corev1.Pod) {
 		t.Helper()
 		node, status := bench.schedule(t, pod)
@@ -126,7 +126,7 @@ func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
 		bench.appears(t, next)
 		place(next)
 		kept := 0
-		for _, pods := range bench.plugin.promises.Reserved(keyOf(newPod("rival", "")), 0) {
+		for _, pods := range bench.plugin.gangs.Reserved(keyOf(newPod("rival", "")), 0) {
 			kept += len(pods)
 		}
 		if kept != 3-came {
@@ -135,28 +135,15 @@ func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
 	}
 }
 
-func TestNobodyIsKeptOutForLongByAGangThatIsPlannedAgainAndAgain(t *testing.T) {
-	gang, began := podGroup("gang", 1), time.Now()
-	for after, want := range map[time.Duration]time.Duration{
-		0: expectedLife, time.Second: expectedLife - time.Second, expectedLife: 0, promiseLife - time.Second: 0, promiseLife: expectedLife,
-	} {
-		gangs := newExpectingGangs()
-		gangs.left(gang, began)
-		if left := gangs.left(gang, began.Add(after)); left != want {
-			t.Errorf("%s after it was planned first, room is kept for %s, want %s", after, left, want)
-		}
-	}
-}
-
 func TestRoomIsGivenBackWhenAPodOfTheGangIsDeleted(t *testing.T) {
 	gang, topology := expectingFour()
 	first := newPod("gang", "a")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first}, gang, topology)
-	bench.plugin.expecting.life = time.Hour
+	bench.plugin.gangs.SetExpectedLife(time.Hour)
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	bench.plugin.podLeft(first)
+	bench.plugin.podHandler().OnDelete(first)
 	if open := bench.open(t, 0); open != 5 {
 		t.Errorf("the gang is gone, and a plain pod may use %d nodes", open)
 	}

@@ -2,12 +2,11 @@ package plugin
 
 import (
 	"context"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
@@ -15,18 +14,14 @@ import (
 // reservationsKey is where the cycle of a pod without a gang holds the room that plans reserve.
 const reservationsKey fwk.StateKey = "packtree.dev/reservations"
 
-type reservations map[string][]*corev1.Pod
+type reservations clusterview.Reserved
 
 // Clone returns the reservations themselves: they do not change.
 func (r reservations) Clone() fwk.StateData { return r }
 
 // prepareReservations takes note of what plans reserve. Without any, Filter is skipped.
 func (p *Plugin) prepareReservations(state fwk.CycleState, pod *corev1.Pod) *fwk.Status {
-	reserved := p.book.Reserved(gang.Key{})
-	p.reservedByPromises(reserved, gang.Key{}, kubeframework.Priority(pod))
-	for node, pods := range p.clearings.Reserved(gang.Key{}, kubeframework.Priority(pod)) {
-		reserved[node] = append(reserved[node], pods...)
-	}
+	reserved := p.gangs.Reserved(gang.Key{}, kubeframework.Priority(pod))
 	if len(reserved) == 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}
@@ -56,35 +51,8 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 		return fwk.AsStatus(err)
 	}
 	if !fits {
-		p.turned.add(pod)
+		p.gangs.TurnAway(pod)
 		return fwk.NewStatus(fwk.Unschedulable, "node's free room is reserved for a gang that is being placed")
 	}
 	return nil
-}
-
-// turnedAway are the pods that were kept from reserved room.
-type turnedAway struct {
-	mu   sync.Mutex
-	pods map[types.UID]*corev1.Pod
-}
-
-func (t *turnedAway) add(pod *corev1.Pod) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.pods == nil {
-		t.pods = map[types.UID]*corev1.Pod{}
-	}
-	t.pods[pod.UID] = pod
-}
-
-// take returns the pods and forgets them.
-func (t *turnedAway) take() []*corev1.Pod {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	taken := make([]*corev1.Pod, 0, len(t.pods))
-	for _, pod := range t.pods {
-		taken = append(taken, pod)
-	}
-	t.pods = nil
-	return taken
 }

@@ -3,6 +3,7 @@ package plugin
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +65,7 @@ func TestAGangThatLeadsAwaitsThePodsOfThoseWhoFollow(t *testing.T) {
 				t.Errorf("held: %s", status.Message())
 			}
 			if c.waits {
-				bench.plugin.podAppeared(gated)
+				bench.plugin.do(bench.plugin.gangs.PodAdded(gated, time.Now()))
 				if !bench.activator.called("b") {
 					t.Error("the pods are there, and the gang was not called")
 				}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -31,6 +32,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	packtreefake "packtree.dev/shared/client/clientset/versioned/fake"
@@ -151,7 +155,7 @@ func configured(t *testing.T, ours bool, fit func(*config.NodeResourcesFitArgs),
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	if ours && !cache.WaitForCacheSync(ctx.Done(), made.plugin.opened.Load) {
+	if ours && !cache.WaitForCacheSync(ctx.Done(), made.plugin.gangs.IsOpened) {
 		t.Fatal("the caches were not filled")
 	}
 	made.activator.reset()
@@ -217,6 +221,35 @@ func (b *bench) feasible(t *testing.T, state fwk.CycleState, pod *corev1.Pod) ([
 		}
 	}
 	return fit, nil
+}
+
+// planFor opens a plan of a gang for one pod.
+func (b *bench) planFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string) {
+	t.Helper()
+	asked := b.read(t, key, nil)
+	asked.Pending = []*corev1.Pod{pod}
+	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{pod.Name: node}}
+	b.plugin.do(b.plugin.gangs.Planned(asked.Gang, asked.version, nil, answer, []gangstate.Placement{{Pod: pod, Node: node}}, time.Now()))
+}
+
+// preemptFor has others leave for a gang of which one pod is to get a node.
+func (b *bench) preemptFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string, awaited ...types.UID) {
+	t.Helper()
+	asked := b.read(t, key, pod)
+	b.plugin.do(b.plugin.gangs.Preempting(asked.Gang, asked.version, pod, []gangstate.Placement{{Pod: pod, Node: node}}, sets.New(awaited...), ""))
+}
+
+// read reads a gang for a decision. What is changed of it is not changed for others.
+func (b *bench) read(t *testing.T, key gang.Key, pod *corev1.Pod) *request {
+	t.Helper()
+	asked, _, err := b.plugin.read(key, pod, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range asked.Pending {
+		asked.Pending[i] = asked.Pending[i].DeepCopy()
+	}
+	return asked
 }
 
 // unreserve is what the scheduler does with a pod that was sent back.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -34,6 +35,32 @@ func indexByGang(informer cache.SharedIndexInformer) error {
 		}
 		return []string{key.String()}, nil
 	}})
+}
+
+func keyOf(pod *corev1.Pod) gang.Key {
+	key, _ := gang.KeyOf(pod)
+	return key
+}
+
+func keyOfPodGroup(podGroup *scheduling.PodGroup) gang.Key {
+	return gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
+}
+
+// versionOf returns the version of a gang as the API server shows it.
+func (p *Plugin) versionOf(key gang.Key) (gangstate.Version, error) {
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if err != nil {
+		return gangstate.Version{}, fmt.Errorf("reading PodGroup %s: %w", key, err)
+	}
+	return gangstate.VersionOf(podGroup, p.topologyVersion), nil
+}
+
+func (p *Plugin) topologyVersion(name string) string {
+	topology, err := p.topologies.Get(name)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", topology.UID, topology.Generation)
 }
 
 // latest returns the pod as the cache has it. The queue can lag behind: it may hold a pod from before the pod grouper told
@@ -77,7 +104,7 @@ func (p *Plugin) podsOf(key gang.Key) ([]*corev1.Pod, error) {
 		return nil, err
 	}
 	assumed := map[types.UID]*corev1.Pod{}
-	for _, pod := range p.book.Assumed(key) {
+	for _, pod := range p.gangs.AssumedPods(key) {
 		assumed[pod.UID] = pod
 	}
 	for i, pod := range pods {

@@ -31,7 +31,7 @@ func (p *Plugin) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any
 	old, known := before.(*corev1.Node)
 	node, exists := after.(*corev1.Node)
 	switch {
-	case p.bypass.MayKeepFrom(keyOf(p.latest(waiting))):
+	case p.gangs.Barred(keyOf(p.latest(waiting))):
 		return fwk.Queue, nil // What is kept for a gang of higher rank is kept no more if the domain could not hold that.
 	case known && !exists:
 		return p.nodeGone(waiting), nil
@@ -48,7 +48,7 @@ func (p *Plugin) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any
 
 // nodeGone is for a node that was removed: pods may be level then that were not before.
 func (p *Plugin) nodeGone(waiting *corev1.Pod) fwk.QueueingHint {
-	if answer := p.verdicts.Last(keyOf(p.latest(waiting))); answer != nil && answer.Basis.Lasts() {
+	if answer := p.gangs.Last(keyOf(p.latest(waiting))); answer != nil && answer.Basis.Lasts() {
 		return fwk.QueueSkip
 	}
 	return fwk.Queue
@@ -61,7 +61,7 @@ func (p *Plugin) isAsker(pod *corev1.Pod) bool {
 	if !member {
 		return true
 	}
-	asker, known := p.verdicts.Asker(key)
+	asker, known := p.gangs.Asker(key)
 	return !known || asker == pod.UID
 }
 
@@ -88,7 +88,7 @@ func lostTaint(before, after *corev1.Node) bool {
 
 // relabelled reports whether a label has changed that had a say in the last answer for the pod's gang.
 func (p *Plugin) relabelled(waiting *corev1.Pod, before, after *corev1.Node) bool {
-	answer := p.verdicts.Last(keyOf(p.latest(waiting)))
+	answer := p.gangs.Last(keyOf(p.latest(waiting)))
 	reads := func(key string) bool { return answer == nil || answer.Basis.Reads(key) }
 	return differs(before.Labels, after.Labels, reads) || differs(after.Labels, before.Labels, reads)
 }

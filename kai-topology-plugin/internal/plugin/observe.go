@@ -29,7 +29,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 		return podgroupstatus.Observed{Elsewhere: true}, nil
 	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.levels)
-	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.verdicts.Last(key)}
+	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key)}
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}

@@ -1,29 +1,29 @@
 // Package plugin is our part of kube-scheduler: gangs are planned as a whole, their pods are put where the plan says, and
 // none is bound before all that the gang needs have a node.
 //
-// The life of a gang, a file each:
+// What is known of each gang is in package gangstate. Here it is told what happens, and what it returns is done: see effects.go. The life
+// of a gang, a file each:
 //
+//	watch.go       what happens to pods, PodGroups, Topologies and nodes
 //	preenqueue.go  pods are held until their PodGroup and enough of them exist
 //	queuesort.go   pods of one gang are taken one after the other
 //	prefilter.go   the first pod plans the whole gang, the others look their node up
+//	plan.go        from the pod that asks to the plan of its gang
+//	question.go    what a decision is made of
+//	overtakes.go   what a decision means for those who wait
 //	filter.go      the room that planned pods will take is kept from others
 //	reserve.go     a pod is put on its node, or taken off it
-//	followers.go   room is found and kept for gangs that will have to follow into the same domain
-//	expecting.go   and for how long for further pods of the gang
 //	permit.go      pods wait until the minima of the gang have nodes, and go together
-//	inflight.go    so many are bound at a time
+//	prebind.go     so many are bound at a time, to nodes that are what they were when they were planned for
 //	bind.go        a pod learns where it is by the request that binds it
-//	misplaced.go   nodes that are not what they were when they were planned for
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
 //	preempt.go     a gang that does not fit has others leave; preempt_*.go has who, and how
 //	hints.go       which events let a gang that does not fit try again
-//	watch.go       PodGroups, Topologies and pods that change wake their gangs
 package plugin
 
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,14 +36,11 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
-	"packtree.dev/kai-topology-plugin/internal/bypass"
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/plans"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
-	"packtree.dev/kai-topology-plugin/internal/ranks"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
 	"packtree.dev/shared/client/clientset/versioned"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
@@ -67,39 +64,17 @@ type Plugin struct {
 	nodes      corelisters.NodeLister
 	members    cache.Indexer
 	podGroups  schedulinglisters.PodGroupLister
-	companies  cache.Indexer
 	topologies kailisters.TopologyLister
-	// opened is set once all PodGroups, Topologies and pods that there were at the start are known.
-	opened   atomic.Bool
-	book     *plans.Book
-	verdicts *plans.Verdicts
-	held     *heldPods
-	begun    *begunGangs
-	roster   *gang.Roster
-	outlines *outlines
-	ranks    *ranks.Book
-	turned   *turnedAway
-	binding  slots
-	status   *podgroupstatus.Writer
-	tell     *gangevents.Announcer
-	stopper  *staleness.Stopper
-	bypass   *bypass.Ledger
-	holds    heldAnswers
-	rounds   rounds
-	// room counts changes of the nodes themselves and whatever else can make room for a gang.
-	room atomic.Int64
-	// edits counts changes of gangs and their pods.
-	edits atomic.Int64
-	// started is when this process began to remember who passes whom.
+	pdbs       policylisters.PodDisruptionBudgetLister
+	gangs      *gangstate.State
+	clock      clock.PassiveClock
+	binding    slots
+	status     *podgroupstatus.Writer
+	tell       *gangevents.Announcer
+	stopper    *staleness.Stopper
+	plain      *preemptForPlain
+	// started is when this process began to remember who overtakes whom.
 	started time.Time
-
-	leading   *leadingGangs
-	expecting *expectingGangs
-	promises  *plans.Promises
-	clearings *plans.Clearings
-	patience  *patience
-	pdbs      policylisters.PodDisruptionBudgetLister
-	plain     *preemptForPlain
 }
 
 var (
@@ -178,25 +153,12 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		pods:     podInformer.Lister(),
 		nodes:    handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
 		members:  podInformer.Informer().GetIndexer(),
-		book:     plans.NewBook(),
-		verdicts: plans.NewVerdicts(),
-		held:     newHeldPods(),
-		begun:    newBegunGangs(),
-		roster:   gang.NewRoster(all.have),
-		outlines: newOutlines(),
-		ranks:    ranks.NewBook(),
-		turned:   &turnedAway{},
+		pdbs:     handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
+		gangs:    gangstate.New(all.have),
+		clock:    clock.RealClock{},
 		binding:  newSlots(),
-		bypass:   bypass.New(),
-		started:  time.Now(),
 		tell:     gangevents.New(handle.EventRecorder()),
-
-		leading:   newLeadingGangs(),
-		expecting: newExpectingGangs(),
-		promises:  plans.NewPromises(),
-		clearings: plans.NewClearings(),
-		patience:  newPatience(clock.RealClock{}),
-		pdbs:      handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
+		started:  time.Now(),
 	}
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

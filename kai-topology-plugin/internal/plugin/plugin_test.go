@@ -45,7 +45,7 @@ func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
 		// The snapshot does not show a on its node, so of the three nodes only the one that is planned for b is missing.
 		t.Fatalf("a plain pod may use %v: %v", free, status)
 	}
-	bench.plugin.breakPlan(gang.Key{Namespace: "default", Name: "gang"}, metrics.PodLost, "test")
+	bench.plugin.do(bench.plugin.gangs.Break(gang.Key{Namespace: "default", Name: "gang"}, metrics.PodLost, "test"))
 	if !bench.activator.called("plain") {
 		t.Error("a pod that was turned away is not called when the plan ends")
 	}
@@ -82,16 +82,16 @@ func TestAGangThatDoesNotFitIsSearchedForOnceARound(t *testing.T) {
 	if status.Code() != fwk.Unschedulable || status.Message() == "" {
 		t.Fatalf("the gang fits, or nobody says why not: %v", status)
 	}
-	answer := bench.plugin.verdicts.Last(key)
+	answer := bench.plugin.gangs.Last(key)
 	for _, pod := range []*corev1.Pod{b, c} {
 		if _, again := bench.schedule(t, pod); again.Message() != status.Message() {
 			t.Errorf("pod %s is told %q, the first was told %q", pod.Name, again.Message(), status.Message())
 		}
 	}
-	if bench.plugin.verdicts.Last(key) != answer {
+	if bench.plugin.gangs.Last(key) != answer {
 		t.Error("the other pods searched again")
 	}
-	if _, again := bench.schedule(t, b); again.Message() != status.Message() || bench.plugin.verdicts.Last(key) != answer {
+	if _, again := bench.schedule(t, b); again.Message() != status.Message() || bench.plugin.gangs.Last(key) != answer {
 		t.Error("a pod that comes back, although nothing has happened, searched again")
 	}
 }
@@ -189,7 +189,7 @@ func TestAnAnswerThatRestsOnOtherPodsDoesNotLast(t *testing.T) {
 	if _, status := bench.schedule(t, a); status.IsSuccess() {
 		t.Fatal("the gang goes where another pod keeps it away")
 	}
-	if answer := bench.plugin.verdicts.Last(gang.Key{Namespace: "default", Name: "gang"}); answer.Basis.Lasts() {
+	if answer := bench.plugin.gangs.Last(gang.Key{Namespace: "default", Name: "gang"}); answer.Basis.Lasts() {
 		t.Errorf("the answer is to hold until a node changes: %s", answer.Message)
 	}
 }

@@ -33,13 +33,9 @@ func (p *Plugin) cheapest(ctx context.Context, assembled *gang.Gang, all []fwk.N
 	if err != nil {
 		return nil, err
 	}
-	if err := p.meetCompany(assembled); err != nil {
-		return nil, err
-	}
-	reserved := p.reservedFor(assembled, all)
-	p.keep(ctx, assembled, all, reserved)
+	p.meetRelated(assembled)
 	session, err := decision.Open(ctx, decision.Question{
-		Gang: assembled, Topologies: topologies, View: p.view, Nodes: all, Reserved: reserved,
+		Gang: assembled, Topologies: topologies, View: p.view, Nodes: all, Reserved: p.keptFrom(ctx, assembled, all).room,
 	})
 	if err != nil {
 		return nil, err
@@ -105,7 +101,11 @@ func (p *Plugin) confirm(ctx context.Context, assembled *gang.Gang, nodes fwk.No
 	}
 	var planned *decision.Answer
 	err := kubeframework.Without(nodes, made.awaited, func() (err error) {
-		planned, err = p.answer(ctx, assembled, all)
+		question, followers, _, err := p.question(ctx, assembled, all)
+		if err != nil {
+			return err
+		}
+		planned, err = solve(ctx, question, followers, "")
 		return err
 	})
 	if err != nil {

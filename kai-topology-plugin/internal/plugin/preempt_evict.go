@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,33 +13,25 @@ import (
 	apipod "k8s.io/kubernetes/pkg/api/v1/pod"
 	schedulerutil "k8s.io/kubernetes/pkg/scheduler/util"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
-	"packtree.dev/kai-topology-plugin/internal/plans"
 )
 
 // evict tells the pods of the gang their future nodes, and then has the victims leave. If that fails half-way the gang is
 // decided anew, and finds its domain half cleared.
 func (p *Plugin) evict(ctx context.Context, assembled *gang.Gang, choice *choice) {
-	key := assembled.Rank().Gang
 	if err := p.evictAll(ctx, assembled, choice); err != nil {
-		klog.FromContext(ctx).Error(err, "Making room for a gang", "podGroup", key)
-		p.clearings.Close(key)
-		p.givenBack(key)
-		p.verdicts.Forget(key)
-		p.wake(key)
+		klog.FromContext(ctx).Error(err, "Making room for a gang", "podGroup", assembled.Key())
+		p.do(p.gangs.PreemptionFailed(assembled.Key()))
 	}
 }
 
 func (p *Plugin) evictAll(ctx context.Context, assembled *gang.Gang, choice *choice) error {
-	var placed []plans.Placement
-	for _, placement := range p.placements(assembled, &decision.Answer{Nodes: choice.nodes}) {
-		if placement.Pod.Status.NominatedNodeName != placement.Node {
-			placed = append(placed, placement)
-		}
-	}
+	placed := slices.DeleteFunc(slices.Clone(choice.placements), func(placement gangstate.Placement) bool {
+		return placement.Pod.Status.NominatedNodeName == placement.Node
+	})
 	err := p.inParallel(ctx, len(placed), func(i int) error { return p.writeNomination(ctx, placed[i].Pod, placed[i].Node) })
 	if err != nil {
 		return fmt.Errorf("nominating nodes: %w", err)
@@ -55,15 +47,8 @@ func (p *Plugin) evictAll(ctx context.Context, assembled *gang.Gang, choice *cho
 
 // inParallel runs a step for each of so many and returns all errors.
 func (p *Plugin) inParallel(ctx context.Context, steps int, step func(i int) error) error {
-	var mu sync.Mutex
-	var errs []error
-	p.handle.Parallelizer().Until(ctx, steps, func(i int) {
-		if err := step(i); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-		}
-	}, Name)
+	errs := make([]error, steps)
+	p.handle.Parallelizer().Until(ctx, steps, func(i int) { errs[i] = step(i) }, Name)
 	return errors.Join(errs...)
 }
 
@@ -94,7 +79,7 @@ func (p *Plugin) takeBack(assembled *gang.Gang, choice *choice) {
 		}
 	}
 	for key := range waiting {
-		p.breakPlan(key, metrics.Preempted, reason)
+		p.do(p.gangs.Break(key, metrics.Preempted, reason))
 	}
 }
 
@@ -156,32 +141,5 @@ func disrupted(pod *corev1.Pod, assembled *gang.Gang) *corev1.PodCondition {
 		Status:             corev1.ConditionTrue,
 		Reason:             corev1.PodReasonPreemptionByScheduler,
 		Message:            fmt.Sprintf("%s: preempting to accommodate PodGroup %s of higher priority", pod.Spec.SchedulerName, klog.KObj(assembled.PodGroup)),
-	}
-}
-
-// unnominate takes back what pods were told about their future nodes. It is an improvement only: who reads it next finds
-// that the gang has no claim.
-func (p *Plugin) unnominate(ctx context.Context, placements []plans.Placement) {
-	for _, placement := range placements {
-		pod := p.latest(placement.Pod)
-		if _, _, again := p.clearings.State(keyOf(pod)); again || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == "" {
-			continue
-		}
-		if err := p.writeNomination(ctx, pod, ""); err != nil {
-			klog.FromContext(ctx).Error(err, "Taking back a nomination")
-		}
-	}
-}
-
-// forgetNominations takes back what pods of a gang were told by a scheduler that died, now that nobody's leaving helps it.
-func (p *Plugin) forgetNominations(ctx context.Context, assembled *gang.Gang) {
-	var told []plans.Placement
-	for _, pod := range assembled.Pending {
-		if pod.Status.NominatedNodeName != "" {
-			told = append(told, plans.Placement{Pod: pod})
-		}
-	}
-	if len(told) > 0 {
-		go p.unnominate(context.WithoutCancel(ctx), told)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -118,8 +117,7 @@ func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 				t.Fatal("the gang is planned without room")
 			}
 			eventually(t, "the first scheduler is done", func() bool {
-				_, _, open := first.plugin.clearings.State(boss)
-				return !open || count.Load() >= writes
+				return !first.plugin.gangs.Preempts(boss) || count.Load() >= writes
 			})
 
 			left, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
@@ -154,23 +152,22 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 		want     int
 	}{{"an equal", 9, 2}, {"somebody above", 10, 0}} {
 		held := 0
-		for _, pods := range bench.plugin.clearings.Reserved(gang.Key{}, test.priority) {
+		for _, pods := range bench.plugin.gangs.Reserved(gang.Key{}, test.priority) {
 			held += len(pods)
 		}
 		if held != test.want {
 			t.Errorf("%s has to respect %d pods, want %d", test.who, held, test.want)
 		}
 	}
-	if answer := bench.plugin.verdicts.Last(boss); answer.Verdict != scheduling.ReasonWaiting ||
+	if answer := bench.plugin.gangs.Last(boss); answer.Verdict != scheduling.ReasonWaiting ||
 		answer.Message != "room is being made in rack r: waiting for 2 pods of default/first to be gone" {
 		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
 	}
 	eventually(t, "the victims are gone, and the gang is called", func() bool {
-		awaited, _, open := bench.plugin.clearings.State(boss)
-		return open && awaited == 0 && bench.activator.called("boss-0")
+		return bench.plugin.gangs.Preempts(boss) && bench.activator.called("boss-0")
 	})
-	bench.plugin.gangChanged(boss)
-	if len(bench.plugin.clearings.Gangs()) > 0 {
+	bench.plugin.do(bench.plugin.gangs.Changed(boss, time.Now()))
+	if bench.plugin.gangs.Preempts(boss) {
 		t.Error("a gang that is changed keeps the room")
 	}
 }
@@ -180,10 +177,10 @@ func TestAGangThatMustNotPreemptWaits(t *testing.T) {
 	pods[5].Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever)
 	bench := newBench(t, twoRacks(), pods, objects...)
 	bench.ask(t, pods[4])
-	if len(bench.plugin.clearings.Gangs()) > 0 || len(bench.names(t)) != len(pods) {
+	if bench.plugin.gangs.Preempts(boss) || len(bench.names(t)) != len(pods) {
 		t.Error("others leave for it")
 	}
-	if answer := bench.plugin.verdicts.Last(boss); answer.Verdict != scheduling.ReasonInfeasible {
+	if answer := bench.plugin.gangs.Last(boss); answer.Verdict != scheduling.ReasonInfeasible {
 		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
 	}
 }
@@ -195,7 +192,7 @@ func TestNobodyLeavesForAGangThatFiltersKeepOut(t *testing.T) {
 	}
 	bench := newBench(t, twoRacks(), pods, objects...)
 	bench.ask(t, pods[4])
-	if len(bench.plugin.clearings.Gangs()) > 0 || len(bench.names(t)) != len(pods) {
+	if bench.plugin.gangs.Preempts(boss) || len(bench.names(t)) != len(pods) {
 		t.Error("others leave for it")
 	}
 }
@@ -214,35 +211,6 @@ func TestANodeThatAPodWasToldBeforeARestartIsLeftAlone(t *testing.T) {
 	}
 	if !bench.ask(t, told) {
 		t.Error("the gang does not get the node itself")
-	}
-}
-
-func TestPatience(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	patience := newPatience(clock)
-	waiting, woken := podGroup("waiting", 1), atomic.Int32{}
-	over := func() bool { return patience.over(waiting, func() { woken.Add(1) }) }
-	if !over() {
-		t.Error("a gang without a delay waits")
-	}
-	waiting.Spec.PreemptionDelay = &metav1.Duration{Duration: time.Minute}
-	for range 3 {
-		if over() {
-			t.Fatal("the delay is over at once")
-		}
-	}
-	clock.Step(59 * time.Second)
-	if over() || woken.Load() != 0 {
-		t.Error("the delay is over too early")
-	}
-	clock.Step(time.Second)
-	eventually(t, "the gang is woken", func() bool { return woken.Load() == 1 })
-	if !over() {
-		t.Error("the delay does not end")
-	}
-	patience.forget(keyOfPodGroup(waiting))
-	if over() {
-		t.Error("a gang that was placed in between does not wait again")
 	}
 }
 

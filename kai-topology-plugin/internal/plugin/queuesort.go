@@ -24,7 +24,7 @@ func (p *Plugin) rankOf(queued fwk.QueuedPodInfo, pod *corev1.Pod) gang.Rank {
 	if !member {
 		return rank
 	}
-	rank.Gang, rank.Since, rank.Begun = key, pod.CreationTimestamp.Time, p.begun.has(key)
+	rank.Gang, rank.Since, rank.Begun = key, pod.CreationTimestamp.Time, p.gangs.Begun(key)
 	if podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name); err == nil {
 		rank.Since = podGroup.CreationTimestamp.Time
 	}

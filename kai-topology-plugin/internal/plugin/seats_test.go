@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -66,16 +67,16 @@ func TestANodeThatGetsIntoAnotherRackBreaksThePlan(t *testing.T) {
 	for _, node := range all {
 		moved := node.DeepCopy()
 		moved.Labels["color"] = "red"
-		bench.plugin.placesHandler().OnUpdate(node, moved)
+		bench.plugin.nodeHandler().OnUpdate(node, moved)
 	}
-	if _, planned := bench.plugin.book.Place(theGang, a.UID); !planned || len(bench.plugin.book.Waiting(theGang)) != 1 {
+	if _, planned := bench.plugin.gangs.PlaceOf(theGang, a.UID); !planned || !bench.plugin.gangs.Underway(theGang) {
 		t.Fatal("a label that is no level's breaks the plan")
 	}
 	for _, node := range all {
 		if node.Name != onA {
 			moved := node.DeepCopy()
 			moved.Labels["rack"] = "other"
-			bench.plugin.placesHandler().OnUpdate(node, moved)
+			bench.plugin.nodeHandler().OnUpdate(node, moved)
 		}
 	}
 	if status := bench.waits(t, a); status.IsSuccess() || !strings.Contains(status.Message(), "is in another domain") {
@@ -90,7 +91,7 @@ func TestANodeThatIsDeletedBreaksThePlan(t *testing.T) {
 	onA, _ := bench.schedule(t, a)
 	for _, node := range all {
 		if node.Name == onA {
-			bench.plugin.placesHandler().OnDelete(node)
+			bench.plugin.nodeHandler().OnDelete(node)
 		}
 	}
 	if status := bench.waits(t, a); status.IsSuccess() || !strings.Contains(status.Message(), "was deleted") {
@@ -131,7 +132,7 @@ func TestAPodIsNotBoundToANodeThatIsNotWhatItWasPlannedFor(t *testing.T) {
 				return
 			}
 			bench.unreserve(t, pod, "n0")
-			if held := bench.plugin.book.Reserved(gang.Key{}); len(held) > 0 {
+			if held := bench.plugin.gangs.Reserved(gang.Key{}, 0); len(held) > 0 {
 				t.Errorf("the pod keeps a seat there: %v", held)
 			}
 		})
@@ -164,7 +165,7 @@ func TestAPodOnItsWayOutBreaksThePlanThatCountsOnIt(t *testing.T) {
 			t.Errorf("pod %s is let go", pod.Name)
 		}
 	}
-	if held := bench.plugin.book.Reserved(gang.Key{}); len(held) > 0 {
+	if held := bench.plugin.gangs.Reserved(gang.Key{}, 0); len(held) > 0 {
 		t.Errorf("room is kept for a gang that cannot be: %v", held)
 	}
 }
@@ -173,36 +174,25 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
 	group, topology := inOneRackOf()
 	for name, test := range map[string]struct {
-		change func(*bench, *gang.Gang)
+		change func(*request)
 		says   string
 	}{
-		"nothing has changed": {func(*bench, *gang.Gang) {}, ""},
-		"its PodGroup":        {func(_ *bench, read *gang.Gang) { read.PodGroup.Generation-- }, "its PodGroup was changed meanwhile"},
-		"a pod's subgroup": {func(_ *bench, read *gang.Gang) {
+		"nothing has changed": {func(*request) {}, ""},
+		"its PodGroup":        {func(read *request) { read.version.Generation-- }, "its PodGroup was changed meanwhile"},
+		"a pod's subgroup": {func(read *request) {
 			read.Pending[0].Labels = map[string]string{kai.LabelSubGroupName: "x"}
 		}, "pod a was changed meanwhile"},
-		"a pod's requests": {func(_ *bench, read *gang.Gang) {
+		"a pod's requests": {func(read *request) {
 			read.Pending[1].Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 		}, "pod b was changed meanwhile"},
-		"a pod is another one": {func(_ *bench, read *gang.Gang) { read.Pending[0].UID = "old" }, "pod a was changed meanwhile"},
-		"a Topology":           {func(b *bench, _ *gang.Gang) { b.plugin.outlines.topologiesChanged() }, "a Topology was changed meanwhile"},
+		"a pod is another one": {func(read *request) { read.Pending[0].UID = "old" }, "pod a was changed meanwhile"},
+		"a Topology":           {func(read *request) { read.version.Topologies = "old" }, "a Topology was changed meanwhile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, group, topology)
-			version := bench.plugin.outlines.version()
-			known, err := bench.plugin.podGroups.PodGroups("default").Get("gang")
-			if err != nil {
-				t.Fatal(err)
-			}
-			read, held, err := bench.plugin.assemble(known.DeepCopy())
-			if held != nil || err != nil {
-				t.Fatal(held, err)
-			}
-			for i := range read.Pending {
-				read.Pending[i] = read.Pending[i].DeepCopy()
-			}
-			test.change(bench, read)
-			got := bench.plugin.overtaken(read, version)
+			read := bench.read(t, theGang, nil)
+			test.change(read)
+			got := bench.plugin.overtaken(read)
 			if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
 				t.Errorf("got %q, want %q in it", got, test.says)
 			}
@@ -213,12 +203,12 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 func TestGangsAreHeldUntilAllAreKnown(t *testing.T) {
 	a := newPod("gang", "a")
 	bench := newBench(t, nodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
-	bench.plugin.opened.Store(false)
+	bench.plugin.gangs = gangstate.New(bench.plugin.profiles.have)
 	if status := bench.plugin.PreEnqueue(t.Context(), a); !strings.Contains(status.Message(), "to be listed") {
 		t.Fatalf("it is not held: %v", status)
 	}
-	bench.plugin.wakeIfReady(theGang)
-	bench.plugin.gangChanged(theGang)
+	bench.plugin.podGroupHandler().OnAdd(podGroup("gang", 1), true)
+	bench.plugin.podHandler().OnAdd(a, true)
 	if bench.activator.called("a") {
 		t.Error("it is called before the others are known")
 	}

@@ -9,7 +9,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // newStopper returns what stops gangs that run below their minimum for too long.
@@ -17,13 +16,6 @@ func (p *Plugin) newStopper() *staleness.Stopper {
 	return staleness.NewStopper(p.handle.ClientSet().CoreV1(), p.current, func(key gang.Key, reason string) {
 		p.announce(key, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.Stopped, Note: reason})
 	})
-}
-
-// mayGoStale is for every PodGroup that is new or changed.
-func (p *Plugin) mayGoStale(podGroup *scheduling.PodGroup) {
-	if _, stops := staleness.Deadline(podGroup); stops {
-		p.stopper.Enqueue(keyOfPodGroup(podGroup))
-	}
 }
 
 // current reads a gang as it is or is about to be; nil if there is none, or nothing can be said about it.

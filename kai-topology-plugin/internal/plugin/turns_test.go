@@ -37,12 +37,12 @@ func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
 	if err := infos[0].RemovePod(klog.Background(), taken); err != nil {
 		t.Fatal(err)
 	}
-	bench.plugin.roomHandler().OnDelete(taken)
+	bench.plugin.podHandler().OnDelete(taken)
 
 	if _, status := bench.schedule(t, second); status.IsSuccess() {
 		t.Error("the younger gang was given the room")
 	}
-	if node := bench.plugin.book.Nodes(gang.Key{Namespace: "default", Name: "old"}); len(node) != 1 {
+	if node := bench.plugin.gangs.Nodes(gang.Key{Namespace: "default", Name: "old"}); len(node) != 1 {
 		t.Error("the older gang was not planned")
 	}
 	if !bench.activator.called("first") {
@@ -62,7 +62,7 @@ func TestAGangThatHadItsTurnHoldsUpNobody(t *testing.T) {
 	if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
 		t.Fatal("one node holds two pods")
 	}
-	bench.plugin.room.Add(1)
+	bench.plugin.gangs.RoomGrew()
 	if _, status := bench.schedule(t, pods[2]); !status.IsSuccess() {
 		t.Errorf("held up: %s", status.Message())
 	}

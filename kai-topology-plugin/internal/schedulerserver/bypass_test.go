@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 
-	"packtree.dev/kai-topology-plugin/internal/bypass"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -40,7 +40,7 @@ var _ = Describe("a big gang that waits among small ones", func() {
 		Eventually(scheduled(namespace, "big")).Should(withReason(scheduling.ReasonInfeasible))
 
 		By("letting small gangs take what becomes free, one after the other")
-		for i := range bypass.Bound {
+		for i := range gangstate.MaxOvertakes {
 			name := fmt.Sprintf("passer-%d", i)
 			small(name, "z1")
 			Eventually(scheduled(namespace, name)).Should(withReason(scheduling.ReasonInfeasible))
@@ -52,7 +52,7 @@ var _ = Describe("a big gang that waits among small ones", func() {
 			eventuallyBound(namespace, gangOf(name), 1)
 		}
 		small("kept-out", "z1")
-		deletePods(namespace, gangOf(fmt.Sprintf("passer-%d", bypass.Bound-1)))
+		deletePods(namespace, gangOf(fmt.Sprintf("passer-%d", gangstate.MaxOvertakes-1)))
 		Eventually(scheduled(namespace, "kept-out")).Should(HaveField("Message", ContainSubstring(
 			"room in topology/zone z1 is kept for gang "+namespace+"/big")))
 

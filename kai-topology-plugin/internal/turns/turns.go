@@ -14,9 +14,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/foresight"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/plans"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -117,7 +117,7 @@ type Table struct {
 	members    map[gang.Key][]*corev1.Pod
 	topologies map[string]*kai.Topology
 	levels     podgrouptree.Levels
-	promises   *plans.Promises
+	gangs      *gangstate.State
 	placement  packing.Placement
 }
 
@@ -130,9 +130,11 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	return &Table{
 		cluster: offline, view: clusterview.New(offline),
 		companies: companies(cluster.PodGroups), members: cluster.Members(), topologies: cluster.Topologies,
-		levels: cluster.Levels, promises: plans.NewPromises(), placement: cluster.Placement,
+		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement,
 	}, nil
 }
+
+func anyScheduler(string) bool { return true }
 
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's bound.
 func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
@@ -157,7 +159,7 @@ func (t *Table) Question(turn Turn) (decision.Question, error) {
 	nodes, err := t.cluster.Nodes()
 	return decision.Question{
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement, Certify: t.Certify,
-		Reserved: t.promises.Reserved(turn.Rank.Gang, turn.Rank.Priority),
+		Reserved: t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority),
 	}, err
 }
 
@@ -184,8 +186,8 @@ func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answ
 		return nil, err
 	}
 	if Placed(answer) {
-		t.promises.Redeem(turn.Rank.Gang, nil)
-		t.promises.Keep(turn.Rank.Gang, turn.Rank.Priority, answer.Kept, func(gang.Key) time.Time { return time.Time{} })
+		t.gangs.Redeem(turn.Rank.Gang, nil)
+		t.gangs.Keep(turn.Rank.Gang, turn.Rank.Priority, answer.Kept, func(gang.Key) time.Time { return time.Time{} })
 	}
 	return answer, t.Assume(turn.Gang.Pending, answer.Nodes)
 }

@@ -1,0 +1,319 @@
+package gangstate
+
+import (
+	"cmp"
+	"slices"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/shared/packing"
+)
+
+// A gang that does not fit does not hold up those behind it: they take room where they find it. But whenever one of them takes room that
+// the waiting gang could use, that is counted for the domain in which it does. Once MaxOvertakes gangs have overtaken a waiting gang in one
+// domain, the domain is closed to all gangs that rank below it, until it is placed. Other domains stay open, and so does the closed one
+// for pods that ask for nothing that the waiting gang is short of.
+//
+// So a gang that waits is overtaken at most MaxOvertakes times in each domain that could hold it, and from then on what leaves such a
+// domain is not replaced by anything of lower rank. There is no clock in it. What can be rebuilt from the API server after a restart is
+// how many of those that overtook still stand: see Recount.
+
+// MaxOvertakes is how many gangs may overtake a waiting gang in one domain.
+const MaxOvertakes = 8
+
+// Ground is where a gang could stand as a whole: in any domain of a level, or, without one, in the cluster.
+type Ground struct {
+	// Levels are node label keys, from the broadest to the one of which the gang needs a single domain. Empty means that it may be
+	// spread over the cluster.
+	Levels []string
+}
+
+// Domain returns the domain of a node, by its labels, as its path, and false if the gang cannot stand there. The cluster is the empty
+// path.
+func (g Ground) Domain(labels map[string]string) (string, bool) {
+	path := make(packing.Path, len(g.Levels))
+	for i, level := range g.Levels {
+		value, ok := labels[level]
+		if !ok {
+			return "", false
+		}
+		path[i] = value
+	}
+	return path.String(), true
+}
+
+// Claim is what a gang waits for.
+type Claim struct {
+	Rank   gang.Rank
+	Ground Ground
+	// Scarce are the resources that the gang is short of. Who asks for none of them is not in its way.
+	Scarce []string
+	// Generation tells apart what the gang asked for at different times.
+	Generation int64
+}
+
+// Closure is a domain that is kept for a gang.
+type Closure struct {
+	For    gang.Key
+	Ground Ground
+	Domain string
+	Scarce []string
+}
+
+// Keeps reports whether the closure is about a node with these labels.
+func (c Closure) Keeps(labels map[string]string) bool {
+	domain, ok := c.Ground.Domain(labels)
+	return ok && domain == c.Domain
+}
+
+// Taking is a gang that takes room.
+type Taking struct {
+	Rank gang.Rank
+	// Asks reports whether any pod of it asks for a resource.
+	Asks func(resource string) bool
+	// Nodes are the labels of the nodes that it takes room on.
+	Nodes []map[string]string
+}
+
+// overtaken is a gang that waits, and how often it was overtaken in each domain.
+type overtaken struct {
+	claim  Claim
+	passed map[string]int
+	// tried is the state of the room in which the gang was last tried.
+	tried int64
+	// holds are answers to whether a domain could hold the gang.
+	holds map[Emptied]bool
+}
+
+// Emptied asks whether a domain would hold a waiting gang if nothing stood there. Terrain tells apart what the nodes were like.
+type Emptied struct {
+	Domain     string
+	Generation int64
+	Terrain    int
+}
+
+// maxEmptied is how many answers about domains are remembered of one gang.
+const maxEmptied = 1024
+
+// DidNotFit records that a gang was tried and does not fit, when the room was in the given state. It reports whether that is new, and
+// then what can be recounted: see Recount. What is known of the gang's domains stays otherwise.
+func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int64) (first bool, effects Effects) {
+	effects = s.change(claim.Rank.Gang, func(r *record, e *Effects) {
+		r.attempts.fail(asked.PodGroup.Generation)
+		if r.attempts.givenUp(asked.PodGroup) != "" {
+			s.stopWaiting(e, r)
+			return
+		}
+		first = s.wait(e, r, claim, room)
+	})
+	return first, effects
+}
+
+// wait records what a gang waits for. If that is something else than before, those may try again that were kept out for it.
+func (s *State) wait(e *Effects, r *record, claim Claim, room int64) (first bool) {
+	known := r.overtaken
+	if known == nil {
+		r.overtaken = &overtaken{claim: claim, passed: map[string]int{}, tried: room, holds: map[Emptied]bool{}}
+		return true
+	}
+	if known.full() && !known.claim.equal(claim) {
+		s.activateBarred(e)
+	}
+	if !slices.Equal(known.claim.Ground.Levels, claim.Ground.Levels) {
+		known.passed = map[string]int{}
+	}
+	known.claim, known.tried = claim, room
+	return false
+}
+
+func (c Claim) equal(other Claim) bool {
+	return c.Generation == other.Generation && slices.Equal(c.Ground.Levels, other.Ground.Levels) && slices.Equal(c.Scarce, other.Scarce)
+}
+
+// activateBarred has those try again that may have been kept out of a domain.
+func (s *State) activateBarred(e *Effects) {
+	for _, r := range s.gangs {
+		if r.barred {
+			r.barred = false
+			r.activatePending(e)
+		}
+	}
+}
+
+// Placed records that a gang was given nodes: it overtakes each waiting gang of higher rank that could have used them, once in every
+// domain concerned.
+func (s *State) Placed(taking Taking) {
+	s.change(taking.Rank.Gang, func(r *record, _ *Effects) {
+		r.attempts = attempts{}
+		s.take(taking)
+	})
+}
+
+func (s *State) take(taking Taking) {
+	for _, r := range s.waiting {
+		if !r.overtaken.competes(taking) {
+			continue
+		}
+		for domain := range r.overtaken.claim.touched(taking) {
+			r.overtaken.passed[domain]++
+		}
+	}
+}
+
+// Recount tells of the gangs that stand and took their room while a gang waited, which a scheduler that starts anew does not remember.
+// Those that have come and gone are lost, so that a waiting gang can be overtaken up to MaxOvertakes more times in each domain for each
+// restart.
+func (s *State) Recount(key gang.Key, standing []Taking) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.known(key).overtaken
+	if known == nil {
+		return
+	}
+	passed := map[string]int{}
+	for _, taking := range standing {
+		if known.competes(taking) {
+			for domain := range known.claim.touched(taking) {
+				passed[domain]++
+			}
+		}
+	}
+	for domain, passes := range passed {
+		known.passed[domain] = max(known.passed[domain], passes)
+	}
+}
+
+// Tried records that a gang which waits has had its turn in this state of the room.
+func (s *State) Tried(key gang.Key, room int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.known(key).overtaken; known != nil {
+		known.tried = room
+	}
+}
+
+// Ahead returns the first gang whose turn it is before another takes room that it could use: it ranks higher, and has not been tried in
+// this state of the room.
+func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var first *overtaken
+	for _, r := range s.waiting {
+		known := r.overtaken
+		if known.tried < room && known.competes(taking) && (first == nil || known.claim.Rank.Compare(first.claim.Rank) < 0) {
+			first = known
+		}
+	}
+	if first == nil {
+		return gang.Key{}, false
+	}
+	return first.claim.Rank.Gang, true
+}
+
+// competes reports whether the gang ranks above one that takes room which it could use.
+func (o *overtaken) competes(taking Taking) bool {
+	return o.claim.before(taking.Rank) && slices.ContainsFunc(o.claim.Scarce, taking.Asks) && len(o.claim.touched(taking)) > 0
+}
+
+// touched returns the domains of the claim in which a gang takes room.
+func (c Claim) touched(taking Taking) map[string]bool {
+	in := map[string]bool{}
+	for _, labels := range taking.Nodes {
+		if domain, ok := c.Ground.Domain(labels); ok {
+			in[domain] = true
+		}
+	}
+	return in
+}
+
+// before reports whether the claim goes before a rank.
+func (c Claim) before(other gang.Rank) bool {
+	return c.Rank.Gang != other.Gang && c.Rank.Compare(other) < 0
+}
+
+func (o *overtaken) full() bool {
+	for _, passes := range o.passed {
+		if passes >= MaxOvertakes {
+			return true
+		}
+	}
+	return false
+}
+
+// Waits reports whether a gang was tried and did not fit.
+func (s *State) Waits(key gang.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.waiting[key] != nil
+}
+
+// StopWaiting records that a gang cannot be placed: it keeps nothing from others then.
+func (s *State) StopWaiting(key gang.Key) Effects {
+	return s.change(key, func(r *record, e *Effects) { s.stopWaiting(e, r) })
+}
+
+// stopWaiting is for a gang that was placed, or cannot be for a reason of its own. Those may try again that it kept anything from.
+func (s *State) stopWaiting(e *Effects, r *record) {
+	known := r.overtaken
+	r.overtaken, r.barred = nil, false
+	if known != nil && known.full() {
+		s.activateBarred(e)
+	}
+}
+
+// Closures returns what may be closed to a gang of some rank, in a stable order: a domain that could not hold the gang that it is closed
+// for is not.
+func (s *State) Closures(rank gang.Rank) (full []Closure) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for key, r := range s.waiting {
+		known := r.overtaken
+		if !known.claim.before(rank) {
+			continue
+		}
+		for domain, passes := range known.passed {
+			if passes >= MaxOvertakes {
+				full = append(full, Closure{For: key, Ground: known.claim.Ground, Domain: domain, Scarce: known.claim.Scarce})
+			}
+		}
+	}
+	slices.SortFunc(full, func(a, b Closure) int {
+		return cmp.Or(cmp.Compare(a.For.String(), b.For.String()), cmp.Compare(a.Domain, b.Domain))
+	})
+	return full
+}
+
+// Bar records whether a gang that was tried may have been kept out of a domain: it is activated when that opens again.
+func (s *State) Bar(key gang.Key, barred bool) {
+	s.change(key, func(r *record, _ *Effects) { r.barred = barred })
+}
+
+// Barred reports whether a gang may have been kept out of a domain when it was last tried.
+func (s *State) Barred(key gang.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known(key).barred
+}
+
+// Holds returns whether a domain would hold a waiting gang if nothing stood there, as far as it is known.
+func (s *State) Holds(key gang.Key, asked Emptied) (holds, known bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if waits := s.known(key).overtaken; waits != nil {
+		holds, known = waits.holds[asked]
+	}
+	return holds, known
+}
+
+// SetHolds remembers whether a domain would hold a waiting gang.
+func (s *State) SetHolds(key gang.Key, asked Emptied, holds bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.known(key).overtaken
+	if known == nil {
+		return
+	}
+	if len(known.holds) >= maxEmptied {
+		clear(known.holds)
+	}
+	known.holds[asked] = holds
+}

@@ -1,0 +1,204 @@
+package gangstate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var (
+	mine  = gang.Key{Namespace: "default", Name: "mine"}
+	other = gang.Key{Namespace: "default", Name: "other"}
+)
+
+func anyone(string) bool { return true }
+
+func version(generation int64) Version { return Version{Generation: generation} }
+
+// needing is a tree of a gang that needs so many pods.
+func needing(pods int32) *podgrouptree.Tree {
+	tree, errs := podgrouptree.New(&scheduling.PodGroupSpec{MinMember: ptr.To(pods)})
+	if len(errs) > 0 {
+		panic(errs)
+	}
+	return tree
+}
+
+// open makes a plan of a gang that needs one pod.
+func (s *State) open(key gang.Key, generation int64, further bool, placements ...Placement) {
+	s.change(key, func(r *record, _ *Effects) { r.open(version(generation), needing(1), further, placements) })
+}
+
+func (s *State) find(key gang.Key, generation int64, pod types.UID) (string, standing) {
+	return s.record(key).find(version(generation), pod)
+}
+
+func (s *State) settled(key gang.Key, pod types.UID) (missed bool) {
+	s.change(key, func(r *record, _ *Effects) { missed = r.settle(pod) })
+	return missed
+}
+
+// on has the scheduler put a pod on a node, and reports whether that is where the pod is to go.
+func (s *State) on(key gang.Key, name, node string) bool {
+	wanted, _ := s.Assumed(key, onNode(name, node))
+	return wanted
+}
+
+func rejected(effects Effects) (pods []types.UID) {
+	for _, rejection := range effects.Reject {
+		pods = append(pods, rejection.Pod)
+	}
+	return pods
+}
+
+func names(pods []*corev1.Pod) (names []string) {
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+}
+
+func onNode(name, node string) *corev1.Pod {
+	placed := pod(name)
+	placed.Spec.NodeName = node
+	return placed
+}
+
+// twoPods is a state with a plan for two pods.
+func twoPods() *State {
+	state := New(anyone)
+	state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1"}, Placement{Pod: pod("b"), Node: "n2"})
+	return state
+}
+
+func reservedNames(state *State, except gang.Key) map[string][]string {
+	names := map[string][]string{}
+	for node, pods := range state.Reserved(except, 0) {
+		for _, pod := range pods {
+			names[node] = append(names[node], pod.Name)
+		}
+	}
+	return names
+}
+
+func TestFindKnowsThePlanOfOneGenerationOnly(t *testing.T) {
+	state := twoPods()
+	for name, test := range map[string]struct {
+		generation int64
+		pod        types.UID
+		node       string
+		standing   standing
+	}{
+		"a planned pod":                     {1, "a", "n1", hasNode},
+		"a pod that the plan leaves out":    {1, "c", "", leftOut},
+		"a pod of a changed PodGroup":       {2, "a", "", unplanned},
+		"another pod of a changed PodGroup": {2, "c", "", unplanned},
+	} {
+		if node, standing := state.find(mine, test.generation, test.pod); node != test.node || standing != test.standing {
+			t.Errorf("%s: got %q, %v; want %q, %v", name, node, standing, test.node, test.standing)
+		}
+	}
+}
+
+func TestRoomIsReservedUntilThePodStands(t *testing.T) {
+	state := twoPods()
+	if got := reservedNames(state, mine); len(got) > 0 {
+		t.Errorf("a gang is kept from its own room: %v", got)
+	}
+	if diff := cmp.Diff(map[string][]string{"n1": {"a"}, "n2": {"b"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved by an open plan (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		if !state.on(mine, "a", "n1") {
+			t.Error("a pod on its planned node is refused, at once or the second time")
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{"n2": {"b"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved once a stands (-want +got):\n%s", diff)
+	}
+	if state.on(mine, "b", "n1") {
+		t.Error("a pod is accepted on another node than planned")
+	}
+	if permission, _ := state.Permit(mine, "a", version(1)); permission != Go {
+		t.Error("the gang cannot be let go")
+	}
+	if got := reservedNames(state, other); len(got) > 0 {
+		t.Errorf("room is still reserved for pods above the minimum: %v", got)
+	}
+	if node, standing := state.find(mine, 1, "b"); node != "n2" || standing != hasNode {
+		t.Errorf("a pod above the minimum lost its node: %q, %v", node, standing)
+	}
+}
+
+func TestAPodThatLosesItsNodeBreaksAPlanThatWaits(t *testing.T) {
+	state := twoPods()
+	state.on(mine, "a", "n1")
+	state.on(mine, "b", "n2")
+	if diff := cmp.Diff([]types.UID{"b"}, rejected(state.Unassumed(mine, "a", start))); diff != "" {
+		t.Errorf("pods to send back (-want +got):\n%s", diff)
+	}
+	if permission, _ := state.Permit(mine, "b", version(1)); permission != Return {
+		t.Error("a broken gang is let go")
+	}
+	if got := rejected(state.Unassumed(mine, "b", start)); got != nil {
+		t.Errorf("the last pod sends others back: %v", got)
+	}
+	if got := rejected(state.Unassumed(mine, "b", start)); got != nil {
+		t.Errorf("taking a pod off its node a second time sends others back: %v", got)
+	}
+}
+
+func TestAPodThatLosesItsNodeAfterTheGangWentDisturbsNobody(t *testing.T) {
+	state := twoPods()
+	state.on(mine, "a", "n1")
+	state.on(mine, "b", "n2")
+	permission, release := state.Permit(mine, "b", version(1))
+	if permission != Go || len(release.Allow) != 2 || release.Released == nil || state.record(mine).plan != nil {
+		t.Fatalf("let go: %+v, %v", release, permission)
+	}
+	if got := rejected(state.Unassumed(mine, "a", start)); got != nil {
+		t.Errorf("pods of a gang that went are sent back: %v", got)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names(state.AssumedPods(mine))); diff != "" {
+		t.Errorf("on a node, or with a seat there (-want +got):\n%s", diff)
+	}
+	if state.settled(mine, "b") {
+		t.Error("a pod that stands is still awaited")
+	}
+	if diff := cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))); diff != "" {
+		t.Errorf("a bound pod is remembered (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPlannedPodThatVanishesIsMissed(t *testing.T) {
+	state := twoPods()
+	state.on(mine, "a", "n1")
+	if !state.settled(mine, "b") {
+		t.Error("nobody misses a planned pod")
+	}
+	effects := state.Break(mine, metrics.PodLost, "test")
+	if diff := cmp.Diff([]types.UID{"a"}, rejected(effects)); diff != "" || len(effects.Broken) != 1 {
+		t.Errorf("broken: %v, pods to send back (-want +got):\n%s", effects.Broken, diff)
+	}
+	if effects := state.Break(mine, metrics.PodLost, "test"); len(effects.Broken) > 0 {
+		t.Error("a plan is broken twice")
+	}
+}

@@ -1,0 +1,213 @@
+package gangstate
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+func keyOf(podGroup *scheduling.PodGroup) gang.Key {
+	return gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
+}
+
+// PodGroupChanged records what has become of a PodGroup. Old is nil if it is new.
+func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Time) Effects {
+	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
+		s.setPodGroup(r, podGroup)
+		switch {
+		case old == nil:
+			s.gangChanged(e, r, now)
+			return
+		case marked(old) && !marked(podGroup):
+			r.attempts = attempts{}
+			s.gangChanged(e, r, now)
+			return
+		case !sameCarried(old, podGroup):
+			s.activateRelated(e, old)
+			s.activateRelated(e, podGroup)
+		case old.UID == podGroup.UID && old.Generation == podGroup.Generation && !expectsElse(old, podGroup, r):
+			e.writeStatus(r.key)
+			return
+		}
+		r.attempts = attempts{}
+		s.gangChanged(e, r, now)
+		s.victimsChanged(e, r)
+	})
+}
+
+// PodGroupDeleted records that a PodGroup is gone.
+func (s *State) PodGroupDeleted(podGroup *scheduling.PodGroup, now time.Time) Effects {
+	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
+		s.setPodGroup(r, nil)
+		r.parsed, r.attempts, r.leading, r.planned = parsed{}, attempts{}, leading{}, since{}
+		r.delayed, r.delayEnds = since{}, time.Time{}
+		clear(r.ranks)
+		s.gangChanged(e, r, now)
+		s.activateRelated(e, podGroup)
+		s.victimsChanged(e, r)
+	})
+}
+
+// setPodGroup has a record know its PodGroup, and the gangs that share a constraint each other.
+func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
+	if r.podGroup != nil {
+		if base, ok := gang.BaseOf(r.podGroup); ok {
+			if s.related[base].Delete(r.key); len(s.related[base]) == 0 {
+				delete(s.related, base)
+			}
+		}
+	}
+	if r.podGroup = podGroup; podGroup == nil {
+		return
+	}
+	if base, ok := gang.BaseOf(podGroup); ok {
+		if s.related[base] == nil {
+			s.related[base] = sets.New[gang.Key]()
+		}
+		s.related[base].Insert(r.key)
+	}
+}
+
+// TopologyChanged records the levels of a Topology, from the broadest on; nil if it is gone. All gangs that name it are planned anew.
+func (s *State) TopologyChanged(name string, levels []string, now time.Time) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.topologies[name] = levels; levels == nil {
+		delete(s.topologies, name)
+	}
+	s.edition++
+	for _, r := range s.gangs {
+		if r.podGroup != nil && slices.Contains(gang.TopologiesOf(r.podGroup), name) {
+			s.gangChanged(&effects, r, now)
+			s.tidy(r)
+		}
+	}
+	return effects
+}
+
+func (s *State) levels(topology string) ([]string, bool) {
+	levels, ok := s.topologies[topology]
+	return levels, ok
+}
+
+// parse reads the PodGroup of a gang, which has one, once for each version of it and of the Topologies: every pod of a gang asks for it
+// several times.
+func (s *State) parse(r *record) (*podgrouptree.Tree, *gang.Hold) {
+	if r.parsed.podGroup != r.podGroup || r.parsed.edition != s.edition {
+		r.parsed = parsed{podGroup: r.podGroup, edition: s.edition}
+		r.parsed.tree, r.parsed.hold = gang.Read(r.podGroup, s.levels)
+	}
+	return r.parsed.tree, r.parsed.hold
+}
+
+// Tree returns what the PodGroup of a gang says, nil if there is none or it cannot be followed.
+func (s *State) Tree(key gang.Key) *podgrouptree.Tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.known(key)
+	if r.podGroup == nil {
+		return nil
+	}
+	if tree, hold := s.parse(r); hold == nil {
+		return tree
+	}
+	return nil
+}
+
+// waitsInVain reports whether a gang that waits cannot be placed for a reason of its own: it keeps nothing from others then.
+func (s *State) waitsInVain(r *record) bool {
+	if r.podGroup == nil {
+		return true
+	}
+	assembled, held := gang.AssembleFor(s.ours, r.podGroup, r.pods(), s.levels)
+	return held != nil || len(assembled.Pending) == 0
+}
+
+// pods returns those of a gang as they are or are about to be: those that have been put on a node name it.
+func (r *record) pods() []*corev1.Pod {
+	pods := append(r.members.Pending(), r.members.Standing()...)
+	for _, onNode := range r.assumedPods() {
+		if i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == onNode.UID }); i >= 0 && gang.Pending(pods[i]) {
+			pods[i] = onNode
+		}
+	}
+	return pods
+}
+
+// Related returns the PodGroups, without the given one, of the gangs that share a constraint with it.
+func (s *State) Related(podGroup *scheduling.PodGroup) (others []*scheduling.PodGroup) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, r := range s.relatedTo(podGroup) {
+		others = append(others, r.podGroup)
+	}
+	return others
+}
+
+func (s *State) relatedTo(podGroup *scheduling.PodGroup) (others []*record) {
+	base, ok := gang.BaseOf(podGroup)
+	if !ok {
+		return nil
+	}
+	for key := range s.related[base] {
+		if key != keyOf(podGroup) {
+			others = append(others, s.gangs[key])
+		}
+	}
+	return others
+}
+
+// activateRelated lets the gangs try again that share a constraint with one; PodGroup may be nil.
+func (s *State) activateRelated(e *Effects, podGroup *scheduling.PodGroup) {
+	if podGroup == nil {
+		return // The event of its deletion has been, or will be, the reason to look.
+	}
+	for _, other := range s.relatedTo(podGroup) {
+		other.activatePending(e)
+	}
+}
+
+// victimsChanged lets gangs try again that rank above one which may have become a victim, or one of which more may leave.
+func (s *State) victimsChanged(e *Effects, r *record) {
+	pods := r.members.Standing()
+	if len(pods) == 0 {
+		return
+	}
+	priority := (&gang.Gang{Standing: pods}).Priority()
+	for _, other := range s.waiting {
+		if other.overtaken.claim.Rank.Priority > priority {
+			other.activatePending(e)
+		}
+	}
+}
+
+// expectsElse reports whether an update of a PodGroup, by an annotation that has no generation, may have its gang go elsewhere: other
+// pods are expected, and none of them stands.
+func expectsElse(old, podGroup *scheduling.PodGroup, r *record) bool {
+	return old.Annotations[scheduling.AnnotationExpectedPods] != podGroup.Annotations[scheduling.AnnotationExpectedPods] && !r.members.Placed()
+}
+
+// sameCarried reports whether an update of a PodGroup leaves alone what it shares with whom, and for which topology its pods are made.
+// These are annotations, which have no generation.
+func sameCarried(old, podGroup *scheduling.PodGroup) bool {
+	return !slices.ContainsFunc(scheduling.CarriedAnnotations(), func(key string) bool {
+		return old.Annotations[key] != podGroup.Annotations[key]
+	})
+}
+
+// marked reports whether a PodGroup says that its gang was given up.
+func marked(podGroup *scheduling.PodGroup) bool {
+	for i := range podGroup.Status.SchedulingConditions {
+		mark := &podGroup.Status.SchedulingConditions[i]
+		if mark.Type == scheduling.UnschedulableOnNodePool && mark.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,237 @@
+package gangstate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+)
+
+// PodAdded records a pod that is new.
+func (s *State) PodAdded(pod *corev1.Pod, now time.Time) Effects { return s.PodChanged(nil, pod, now) }
+
+// PodChanged records what has become of a pod. Old is nil if it is new.
+func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, member := gang.KeyOf(pod)
+	if old != nil && SameMember(old, pod) {
+		if member && gang.Pending(pod) && AsksElse(old, pod) {
+			s.askAnew(&effects, s.record(key))
+		}
+		return effects
+	}
+	if old != nil {
+		if oldKey, _ := gang.KeyOf(old); oldKey != key || old.UID != pod.UID {
+			s.podLeft(&effects, old, now)
+		}
+		if mayAsk(pod) {
+			effects.activate(pod)
+		}
+	}
+	if member {
+		r := s.record(key)
+		s.podShown(&effects, r, pod, now)
+		s.tidy(r)
+	}
+	return effects
+}
+
+// PodDeleted records that a pod is gone.
+func (s *State) PodDeleted(pod *corev1.Pod, now time.Time) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.podLeft(&effects, pod, now)
+	s.awaitedLeft(&effects, pod.UID)
+	return effects
+}
+
+// SameMember reports whether an update changes nothing that a gang could notice. The scheduler's own notes in the status of a pod are
+// the most frequent updates, and must not wake the gang that they are about.
+func SameMember(old, pod *corev1.Pod) bool {
+	oldKey, _ := gang.KeyOf(old)
+	key, _ := gang.KeyOf(pod)
+	return old.UID == pod.UID && oldKey == key && gang.LeafOf(old) == gang.LeafOf(pod) &&
+		gang.Expected(old) == gang.Expected(pod) && gang.Pending(old) == gang.Pending(pod) && gang.Standing(old) == gang.Standing(pod)
+}
+
+// AsksElse reports whether filters may see another pod after an update: what can be changed of a pod that waits, such as tolerations and
+// labels, and claims for devices that were made for it.
+func AsksElse(old, pod *corev1.Pod) bool {
+	return !maps.Equal(old.Labels, pod.Labels) ||
+		!equality.Semantic.DeepEqual(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses) ||
+		!equality.Semantic.DeepEqual(old.Spec, pod.Spec)
+}
+
+// mayAsk reports whether nothing about the pod itself holds it. Such a pod asks again after every change that its gang could notice.
+// PreEnqueue may have held it for another gang, or before it had one, so that its gang does not know that it is held; and the queue
+// does not ask again about a gate, or anything else, while it is PreEnqueue that holds the pod.
+func mayAsk(pod *corev1.Pod) bool { return gang.Pending(pod) && !gang.Expected(pod) }
+
+// podShown is for a pod that is new to its gang, or new in its state.
+func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) {
+	r.members.Show(pod, s.ours)
+	missed := false
+	if !gang.Pending(pod) {
+		s.settleAsker(e, r, pod)
+		delete(r.gated, pod.UID)
+		delete(r.ranks, pod.UID) // It has its rank itself now.
+		missed = r.settle(pod.UID)
+		s.markBegun(r)
+	}
+	if missed {
+		s.breakPlan(e, r, metrics.PodLost, fmt.Sprintf("pod %s was taken out of the plan of the gang", pod.Name))
+		e.reject([]types.UID{pod.UID}, "the pod is not scheduled by this plan any more")
+	}
+	e.writeStatus(r.key)
+	if gang.Pending(pod) {
+		r.newcomer(pod.UID)
+	}
+	// A pod that somebody else has bound may have been the last one missing.
+	s.admit(e, r, now)
+	s.followerAppeared(e, r, now)
+}
+
+// podLeft is for a pod that is no member of its gang any more. What was planned around it does not hold.
+func (s *State) podLeft(e *Effects, pod *corev1.Pod, now time.Time) {
+	key, member := gang.KeyOf(pod)
+	if !member {
+		return
+	}
+	r := s.record(key)
+	r.members.Drop(pod.UID)
+	delete(r.ranks, pod.UID)
+	delete(r.gated, pod.UID)
+	r.settle(pod.UID)
+	s.gangChanged(e, r, now)
+	if !r.placed() {
+		s.activateRelated(e, r.podGroup)
+	}
+	s.tidy(r)
+}
+
+// placed reports whether any pod of the gang is on a node, or about to be.
+func (r *record) placed() bool {
+	return r.members.Placed() || len(r.nodes()) > 0
+}
+
+// gangChanged has a gang planned anew, whatever it waited for. If it cannot be planned now, its pods are left where they are: what makes
+// it possible wakes them. A gang that is deleted loses its pods one by one, and each would wake all the others.
+func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
+	s.edits++
+	s.markBegun(r)
+	s.breakPlan(e, r, metrics.GangChanged, "the gang was changed")
+	s.forgetForeseen(e, r.key)
+	s.endPreemption(e, r)
+	r.last = nil
+	e.writeStatus(r.key)
+	if r.overtaken != nil && s.waitsInVain(r) {
+		s.stopWaiting(e, r)
+	}
+	if s.reasonToHold(e, r, nil, now) != "" {
+		return
+	}
+	r.takeGated(e)
+	r.activatePending(e)
+}
+
+// Changed has a gang planned anew, whatever it waited for.
+func (s *State) Changed(key gang.Key, now time.Time) Effects {
+	return s.change(key, func(r *record, e *Effects) { s.gangChanged(e, r, now) })
+}
+
+// Queued records that a pod of a gang wants to enter the queue, and says why it has to wait, empty if it has not. It then waits until
+// the gang can be planned.
+func (s *State) Queued(key gang.Key, pod *corev1.Pod, now time.Time) (reason string, effects Effects) {
+	effects = s.change(key, func(r *record, e *Effects) {
+		if reason = s.reasonToHold(e, r, pod, now); reason == "" {
+			delete(r.gated, pod.UID)
+		} else {
+			r.gated[pod.UID] = pod
+		}
+	})
+	return reason, effects
+}
+
+// reasonToHold is empty if the gang can be planned. Pod may be nil.
+func (s *State) reasonToHold(e *Effects, r *record, pod *corev1.Pod, now time.Time) string {
+	switch {
+	case !s.opened:
+		return "waiting for PodGroups and Topologies to be listed"
+	case r.podGroup == nil:
+		return fmt.Sprintf("waiting for PodGroup %s to be created", r.key.Name)
+	}
+	if reason := r.attempts.givenUp(r.podGroup); reason != "" {
+		return reason
+	}
+	tree, held := s.parse(r)
+	if held == nil {
+		held = r.members.Incomplete(tree)
+	}
+	switch {
+	case held != nil:
+		return held.Message
+	case pod != nil && gang.MadeForOther(r.podGroup, pod):
+		return gang.OtherTopologyMessage(r.podGroup, pod)
+	case pod != nil && tree.Leaf(gang.LeafOf(pod)) == nil:
+		return fmt.Sprintf("subgroup %q is no leaf of PodGroup %s", gang.LeafOf(pod), r.key.Name)
+	}
+	return s.awaitFollower(e, r, now)
+}
+
+// admit activates the pods that PreEnqueue holds, if it would not hold them any more.
+func (s *State) admit(e *Effects, r *record, now time.Time) {
+	if len(r.gated) > 0 && s.reasonToHold(e, r, nil, now) == "" {
+		r.takeGated(e)
+	}
+}
+
+func (r *record) takeGated(e *Effects) {
+	e.activate(slices.Collect(maps.Values(r.gated))...)
+	clear(r.gated)
+}
+
+// activatePending lets all pending pods of a gang try again. PreEnqueue still has its say.
+func (r *record) activatePending(e *Effects) {
+	e.activate(r.members.Pending()...)
+	r.activateAsker(e)
+}
+
+// activateAsker lets the pod try again that asks for a gang which has no place.
+func (r *record) activateAsker(e *Effects) {
+	if asker := r.asker(); asker != nil {
+		e.activate(asker)
+	}
+}
+
+// Begun reports whether pods of a gang stand, but not all that it needs.
+func (s *State) Begun(key gang.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	known := s.gangs[key]
+	return known != nil && known.begun
+}
+
+// markBegun looks anew whether a gang is begun. A gang without a valid PodGroup is not.
+func (s *State) markBegun(r *record) {
+	r.begun = false
+	if r.podGroup == nil {
+		return
+	}
+	tree, _ := s.parse(r)
+	r.begun = tree != nil && r.members.Begun(tree)
+}
+
+// Gated reports whether PreEnqueue holds pods of a gang.
+func (s *State) Gated(key gang.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.known(key).gated) > 0
+}

@@ -1,0 +1,112 @@
+package gangstate
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+func newStateOfMine() *State {
+	state := New(anyone)
+	state.PodGroupChanged(nil, asking().PodGroup, start)
+	return state
+}
+
+// rank returns the rank of a pod as whoever binds it asks for it.
+func (s *State) rank(pod types.UID, members func() []Member) int {
+	if rank, known := s.RankOf(mine, pod); known {
+		return rank
+	}
+	return s.Rank(mine, pod, members())
+}
+
+func at(name string, rank int, path ...string) Member {
+	return Member{UID: types.UID(name), Name: name, Path: path, Rank: rank}
+}
+
+func TestRanks(t *testing.T) {
+	for name, c := range map[string]struct {
+		members []Member
+		want    map[types.UID]int
+	}{
+		"numbers follow the tree of domains, then the names": {
+			[]Member{
+				at("p-10", NoRank, "z1", "r1", "n1"), at("p-2", NoRank, "z1", "r1", "n1"),
+				at("a", NoRank, "z2", "r1", "n9"), at("b", NoRank, "z1", "r2", "n5"),
+			},
+			map[types.UID]int{"p-2": 0, "p-10": 1, "b": 2, "a": 3},
+		},
+		"a replacement gets the number of the pod that is gone": {
+			[]Member{at("a", 0, "z1", "n1"), at("new", NoRank, "z9", "n9"), at("c", 2, "z1", "n2")},
+			map[types.UID]int{"a": 0, "new": 1, "c": 2},
+		},
+		"who comes later takes numbers behind the others": {
+			[]Member{at("a", 0, "z1", "n2"), at("b", 1, "z1", "n3"), at("late", NoRank, "z1", "n1")},
+			map[types.UID]int{"a": 0, "b": 1, "late": 2},
+		},
+		"nobody": {nil, map[types.UID]int{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, ranksOf(c.members)); diff != "" {
+				t.Errorf("ranks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whatever the order in which the pods of a gang are bound, and whoever is lost on the way, no two have one rank.
+func TestRanksOfBoundPodsDiffer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		state, bound := newStateOfMine(), map[types.UID]int{}
+		var members []Member
+		for step := range rapid.IntRange(1, 30).Draw(t, "steps") {
+			switch rapid.IntRange(0, 2).Draw(t, "step") {
+			case 0:
+				path := []string{rapid.StringMatching("[a-c]").Draw(t, "rack"), rapid.StringMatching("[a-c]").Draw(t, "node")}
+				members = append(members, at(fmt.Sprint(step), NoRank, path...))
+			case 1:
+				if len(members) > 0 {
+					i := rapid.IntRange(0, len(members)-1).Draw(t, "bound")
+					bound[members[i].UID] = state.rank(members[i].UID, func() []Member { return slices.Clone(members) })
+					if rapid.Bool().Draw(t, "shown") {
+						members[i].Rank = bound[members[i].UID]
+					}
+				}
+			case 2:
+				if len(members) > 0 {
+					i := rapid.IntRange(0, len(members)-1).Draw(t, "lost")
+					delete(bound, members[i].UID)
+					delete(state.record(mine).ranks, members[i].UID)
+					members = slices.Delete(members, i, i+1)
+				}
+			}
+			seen := map[int]types.UID{}
+			for uid, rank := range bound {
+				if other, twice := seen[rank]; twice {
+					t.Fatalf("%s and %s have rank %d", uid, other, rank)
+				}
+				seen[rank] = uid
+			}
+		}
+	})
+}
+
+func TestMembersAreAskedForOncePerGang(t *testing.T) {
+	state, asked := newStateOfMine(), 0
+	members := func() []Member {
+		asked++
+		return []Member{at("a", NoRank, "n1"), at("b", NoRank, "n2")}
+	}
+	got := []int{state.rank("b", members), state.rank("a", members), state.rank("b", members)}
+	if diff := cmp.Diff([]int{1, 0, 1}, got); diff != "" || asked != 1 {
+		t.Errorf("asked %d times; ranks (-want +got):\n%s", asked, diff)
+	}
+	clear(state.record(mine).ranks)
+	if got := state.rank("b", members); got != 1 || asked != 2 {
+		t.Errorf("rank %d after %d looks", got, asked)
+	}
+}

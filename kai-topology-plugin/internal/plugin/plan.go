@@ -1,0 +1,233 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// request is a gang that is being decided, as it was read, and the state of things when it was.
+type request struct {
+	*gang.Gang
+	version gangstate.Version
+	began   gangstate.Moment
+	// pod is the one that asks for it; nil if none does.
+	pod   *corev1.Pod
+	nodes []fwk.NodeInfo
+}
+
+// read assembles a gang that is to be decided, and what keeps it from being.
+func (p *Plugin) read(key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (*request, *gang.Hold, error) {
+	read := &request{began: p.gangs.Now(), pod: pod, nodes: nodes}
+	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading PodGroup %s: %w", key, err)
+	}
+	read.version = gangstate.VersionOf(podGroup, p.topologyVersion)
+	assembled, held, err := p.assemble(podGroup)
+	read.Gang = assembled
+	return read, held, err
+}
+
+// plan decides the whole gang of a pod on the nodes as they are, and opens the plan if there is one. It returns the node of the pod.
+func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
+	asked, held, err := p.read(key, pod, nodes)
+	if err != nil {
+		return "", fwk.AsStatus(err)
+	}
+	if held != nil {
+		return "", hold(held.Message)
+	}
+	if answer := p.stillTrue(ctx, asked); answer != nil {
+		if p.gangs.AskedBy(key, pod.UID) != nil {
+			p.account(asked, answer) // Another round in which the gang was tried.
+		}
+		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
+	}
+	began := time.Now()
+	answer, err := p.inTurn(ctx, asked)
+	if err != nil {
+		return "", fwk.AsStatus(fmt.Errorf("planning gang %s: %w", key, err))
+	}
+	metrics.Decided(answer.Verdict, answer.Steps, 0, time.Since(began))
+	p.account(asked, answer)
+	if len(answer.Nodes) == 0 {
+		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(p.refuse(asked, answer).Message, noRoom))
+	}
+	if reason := p.open(asked, answer); reason != "" {
+		p.activate([]*corev1.Pod{pod})
+		return "", fwk.NewStatus(fwk.Unschedulable, reason)
+	}
+	reply, effects := p.gangs.Ask(key, asked.version, pod.UID)
+	p.do(effects)
+	if _, planned := answer.Nodes[pod.Name]; !planned {
+		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(answer.Message, noRoom))
+	}
+	if reply.Node == "" {
+		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(reply.Wait, "the plan of the gang was changed"))
+	}
+	return reply.Node, nil
+}
+
+const noRoom = "no node has room for a further pod of the gang"
+
+// inTurn decides a gang after those that rank higher, wait for room that the answer would take, and have not been tried since room became
+// free. The queue alone does not see to that: a pod that was turned away comes back after a backoff, which grows with the time that it
+// waits.
+func (p *Plugin) inTurn(ctx context.Context, asked *request) (*decision.Answer, error) {
+	answer, err := p.answer(ctx, asked)
+	for err == nil && answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0 {
+		room := p.gangs.Room()
+		ahead, ok := p.gangs.Ahead(takingOf(asked, answer), room)
+		if !ok {
+			break
+		}
+		var planned bool
+		if planned, err = p.planAhead(ctx, ahead, asked.nodes, room); err == nil && planned {
+			answer, err = p.answer(ctx, asked)
+		}
+	}
+	return answer, err
+}
+
+// planAhead plans a gang that waits, without a pod of it here. It reports whether there is a plan.
+func (p *Plugin) planAhead(ctx context.Context, key gang.Key, nodes []fwk.NodeInfo, room int64) (bool, error) {
+	p.gangs.Tried(key, room)
+	asked, held, err := p.read(key, nil, nodes)
+	if apierrors.IsNotFound(err) {
+		p.do(p.gangs.StopWaiting(key))
+		return false, nil
+	}
+	if err != nil || held != nil || p.gangs.Underway(key) {
+		return false, err // It cannot be planned, or has been already.
+	}
+	asked.began.Room = room
+	answer, err := p.answer(ctx, asked)
+	if err != nil {
+		return false, err
+	}
+	p.account(asked, answer)
+	if len(answer.Nodes) == 0 {
+		return false, nil
+	}
+	return p.open(asked, answer) == "", nil
+}
+
+// answer decides a gang, and has it know of whatever kept it out.
+func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, error) {
+	question, followers, kept, err := p.question(ctx, asked.Gang, asked.nodes)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range kept.stale {
+		p.handle.DeleteNominatedPodIfExists(pod)
+	}
+	p.gangs.Bar(asked.Key(), kept.barred)
+	return solve(ctx, question, followers, kept.note)
+}
+
+// refuse records that a gang gets no node, and returns what to say of it.
+func (p *Plugin) refuse(asked *request, answer *decision.Answer) *decision.Answer {
+	p.logDecision(asked.Key(), answer)
+	told, effects := p.gangs.Refused(asked.Gang, asked.version, asked.pod, answer, asked.began)
+	p.do(effects)
+	return told
+}
+
+// open makes an answer the plan of its gang. It says what of that which the plan was made of has changed since the gang was read, empty if
+// nothing has: whoever changes something once the plan is open breaks it, but who did so before could not know of it.
+func (p *Plugin) open(asked *request, answer *decision.Answer) string {
+	p.logDecision(asked.Key(), answer)
+	p.do(p.gangs.Planned(asked.Gang, asked.version, asked.pod, answer, p.placements(asked.Gang, answer.Nodes, answer.Order), time.Now()))
+	for _, pod := range asked.Pending {
+		// What an earlier plan wanted would count against this one.
+		p.handle.DeleteNominatedPodIfExists(pod)
+	}
+	reason := p.overtaken(asked)
+	if reason != "" {
+		p.do(p.gangs.Break(asked.Key(), metrics.GangChanged, reason))
+	}
+	return reason
+}
+
+func (p *Plugin) overtaken(asked *request) string {
+	version, err := p.versionOf(asked.Key())
+	if err != nil {
+		return "planned anew, since its PodGroup was changed meanwhile"
+	}
+	if changed := asked.version.ChangedTo(version); changed != "" {
+		return fmt.Sprintf("planned anew, since %s meanwhile", changed)
+	}
+	for _, pod := range asked.Pending {
+		now := p.latest(pod)
+		if now != pod && (!gangstate.SameMember(pod, now) || gangstate.AsksElse(pod, now)) || now == pod && p.isGone(pod) {
+			return fmt.Sprintf("planned anew, since pod %s was changed meanwhile", pod.Name)
+		}
+	}
+	return ""
+}
+
+// logDecision logs what was decided about a gang, if it is something else than the last time. The logger is not that of the pod that
+// happened to come first.
+func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
+	logger := klog.Background()
+	if last := p.gangs.Last(key); last != nil && last.Verdict == answer.Verdict && len(answer.Nodes) == 0 {
+		logger = logger.V(3)
+	}
+	logger.Info("Gang decided", "podGroup", key, "verdict", answer.Verdict,
+		"pods", len(answer.Nodes), "steps", answer.Steps, "message", answer.Message)
+}
+
+// stillTrue returns the last answer for a gang if nothing has happened since that could change it: the gang was woken by an event that
+// turned out to be of no use, or because it has waited for long.
+func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer {
+	answer := p.gangs.Current(asked.Key(), asked.version)
+	if answer == nil || asked.Company != nil {
+		return nil
+	}
+	var from kept
+	if answer.Basis.Reserves() {
+		from = p.keptFrom(ctx, asked.Gang, asked.nodes)
+	}
+	if !p.view.Holds(answer.Basis, asked.nodes, from.room) {
+		return nil
+	}
+	return answer
+}
+
+// placements are where the pods of a gang go, given the node of each by its name, and the order in which they have to be put on them if
+// that matters.
+func (p *Plugin) placements(assembled *gang.Gang, nodes map[string]string, order []string) []gangstate.Placement {
+	var keys []string
+	for _, topology := range assembled.Topologies() {
+		levels, _ := p.levels(topology)
+		keys = append(keys, levels...)
+	}
+	turns := make(map[string]int, len(order))
+	for i, name := range order {
+		turns[name] = i + 1
+	}
+	var result []gangstate.Placement
+	for _, pod := range assembled.Pending {
+		if node, ok := nodes[pod.Name]; ok {
+			var place gangstate.Place
+			if seen, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node); err == nil {
+				place = gangstate.PlaceOf(keys, seen.Node().Labels)
+			}
+			result = append(result, gangstate.Placement{Pod: pod, Node: node, Place: place, Turn: turns[pod.Name]})
+		}
+	}
+	return result
+}
