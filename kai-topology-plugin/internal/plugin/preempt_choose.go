@@ -100,14 +100,15 @@ func (p *Plugin) confirm(ctx context.Context, assembled *gang.Gang, nodes fwk.No
 		made.awaited = append(made.awaited, pod)
 	}
 	var planned *decision.Answer
-	err := kubeframework.Without(nodes, made.awaited, func() (err error) {
+	plan := func() error {
 		question, followers, _, err := p.question(ctx, assembled, all)
 		if err != nil {
 			return err
 		}
 		planned, err = solve(ctx, question, followers, "")
 		return err
-	})
+	}
+	err := p.view.Aside(all, func() error { return kubeframework.Without(nodes, made.awaited, plan) })
 	if err != nil {
 		return nil, fmt.Errorf("planning without the victims: %w", err)
 	}

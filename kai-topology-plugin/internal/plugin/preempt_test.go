@@ -172,6 +172,53 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 	}
 }
 
+// A trial shows the nodes without those who could leave. To others nothing has happened then.
+func TestWhileOthersAreTriedAsVictimsNobodysAnswerIsVoided(t *testing.T) {
+	pods, objects := rivals()
+	low := ranked(0, "", newPod("low", "low-0"))
+	bench := newBench(t, twoRacks(), append(pods, low), append(objects, podGroup("low", 1))...)
+	key := gang.Key{Namespace: "default", Name: "low"}
+	if bench.ask(t, low) {
+		t.Fatal("there is room")
+	}
+	answer := bench.plugin.gangs.Last(key)
+	if bench.ask(t, pods[4]) || !bench.plugin.gangs.Preempts(boss) {
+		t.Fatal("nobody leaves for the important gang")
+	}
+	if bench.ask(t, low) || bench.plugin.gangs.Last(key) != answer {
+		t.Error("the gang was searched for once more")
+	}
+}
+
+// A question is asked of gangs that are decided, and of those that would fit if others left.
+func TestAQuestionHasNoConsequences(t *testing.T) {
+	young := asking("young", "young", corev1.ResourceCPU, "100m")
+	bench := keptFor(t, []*corev1.Pod{young}, asking("first", "first", corev1.ResourceCPU, "1"))
+	told, err := framework.NewPodInfo(asking("first", "first", corev1.ResourceCPU, "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bench.AddNominatedPod(klog.Background(), told, &fwk.NominatingInfo{NominatedNodeName: "n0", NominatingMode: fwk.ModeOverride})
+	all, err := bench.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := gang.Key{Namespace: "default", Name: "young"}
+	question, _, kept, err := bench.plugin.question(t.Context(), bench.read(t, key, young).Gang, all)
+	if err != nil || len(question.Reserved["n0"]) == 0 || !kept.barred || len(kept.stale) != 1 {
+		t.Fatalf("the question does not say what is kept from the gang: %+v, %v", kept, err)
+	}
+	if bench.plugin.gangs.Barred(key) || len(bench.NominatedPodsForNode("n0")) != 1 {
+		t.Errorf("the gang counts as kept out: %v; nominated: %d", bench.plugin.gangs.Barred(key), len(bench.NominatedPodsForNode("n0")))
+	}
+	if _, status := bench.schedule(t, young); status.IsSuccess() {
+		t.Fatal("the gang is not kept out")
+	}
+	if !bench.plugin.gangs.Barred(key) || len(bench.NominatedPodsForNode("n0")) != 0 {
+		t.Errorf("its decision has no consequences: %v; nominated: %d", bench.plugin.gangs.Barred(key), len(bench.NominatedPodsForNode("n0")))
+	}
+}
+
 func TestAGangThatMustNotPreemptWaits(t *testing.T) {
 	pods, objects := rivals()
 	pods[5].Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever)

@@ -41,6 +41,43 @@ func TestARoomWhoseBindingFailedIsNotGivenAway(t *testing.T) {
 	}
 }
 
+// The gang needs two pods of three. One of the two is being bound and the binding of the other has failed when the third one, which comes
+// before it by its name, is planned.
+func TestAPodAboveTheMinimumLeavesTheSeatOfItsSiblingAlone(t *testing.T) {
+	b, c, above := newPod("gang", "b"), newPod("gang", "c"), newPod("gang", "a")
+	bench := newBench(t, nodes(2), []*corev1.Pod{b, c}, podGroup("gang", 2))
+	onB, _ := bench.schedule(t, b)
+	onC, status := bench.schedule(t, c)
+	if !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	bench.stands(t, c, onC)
+	bench.unreserve(t, b, onB)
+	bench.appears(t, above)
+	if node, status := bench.schedule(t, above); status.IsSuccess() || status.IsWait() {
+		t.Errorf("the pod above the minimum is on %s, where its sibling has a seat: %v", node, status)
+	}
+	if node, status := bench.schedule(t, b); node != onB || !status.IsSuccess() {
+		t.Errorf("the sibling is on %q instead of %q: %v", node, onB, status)
+	}
+}
+
+// stands has the snapshot show a pod on its node.
+func (b *bench) stands(t *testing.T, pod *corev1.Pod, node string) {
+	t.Helper()
+	there := pod.DeepCopy()
+	there.Spec.NodeName = node
+	info, err := framework.NewPodInfo(there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := b.SnapshotSharedLister().NodeInfos().Get(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown.AddPodInfo(info)
+}
+
 func TestTwoBindingsThatFailDoNotWaitForEachOther(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
 	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))

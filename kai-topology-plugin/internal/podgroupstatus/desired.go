@@ -36,14 +36,17 @@ type Desired struct {
 	Resources         scheduling.PodGroupResourcesStatus
 }
 
-// Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated now.
+// Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated now. That a gang falls
+// below its minimum is one, also if it was never whole: its grace period begins then, and not when it began to wait.
 func Of(observed Observed, now metav1.Time) Desired {
 	podGroup := observed.Gang.PodGroup
 	condition := conditionOf(observed)
 	condition.Type = scheduling.ConditionScheduled
 	condition.ObservedGeneration = podGroup.Generation
 	condition.LastTransitionTime = now
-	if present := meta.FindStatusCondition(podGroup.Status.Conditions, condition.Type); present != nil && present.Status == condition.Status {
+	present := meta.FindStatusCondition(podGroup.Status.Conditions, condition.Type)
+	falls := condition.Reason == scheduling.ReasonBelowMinimum && present != nil && present.Reason != condition.Reason
+	if present != nil && present.Status == condition.Status && !falls {
 		condition.LastTransitionTime = present.LastTransitionTime
 	}
 	return Desired{
@@ -73,13 +76,21 @@ func conditionOf(observed Observed) metav1.Condition {
 	}
 }
 
-// lost reports whether the gang had all that it needs at some time, and still has some of it. The condition itself keeps the
-// memory: it outlives the scheduler, and the time at which it turned False is when the gang lost its first pod. A gang of which
-// pods are done is coming to its end, and what stands of it is not stopped for lack of the others.
+// lost reports whether some of a gang stands that lacks the rest for good: it had all that it needs at some time, or what it lacks does not
+// exist or has no place. The condition itself keeps the memory: it outlives the scheduler, and the time at which it turned is when the gang
+// lost its first pod. A gang of which pods are done is coming to its end, and what stands of it is not stopped for lack of the others.
 func lost(observed Observed) bool {
+	if len(observed.Gang.Standing) == 0 || len(observed.Gang.Done) > 0 {
+		return false
+	}
 	present := meta.FindStatusCondition(observed.Gang.PodGroup.Status.Conditions, scheduling.ConditionScheduled)
-	return present != nil && len(observed.Gang.Standing) > 0 && len(observed.Gang.Done) == 0 &&
-		(present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum)
+	return present != nil && (present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum) ||
+		observed.Hold != nil || refused(observed.Last)
+}
+
+// refused reports whether an answer says that the gang has no place. One that waits, for others to leave or for its turn, may have.
+func refused(last *decision.Answer) bool {
+	return last != nil && (last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown)
 }
 
 func belowMinimum(observed Observed) string {

@@ -50,7 +50,7 @@ func TestCondition(t *testing.T) {
 		"all stand":                      {2, 2, 0, nil, "True", "Placed", ""},
 		"the minimum stands":             {2, 2, 1, further, "True", "Placed", "1 pod waits"},
 		"an old answer is of no account": {2, 2, 0, infeasible, "True", "Placed", ""},
-		"too few exist":                  {2, 1, 0, nil, "False", "Incomplete", "waiting for pods to be created: the PodGroup has 1 of 2"},
+		"too few exist":                  {2, 0, 1, nil, "False", "Incomplete", "waiting for pods to be created: the PodGroup has 1 of 2"},
 		"it does not fit":                {2, 0, 2, infeasible, "False", "Infeasible", "no rack has room"},
 		"not decided yet":                {2, 1, 1, nil, "False", "Waiting", "pods that have a node: 1, pods that wait: 1"},
 		"planned, but not bound yet":     {2, 0, 2, &decision.Answer{Verdict: "Placed"}, "False", "Waiting", "pods that have a node: 0, pods that wait: 2"},
@@ -75,6 +75,7 @@ func TestAGangBelowItsMinimumSaysSo(t *testing.T) {
 	infeasible := &decision.Answer{Verdict: "Infeasible", Message: "the gang needs one rack, and running pods tie it to r1"}
 	placed := metav1.Condition{Type: "Scheduled", Status: "True", Reason: "Placed", LastTransitionTime: before}
 	lost := metav1.Condition{Type: "Scheduled", Status: "False", Reason: "BelowMinimum", LastTransitionTime: before}
+	waiting := metav1.Condition{Type: "Scheduled", Status: "False", Reason: "Waiting", LastTransitionTime: before}
 	for name, test := range map[string]struct {
 		present           metav1.Condition
 		standing, pending int
@@ -88,6 +89,13 @@ func TestAGangBelowItsMinimumSaysSo(t *testing.T) {
 			"runs below its minimum: the PodGroup has 1 of 2 pods on nodes; waiting for pods to be created: the PodGroup has 1 of 2"},
 		"while it cannot be mended where it stands": {lost, 1, 1, infeasible, before, "BelowMinimum",
 			"runs below its minimum: the PodGroup has 1 of 2 pods on nodes; the gang needs one rack, and running pods tie it to r1"},
+		"while its first pods are being bound": {waiting, 1, 1, nil, before, "Waiting", "pods that have a node: 1, pods that wait: 1"},
+		"if it lost a pod for good before it was ever whole": {waiting, 1, 0, nil, now, "BelowMinimum",
+			"runs below its minimum: the PodGroup has 1 of 2 pods on nodes; waiting for pods to be created: the PodGroup has 1 of 2"},
+		"if the last of its first pods lost its room for good": {waiting, 1, 1, infeasible, now, "BelowMinimum",
+			"runs below its minimum: the PodGroup has 1 of 2 pods on nodes; the gang needs one rack, and running pods tie it to r1"},
+		"if its first pods stand although the others never came": {metav1.Condition{Type: "Other"}, 1, 0, nil, now, "BelowMinimum",
+			"runs below its minimum: the PodGroup has 1 of 2 pods on nodes; waiting for pods to be created: the PodGroup has 1 of 2"},
 		"no more once nothing of it stands": {lost, 0, 2, infeasible, before, "Infeasible", infeasible.Message},
 		"no more once it is whole":          {lost, 2, 0, nil, now, "Placed", ""},
 	} {
