@@ -170,6 +170,7 @@ func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 		if r.seatOf(pod) == nil {
 			r.members.Unassume(pod)
 		}
+		r.endIfDone(e)
 		s.closed(e, key)
 	})
 }
@@ -209,6 +210,7 @@ const (
 // of the gang as the API server shows it now: word of a change may still be under way.
 func (s *State) Permit(key gang.Key, pod types.UID, version Version) (permission Permission, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
+		defer r.endIfDone(e)
 		known := r.assumed[pod]
 		switch {
 		case known == nil || r.plan == nil && !known.letGo:
@@ -253,8 +255,13 @@ func (s *State) letGo(e *Effects, r *record) {
 		s.stopWaiting(e, r)
 		s.closed(e, r.key)
 	}
-	if len(r.plan.room.pods) == 0 {
-		r.activatePending(e) // What the plan left out may be planned now.
+}
+
+// endIfDone ends a plan that sends nobody anywhere any more. What it left out may be planned now.
+func (r *record) endIfDone(e *Effects) {
+	if r.plan != nil && r.plan.letGo && len(r.plan.room.pods) == 0 {
+		r.endPlan()
+		r.activatePending(e)
 	}
 }
 
@@ -280,12 +287,14 @@ func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, rea
 
 // settle forgets a pod that the API server shows on its node, or shows no more. It reports whether an open plan counted on the pod,
 // which then cannot come true.
-func (r *record) settle(pod types.UID) (missed bool) {
+func (s *State) settle(e *Effects, r *record, pod types.UID) (missed bool) {
 	if known := r.assumed[pod]; known != nil {
 		missed = !known.letGo
 	}
 	delete(r.assumed, pod)
-	r.leaveSeat(pod)
+	if r.leaveSeat(pod) {
+		s.givenBack(e, r.key)
+	}
 	if r.plan != nil {
 		_, awaited := r.plan.room.pods[pod]
 		missed = missed || awaited
@@ -320,7 +329,9 @@ func (s *State) NodeChanged(node, what string, stands func(Place) bool) (effects
 	defer s.mu.Unlock()
 	away := func(placement Placement) bool { return placement.Node == node && !stands(placement.Place) }
 	for _, r := range s.holding {
-		r.leaveSeats(func(_ *reservation, seat Placement) bool { return away(seat) })
+		if r.leaveSeats(func(_ *reservation, seat Placement) bool { return away(seat) }) {
+			s.givenBack(&effects, r.key)
+		}
 		if r.plan != nil && r.counts(away) {
 			s.breakPlan(&effects, r, metrics.NodeChanged, fmt.Sprintf("node %s %s", node, what))
 			r.activatePending(&effects)

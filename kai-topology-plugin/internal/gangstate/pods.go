@@ -83,7 +83,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.settleAsker(e, r, pod)
 		delete(r.gated, pod.UID)
 		delete(r.ranks, pod.UID) // It has its rank itself now.
-		missed = r.settle(pod.UID)
+		missed = s.settle(e, r, pod.UID)
 		s.markBegun(r)
 	}
 	if missed {
@@ -109,7 +109,7 @@ func (s *State) podLeft(e *Effects, pod *corev1.Pod, now time.Time) {
 	r.members.Drop(pod.UID)
 	delete(r.ranks, pod.UID)
 	delete(r.gated, pod.UID)
-	r.settle(pod.UID)
+	s.settle(e, r, pod.UID)
 	s.gangChanged(e, r, now)
 	if !r.placed() {
 		s.activateRelated(e, r.podGroup)

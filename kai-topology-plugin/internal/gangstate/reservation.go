@@ -99,8 +99,8 @@ func (r *record) leaveSeats(over func(v *reservation, seat Placement) bool) bool
 	})
 }
 
-func (r *record) leaveSeat(pod types.UID) {
-	r.leaveSeats(func(_ *reservation, seat Placement) bool { return seat.Pod.UID == pod })
+func (r *record) leaveSeat(pod types.UID) bool {
+	return r.leaveSeats(func(_ *reservation, seat Placement) bool { return seat.Pod.UID == pod })
 }
 
 // Reserved returns the pods, by node, that room is kept for and that a gang of some priority, or with the zero key a pod without one,

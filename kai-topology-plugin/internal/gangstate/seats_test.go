@@ -5,10 +5,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // goes reports whether a pod that was put on its node need not wait there.
@@ -198,4 +201,32 @@ func TestAPodThatWasLeftOutWaitsForThePlanOfItsSiblings(t *testing.T) {
 	if permission, release := state.Permit(mine, "late", version(1)); permission != Go || release.Released != nil {
 		t.Errorf("the gang is let go a second time: %+v, %v", release, permission)
 	}
+}
+
+// Nobody else would hear of it: the pod has no node that it could leave.
+func TestThoseWhoWaitTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
+	for name, end := range map[string]func(*State) Effects{
+		"the pod is deleted": func(s *State) Effects {
+			gone := pod("a")
+			gone.Namespace, gone.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
+			return s.PodDeleted(gone, start)
+		},
+		"its node goes": func(s *State) Effects { return s.NodeChanged("n1", "went", func(Place) bool { return false }) },
+	} {
+		state := released(t)
+		state.Unassumed(mine, "a", start)
+		state.waits(Claim{Rank: gang.Rank{Gang: other}}, 0)
+		state.Refused(waiting(), version(1), pod("w"), &decision.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
+		if effects := end(state); !slices.Contains(names(effects.Activate), "w") {
+			t.Errorf("%s: the pod that waits for room is not activated: %v", name, names(effects.Activate))
+		}
+	}
+}
+
+// waiting is another gang, with one pod.
+func waiting() *gang.Gang {
+	asked := asking()
+	asked.PodGroup.Name = other.Name
+	asked.Pending = []*corev1.Pod{pod("w")}
+	return asked
 }

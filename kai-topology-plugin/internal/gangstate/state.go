@@ -147,9 +147,6 @@ func (s *State) change(key gang.Key, event func(r *record, e *Effects)) (effects
 
 // tidy forgets what says nothing any more, and brings the indices in step with a record.
 func (s *State) tidy(r *record) {
-	if r.plan != nil && r.plan.letGo && len(r.plan.room.pods) == 0 {
-		r.endPlan()
-	}
 	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime())
 	index(s.waiting, r, r.overtaken != nil)
 	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && s.holding[r.key] == nil && s.waiting[r.key] == nil {
