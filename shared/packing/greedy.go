@@ -15,22 +15,13 @@ type greedy struct {
 	s *selection
 	// where is the region in which each group was placed, by group.
 	where []region
-	// bySize are the shapes, those first of which the fewest fit into the cluster.
-	bySize []int
-	bins   []bin
+	bins  []bin
 	// emptiest prefers the emptiest domain that fits to the tightest.
 	emptiest bool
 }
 
 func newGreedy(t *trial, s *selection) *greedy {
-	g := &greedy{trial: t, s: s, where: make([]region, len(t.p.groups))}
-	for i := range t.p.shapes {
-		g.bySize = append(g.bySize, i)
-	}
-	slices.SortStableFunc(g.bySize, func(a, b int) int {
-		return cmp.Compare(t.p.capacity(wholeCluster, a), t.p.capacity(wholeCluster, b))
-	})
-	return g
+	return &greedy{trial: t, s: s, where: make([]region, len(t.p.groups))}
 }
 
 // attempt places the whole selection, or nothing.
@@ -153,7 +144,7 @@ func (g *greedy) scan(i int, r region, level int) (region, bool) {
 func (g *greedy) scanLevel(i, slot, level int) int32 {
 	t := g.p.cluster.topologies[slot]
 	shape := g.leading(i)
-	need := int64(g.p.wants(g.s.want, i)[shape])
+	need := int64(*g.p.wanted(g.s.want, i, shape))
 	domains := t.rankedDomains(level)
 	if g.emptiest {
 		return g.scanEmptiest(i, slot, domains, g.p.shapes[shape].dense(slot, t, level))
@@ -194,13 +185,12 @@ func (g *greedy) tightness(room int64) int64 {
 // leading is the shape by which domains are compared for a group: of those it
 // wants the one of which fewest fit.
 func (g *greedy) leading(i int) int {
-	wants := g.p.wants(g.s.want, i)
-	for _, s := range g.bySize {
-		if wants[s] > 0 {
-			return s
+	for k, n := range g.p.wants(g.s.want, i) {
+		if n > 0 {
+			return int(g.p.kindsOf(i)[k])
 		}
 	}
-	return g.bySize[0]
+	return 0
 }
 
 // room measures how roomy a region is for a group.
@@ -208,8 +198,9 @@ func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(
 
 // takesAll is a bound: whether a domain has room for the pods of each shape.
 func (g *greedy) takesAll(i int, in place) bool {
-	for s, n := range g.p.wants(g.s.want, i) {
-		if g.p.shapes[s].in(g.p.cluster, in.slot, in.at) < int64(n) {
+	kinds := g.p.kindsOf(i)
+	for k, n := range g.p.wants(g.s.want, i) {
+		if g.p.shapes[kinds[k]].in(g.p.cluster, in.slot, in.at) < int64(n) {
 			return false
 		}
 	}
@@ -288,9 +279,9 @@ func (g *greedy) run(children []int, from int) int {
 }
 
 func (g *greedy) pods(leaf int, r region) bool {
-	wants := g.p.wants(g.s.want, leaf)
-	for _, s := range g.bySize {
-		if wants[s] > 0 && !g.fill(leaf, s, int64(wants[s]), r) {
+	kinds := g.p.kindsOf(leaf)
+	for k, n := range g.p.wants(g.s.want, leaf) {
+		if n > 0 && !g.fill(leaf, int(kinds[k]), int64(n), r) {
 			return false
 		}
 	}

@@ -168,9 +168,10 @@ func (c *cargo) contents(i, box, enclosing int, inner []*restriction) load {
 		}
 		return l
 	}
-	for s, n := range c.p.wants(c.sel.want, i) {
+	kinds := c.p.kindsOf(i)
+	for k, n := range c.p.wants(c.sel.want, i) {
 		if n > 0 {
-			at := c.podClass(s, inner)
+			at := c.podClass(int(kinds[k]), inner)
 			l = plus(l, at, int(n))
 			c.own(box, at, share{i, int(n)})
 		}

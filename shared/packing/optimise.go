@@ -184,14 +184,13 @@ func (o *optimiser) accept(found []placement, paid cost) {
 func (o *optimiser) units(c *choice) []unit {
 	g := &o.p.groups[c.group]
 	room := map[unit]int64{}
+	asked := o.p.asked(o.sel.want, c.group)
 	var units []unit
 	o.t.steps += len(o.snap.nodes) / 4
 	for _, node := range o.snap.nodes {
 		fit := int64(0)
-		for s, n := range o.p.wants(o.sel.want, c.group) {
-			if n > 0 {
-				fit += int64(o.p.shapes[s].on(node))
-			}
+		for _, a := range asked {
+			fit += int64(o.p.shapes[a.kind].on(node))
 		}
 		u := o.p.unitOf(g.slot, c.level, node)
 		if fit == 0 || c.soft && slices.Contains(g.joined, u) || !c.soft && u.at == none {
@@ -242,16 +241,16 @@ func (o *optimiser) choose(k int, paid cost, units []unit) {
 
 // roomy is a bound: whether the units together have room for each shape.
 func (o *optimiser) roomy(group, slot int, units []unit) bool {
-	for s, n := range o.p.wants(o.sel.want, group) {
+	for _, a := range o.p.asked(o.sel.want, group) {
 		room := int64(0)
 		for _, u := range units {
 			if u.at != none {
-				room += o.p.shapes[s].in(o.p.cluster, slot, u.at)
+				room += o.p.shapes[a.kind].in(o.p.cluster, slot, u.at)
 			} else {
-				room += int64(o.p.shapes[s].on(u.node))
+				room += int64(o.p.shapes[a.kind].on(u.node))
 			}
 		}
-		if room < int64(n) {
+		if room < int64(a.pods) {
 			return false
 		}
 	}

@@ -89,9 +89,10 @@ func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
 // takes is how many of the remaining pods a region takes, shape by shape, and
 // how many it would.
 func (g *greedy) takes(i int, rest []int32, r region) (takes, fit int64) {
-	for s, n := range g.p.wants(rest, i) {
+	kinds := g.p.kindsOf(i)
+	for k, n := range g.p.wants(rest, i) {
 		if n > 0 {
-			c := g.p.capacity(r, s)
+			c := g.p.capacity(r, int(kinds[k]))
 			takes += min(c, int64(n))
 			fit += c
 		}
@@ -105,10 +106,13 @@ func (g *greedy) part(i int, r region, rest []int32) {
 	grp := &g.p.groups[i]
 	left := g.p.wants(rest, i)
 	if grp.leaf() {
-		for _, s := range g.bySize {
-			n := min(int64(left[s]), g.p.capacity(r, s))
-			if n > 0 && g.fill(i, s, n, r) {
-				left[s] -= int32(n)
+		for k, s := range g.p.kindsOf(i) {
+			if left[k] == 0 {
+				continue
+			}
+			n := min(int64(left[k]), g.p.capacity(r, int(s)))
+			if n > 0 && g.fill(i, int(s), n, r) {
+				left[k] -= int32(n)
 			}
 		}
 		return

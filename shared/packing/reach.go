@@ -28,7 +28,7 @@ func (d *decision) reach(attempt int) bool {
 	}
 	want := make([]int32, len(d.p.pending))
 	for _, pl := range d.trail {
-		d.p.wants(want, int(pl.leaf))[pl.shape] += pl.pods
+		*d.p.wanted(want, int(pl.leaf), int(pl.shape)) += pl.pods
 	}
 	d.keep(d.p.newSelection(want), d.trail)
 	d.undo(0)
@@ -85,9 +85,10 @@ func (g *reach) mayHold(i int, r region) bool {
 		return satisfied >= grp.minChildren
 	}
 	room := 0
+	kinds := g.p.kindsOf(i)
 	for k, n := range g.p.wants(g.p.pending, i) {
 		if n > 0 && room < grp.need {
-			room += int(min(int64(n), g.p.capacity(r, k)))
+			room += int(min(int64(n), g.p.capacity(r, int(kinds[k]))))
 		}
 	}
 	return room >= grp.need
@@ -154,10 +155,10 @@ func (g *reach) parent(i int, r region) bool {
 // leaf places as many pods as a leaf needs, each time of the kind that is least
 // scarce.
 func (g *reach) leaf(i int, r region) bool {
-	left := slices.Clone(g.p.wants(g.p.pending, i))
+	left, kinds := slices.Clone(g.p.wants(g.p.pending, i)), g.p.kindsOf(i)
 	rigid := g.p.total(g.p.pending, i) == g.p.groups[i].need
 	for need := int64(g.p.groups[i].need); need > 0; {
-		k, fit := g.plentiful(left, r, rigid)
+		k, fit := g.plentiful(left, kinds, r, rigid)
 		if k == none || g.exhausted() {
 			return false
 		}
@@ -165,7 +166,7 @@ func (g *reach) leaf(i int, r region) bool {
 		if !rigid {
 			n = min(n, max(1, need/8))
 		}
-		if !g.fill(i, k, n, r) {
+		if !g.fill(i, int(kinds[k]), n, r) {
 			return false
 		}
 		left[k] -= int32(n)
@@ -176,19 +177,19 @@ func (g *reach) leaf(i int, r region) bool {
 
 // plentiful is the kind of which most pods fit, of those left; where all pods
 // are needed anyway it is the one of which fewest do.
-func (g *reach) plentiful(left []int32, r region, rigid bool) (kind int, fit int64) {
-	kind = none
+func (g *reach) plentiful(left, kinds []int32, r region, rigid bool) (at int, fit int64) {
+	at = none
 	g.steps += len(left) / 16
 	for k, n := range left {
 		if n == 0 {
 			continue
 		}
-		room := g.p.capacity(r, k)
+		room := g.p.capacity(r, int(kinds[k]))
 		switch {
 		case room == 0:
-		case kind == none, rigid && room < fit, !rigid && room > fit:
-			kind, fit = k, room
+		case at == none, rigid && room < fit, !rigid && room > fit:
+			at, fit = k, room
 		}
 	}
-	return kind, fit
+	return at, fit
 }

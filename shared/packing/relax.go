@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -23,8 +24,8 @@ type measure struct {
 	// column is the resource; none when pods are counted.
 	column int
 	weight []int64
-	// order has the kinds by weight.
-	order []int
+	// rank numbers the kinds by weight.
+	rank []int32
 }
 
 // standing is a group, by its class, inside a domain.
@@ -113,10 +114,15 @@ func (x *relaxation) count(weight []int64) {
 
 func (x *relaxation) add(column int, weight []int64) {
 	m := measure{column: column, weight: weight}
-	for k := range weight {
-		m.order = append(m.order, k)
+	order := make([]int, len(weight))
+	for k := range order {
+		order[k] = k
 	}
-	slices.SortStableFunc(m.order, func(a, b int) int { return int(min(1, max(-1, weight[a]-weight[b]))) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weight[a], weight[b]) })
+	m.rank = make([]int32, len(weight))
+	for rank, k := range order {
+		m.rank[k] = int32(rank)
+	}
 	x.measures = append(x.measures, m)
 }
 
@@ -217,24 +223,25 @@ func (x *relaxation) leaf(i int, in place) lower {
 	if need == 0 {
 		return l
 	}
-	room := make([]int64, len(p.shapes))
-	x.steps += len(room) / 16
+	asked := p.asked(p.pending, i)
+	x.steps += len(asked) / 16
 	all := int64(0)
-	for k, n := range p.wants(p.pending, i) {
-		if n > 0 {
-			room[k] = min(int64(n), p.shapes[k].in(p.cluster, in.slot, in.at))
-			all += room[k]
-		}
+	for at := range asked {
+		a := &asked[at]
+		a.pods = int32(min(int64(a.pods), p.shapes[a.kind].in(p.cluster, in.slot, in.at)))
+		all += int64(a.pods)
 	}
 	if l.fits = all >= need; !l.fits {
 		return l
 	}
 	for m := range x.measures {
+		by := &x.measures[m]
+		slices.SortFunc(asked, func(a, b askedPods) int { return int(by.rank[a.kind] - by.rank[b.kind]) })
 		left := need
-		for _, k := range x.measures[m].order {
-			n := min(left, room[k])
+		for _, a := range asked {
+			n := min(left, int64(a.pods))
 			left -= n
-			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(n, x.measures[m].weight[k]))
+			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(n, by.weight[a.kind]))
 		}
 	}
 	return l

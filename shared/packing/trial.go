@@ -60,7 +60,7 @@ func (t *trial) apply(shape int, node int32, pods int32) {
 		return
 	}
 	for i, s := range t.p.shapes {
-		if !s.eligible.has(node) {
+		if !s.filter.has(node) {
 			continue
 		}
 		fit := s.on(node) - pods
@@ -95,7 +95,7 @@ func (p *problem) shapesOn(node int32) []int32 {
 	if !p.visited.has(node) {
 		p.visited.flip(node)
 		for _, i := range p.dense {
-			if p.shapes[i].eligible.has(node) {
+			if p.shapes[i].filter.has(node) {
 				list = append(list, i)
 			}
 		}
