@@ -129,7 +129,7 @@ func (p *problem) amountsSufficeGang(s *selection) bool {
 // room for it, were it alone in the cluster.
 func (p *problem) holdsAnywhere(s *selection, group int) bool {
 	g := &p.groups[group]
-	return !p.cluster.topologies[g.slot].domainsAt(whole, g.required, func(at int32) bool {
+	return !p.domainsFor(s, group, place{g.slot, whole}, g.required, func(at int32) bool {
 		return p.copiesHere(s, group, place{g.slot, at}) == 0
 	})
 }
@@ -150,9 +150,23 @@ func (p *problem) copies(s *selection, group int, in place, enough int64) int64 
 		return p.copiesHere(s, group, in)
 	}
 	sum := int64(0)
-	t.domainsAt(in.at, g.required, func(at int32) bool {
+	p.domainsFor(s, group, in, g.required, func(at int32) bool {
 		sum += p.copiesHere(s, group, place{in.slot, at})
 		return sum < enough
 	})
 	return sum
+}
+
+// domainsFor calls visit for the domains of a level inside a domain, until visit
+// returns false; where few nodes take some pods of the group, for those only in
+// which such nodes are.
+func (p *problem) domainsFor(s *selection, group int, in place, level int, visit func(at int32) bool) bool {
+	t := p.cluster.topologies[in.slot]
+	kinds := p.kindsOf(group)
+	for k, n := range p.wants(s.want, group) {
+		if few := p.shapes[kinds[k]].few; n > 0 && few != nil {
+			return few.domains(t, in.at, level, visit)
+		}
+	}
+	return t.domainsAt(in.at, level, visit)
 }

@@ -94,7 +94,7 @@ func (f *fewCounts) in(t *topology, at int32) int64 {
 	}
 	sum := int64(0)
 	for i, node := range f.nodes {
-		if home := t.home[node]; f.fits[i] > 0 && home != none && t.contains(at, home) {
+		if f.fits[i] > 0 && t.holds(at, node) {
 			sum += int64(f.fits[i])
 		}
 	}
@@ -106,4 +106,20 @@ func (f *fewCounts) set(node, fit int32) {
 		f.total += int64(fit - f.fits[i])
 		f.fits[i] = fit
 	}
+}
+
+// domains calls visit for each domain of a level inside a domain in which there is
+// room, until visit returns false.
+func (f *fewCounts) domains(t *topology, in int32, level int, visit func(at int32) bool) bool {
+	seen := make([]int32, 0, fewNodes)
+	for i, node := range f.nodes {
+		at := t.domainOf(node, level)
+		if f.fits[i] == 0 || at == none || slices.Contains(seen, at) || !t.holds(in, node) {
+			continue
+		}
+		if seen = append(seen, at); !visit(at) {
+			return false
+		}
+	}
+	return true
 }

@@ -99,16 +99,13 @@ func (g *greedy) regions(i int, r region, level int) []region {
 		return g.p.domainsIn(r, slot, level)
 	}
 	var found []region
-	seen := map[int32]bool{none: true}
 	t := g.p.cluster.topologies[slot]
-	for _, node := range few.nodes {
-		if at := t.domainOf(node, level); !seen[at] && few.on(node) > 0 && g.p.includes(r, node) {
-			seen[at] = true
-			if cut, ok := g.p.narrow(r, place{slot, at}); ok {
-				found = append(found, cut)
-			}
+	few.domains(t, whole, level, func(at int32) bool {
+		if cut, ok := g.p.narrow(r, place{slot, at}); ok {
+			found = append(found, cut)
 		}
-	}
+		return true
+	})
 	slices.SortFunc(found, func(a, b region) int {
 		return slices.Compare(t.domains[a.within(slot)].path, t.domains[b.within(slot)].path)
 	})

@@ -29,10 +29,10 @@ type problem struct {
 	// signature beyond the first few.
 	shapeIndex  map[string]int
 	bySignature map[uint64][]int
-	// size sums up the sizes of dense counts; partial says that for want of room
-	// some kinds were counted on a part of their nodes only, so that what does not
-	// fit may fit elsewhere.
-	size    int
+	// wide is how many kinds have many nodes to choose from, as far as that is known;
+	// partial says that for want of room some kinds were counted on a part of their
+	// nodes only, so that what does not fit may fit elsewhere.
+	wide    int
 	partial bool
 
 	// minima are of each group; nil until asked for.
@@ -263,6 +263,7 @@ func (p *problem) countPending() error {
 	if total > maxFit {
 		return fmt.Errorf("the gang has %d pending pods; at most %d can be placed together", total, maxFit)
 	}
+	p.count(index)
 	p.sortShapes(index)
 	return p.fillPending(index)
 }
@@ -320,26 +321,57 @@ func (p *problem) fillPending(index []int) error {
 	return nil
 }
 
-// shape gives the kind of a shape. Kinds beyond the room for dense counts have
-// sparse ones, and their filters are not asked about all nodes.
+// shape gives the kind of a shape. When there are more kinds than room for dense
+// counts, filters are not asked about all nodes any more.
 func (p *problem) shape(shape *Shape) int {
 	if s, ok := p.shapeIndex[shape.Key]; ok {
 		return s
 	}
-	sparse := p.size > maxDense
-	counts := p.cluster.look(shape, sparse)
-	s := p.kindOf(counts, sparse)
+	partly := p.wide > p.cluster.maxWide()
+	counts := p.cluster.look(shape, partly)
+	s := p.kindOf(counts, partly)
 	if s == none {
 		s = len(p.shapes)
-		p.partial = p.cluster.count(counts, sparse) || p.partial
-		if counts.few == nil {
-			p.size += p.cluster.denseSize()
+		if partly || !p.cluster.narrow(counts) {
+			p.wide++
 		}
 		p.shapes = append(p.shapes, counts)
-		p.register(s, sparse)
+		p.register(s, partly)
 	}
 	p.shapeIndex[shape.Key] = s
 	return s
+}
+
+// count counts where the pods of each kind fit. If there is no room for dense
+// counts of all kinds, those of which there are many pods have them.
+func (p *problem) count(index []int) {
+	most := p.cluster.maxWide()
+	if p.wide <= most {
+		for _, s := range p.shapes {
+			p.cluster.count(s, false)
+		}
+		return
+	}
+	pods := make([]int, len(p.shapes))
+	next := 0
+	for i := range p.groups {
+		for k := range p.groups[i].source.Pending {
+			pods[index[next]] += len(p.groups[i].source.Pending[k].Names)
+			next++
+		}
+	}
+	order := make([]int, len(p.shapes))
+	for s := range order {
+		order[s] = s
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pods[b], pods[a]) })
+	for at, s := range order {
+		dense := at < most/4 && pods[s] > fewNodes/2
+		if dense {
+			p.cluster.askFilter(p.shapes[s].filter)
+		}
+		p.partial = p.cluster.count(p.shapes[s], !dense) || p.partial
+	}
 }
 
 // register makes a kind known to kindOf.

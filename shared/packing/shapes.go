@@ -161,7 +161,7 @@ func (s *shapeCounts) signature(partly bool) uint64 {
 // O(changes since the last use). With sparse, or where few nodes are eligible,
 // it counts those only; partial says that some eligible nodes are left out.
 func (c *Cluster) count(s *shapeCounts, sparse bool) (partial bool) {
-	if sparse || s.filter.choices <= fewNodes && len(c.nodes) >= manyNodes {
+	if sparse || c.narrow(s) {
 		s.dropCounts()
 		s.few, partial = c.countFew(s)
 		s.counted = true
@@ -178,6 +178,14 @@ func (c *Cluster) count(s *shapeCounts, sparse bool) (partial bool) {
 func (s *shapeCounts) dropCounts() {
 	s.counted, s.few, s.fit, s.sums, s.ranked = false, nil, nil, nil, nil
 }
+
+// narrow reports whether filters leave a shape few nodes of a large cluster.
+func (c *Cluster) narrow(s *shapeCounts) bool {
+	return s.filter.choices <= fewNodes && len(c.nodes) >= manyNodes
+}
+
+// maxWide is for how many kinds there is room for dense counts.
+func (c *Cluster) maxWide() int { return maxDense / max(1, c.denseSize()) }
 
 // denseSize is how many nodes and domains dense counts have.
 func (c *Cluster) denseSize() int {
