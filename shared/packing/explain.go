@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/exact"
 )
 
 // nearestTried is how many domains are filled to find the nearest one; they are
@@ -135,7 +137,7 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 		e.Sentence = d.nowhereSentence(i, &e)
 		return e
 	}
-	g := newGreedy(&trial{p: d.p, budget: explainBudget + len(d.p.groups) + e.Wanted}, s)
+	g := newGreedy(&trial{p: d.p, Budget: exact.Budget{Limit: explainBudget + len(d.p.groups) + e.Wanted}}, s)
 	slices.SortStableFunc(regions, func(a, b region) int {
 		takesA, _ := g.takes(i, s.want, a)
 		takesB, _ := g.takes(i, s.want, b)
@@ -150,7 +152,7 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 			best, bestRest = r, rest
 		}
 	}
-	g.steps = 0
+	g.Steps = 0
 	g.part(i, best, slices.Clone(s.want))
 	e.Fit = e.Wanted - d.p.total(bestRest, i)
 	otherwise := d.measure(&e, best, d.p.asked(bestRest, i))

@@ -66,7 +66,7 @@ func (f *fewest) units(i, level int) int {
 	} else {
 		t.domainsAt(whole, g.required, in)
 	}
-	if least == math.MaxInt || f.steps > f.stop {
+	if least == math.MaxInt || f.Steps > f.stop {
 		least = floor // nothing is known
 	}
 	f.known[key] = max(least, floor)
@@ -94,13 +94,13 @@ func (f *fewest) unitsIn(i, level int, at int32) int {
 	}
 	t := f.p.cluster.topologies[g.slot]
 	t.nodesOf(at, func(node int32) bool {
-		f.steps += 1 + len(asked)/8
+		f.Steps += 1 + len(asked)/8
 		if u := f.p.unitOf(g.slot, level, node); u != last {
 			flush()
 			last = u
 		}
 		f.offerOn(node, asked, row)
-		return f.steps <= f.stop
+		return f.Steps <= f.stop
 	})
 	flush()
 	most := 0
@@ -119,7 +119,7 @@ func (f *fewest) enough(offers []int64, need int64) int {
 	if need <= 0 {
 		return 0
 	}
-	f.steps += len(offers) / 4
+	f.Steps += len(offers) / 4
 	slices.Sort(offers)
 	for n := 1; n <= len(offers); n++ {
 		if need -= offers[len(offers)-n]; need <= 0 {

@@ -46,7 +46,7 @@ func (g *greedy) group(i int, r region) bool {
 		return true
 	}
 	r, ok := g.p.enter(i, r)
-	if !ok || g.exhausted() {
+	if !ok || g.Exhausted() {
 		return false
 	}
 	if required := g.p.groups[i].required; !g.p.implied(r, g.p.groups[i].slot, required) {
@@ -86,7 +86,7 @@ func (g *greedy) choose(i int, r region) bool {
 
 // holding leaves out regions that cannot hold a group.
 func (g *greedy) holding(i int, candidates []region) []region {
-	g.steps += len(candidates) / 16
+	g.Steps += len(candidates) / 16
 	return slices.DeleteFunc(candidates, func(r region) bool { return !g.p.holds(g.s, i, r) })
 }
 
@@ -208,7 +208,7 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 	if len(g.p.shapes) == 0 {
 		return
 	}
-	g.steps += len(regions) / 4
+	g.Steps += len(regions) / 4
 	type candidate struct {
 		room  int64
 		at    int
@@ -228,8 +228,8 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 
 // into tries to place a group's content in one region.
 func (g *greedy) into(i int, r region) bool {
-	g.steps++
-	if g.exhausted() || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
+	g.Steps++
+	if g.Exhausted() || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
 		return false
 	}
 	mark := len(g.trail)

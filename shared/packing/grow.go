@@ -44,7 +44,7 @@ func (d *decision) growBeside() {
 	for _, pods := range d.p.smallFirst() {
 		i, shape := pods.leaf, pods.kind
 		left := *d.p.wanted(d.largest.want, i, shape) - *d.p.wanted(want, i, shape)
-		if regions[i] == nil || left == 0 || d.exhausted() {
+		if regions[i] == nil || left == 0 || d.Exhausted() {
 			continue
 		}
 		n := min(int64(left), d.p.capacity(*regions[i], shape))
@@ -77,7 +77,7 @@ func (d *decision) growing() []*region {
 // bisection. A leaf that got none is taken from its minimum up.
 func (d *decision) growLeaf(i, shape int) {
 	have, most := *d.p.wanted(d.chosen.want, i, shape), *d.p.wanted(d.largest.want, i, shape)
-	for low, high := have+1, most; low <= high && !d.exhausted(); {
+	for low, high := have+1, most; low <= high && !d.Exhausted(); {
 		try := high
 		if high != most {
 			try = (low + high + 1) / 2
@@ -98,7 +98,7 @@ func (d *decision) with(leaf, shape int, pods int32) *selection {
 	for i := leaf; i != none; i = d.p.groups[i].parent {
 		d.complete(want, i)
 	}
-	d.steps += len(d.p.groups)/2 + len(want)/8
+	d.Steps += len(d.p.groups)/2 + len(want)/8
 	return d.p.newSelection(want)
 }
 

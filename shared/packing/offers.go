@@ -6,7 +6,7 @@ import "math"
 func (x *relaxation) free(column int, in place) int64 {
 	sum := int64(0)
 	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
-		x.steps++
+		x.Steps++
 		sum = plusSaturating(sum, max(0, x.p.cluster.resources.row(node)[column]))
 		return true
 	})
@@ -23,7 +23,7 @@ func (x *relaxation) offer(i int, in place) []int64 {
 	sums := make([]int64, len(x.measures))
 	asked := x.p.asked(x.p.pending, i)
 	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
-		x.steps += 1 + len(asked)/8
+		x.Steps += 1 + len(asked)/8
 		x.offerOn(node, asked, sums)
 		return true
 	})
@@ -91,4 +91,11 @@ func (x *relaxation) countOn(node int32, asked []askedPods, weight []int64) int6
 		}
 	}
 	return most
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }

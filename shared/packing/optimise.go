@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/exact"
 )
 
 // optimiser searches exactly for the best placement of one selection. It decides
@@ -92,7 +94,7 @@ func newOptimiser(t *trial, snap *snapshot, slot int, sel *selection, goals bool
 
 // run searches; afterwards found has the best placement that beats best, if any.
 func (o *optimiser) run() {
-	if !o.packs() {
+	if len(o.choices) > 0 && !o.packs() {
 		return
 	}
 	paid := o.p.newCost()
@@ -107,23 +109,22 @@ func (o *optimiser) run() {
 
 // pack asks whether the gang fits with what was chosen so far.
 func (o *optimiser) pack() []placement {
-	e, root := o.solve()
+	c, root := o.solve()
 	if root == nil {
 		return nil
 	}
-	o.t.steps += o.p.total(o.sel.want, 0)
-	return e.realise(root)
+	o.t.Steps += o.p.total(o.sel.want, 0)
+	return c.placements(root)
 }
 
 // solve is pack without saying where.
-func (o *optimiser) solve() (*exact, *packed) {
-	c := newCargo(o.snap, o.sel, o.slot, o.chosen)
-	o.t.steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.items)/32
+func (o *optimiser) solve() (*items, *exact.Packing) {
+	c := newItems(o.snap, o.sel, o.slot, o.chosen)
+	o.t.Steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.Items)/32
 	if o.large = c.large; o.large {
 		return nil, nil
 	}
-	e := newExact(o.t, c)
-	return e, e.solve()
+	return c, exact.Solve(&c.Instance, &o.t.Budget)
 }
 
 func (o *optimiser) packs() bool {
@@ -133,7 +134,7 @@ func (o *optimiser) packs() bool {
 
 // enough reports whether the search can stop.
 func (o *optimiser) enough() bool {
-	return o.t.exhausted() || o.best == nil && o.found != nil
+	return o.t.Exhausted() || o.best == nil && o.found != nil
 }
 
 // decide makes the choices from index k on; paid is the cost of those before.
@@ -186,7 +187,7 @@ func (o *optimiser) units(c *choice) []unit {
 	room := map[unit]int64{}
 	asked := o.p.asked(o.sel.want, c.group)
 	var units []unit
-	o.t.steps += len(o.snap.nodes) / 4
+	o.t.Steps += len(o.snap.nodes) / 4
 	for _, node := range o.snap.nodes {
 		fit := int64(0)
 		for _, a := range asked {
@@ -207,7 +208,7 @@ func (o *optimiser) units(c *choice) []unit {
 
 // combine tries the sets of so many more units beside those chosen.
 func (o *optimiser) combine(k int, paid cost, chosen, units []unit, more int) {
-	o.t.steps++
+	o.t.Steps++
 	if o.enough() || len(units) < more {
 		return
 	}

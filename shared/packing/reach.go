@@ -22,7 +22,7 @@ func (d *decision) reach(attempt int) bool {
 	if attempt > 0 {
 		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
 	}
-	d.steps++
+	d.Steps++
 	if !r.whole(0, wholeCluster) {
 		return false
 	}
@@ -41,7 +41,7 @@ func (g *reach) whole(i int, r region) bool {
 		return true
 	}
 	r, ok := g.p.enter(i, r)
-	if !ok || g.exhausted() {
+	if !ok || g.Exhausted() {
 		return false
 	}
 	grp := &g.p.groups[i]
@@ -49,7 +49,7 @@ func (g *reach) whole(i int, r region) bool {
 		return g.into(i, r)
 	}
 	candidates := g.regions(i, r, grp.required)
-	g.steps += len(candidates) / 16
+	g.Steps += len(candidates) / 16
 	candidates = slices.DeleteFunc(candidates, func(r region) bool { return !g.mayHold(i, r) })
 	g.sortByTightness(i, candidates)
 	g.shuffle(len(candidates), func(a, b int) { candidates[a], candidates[b] = candidates[b], candidates[a] })
@@ -95,8 +95,8 @@ func (g *reach) mayHold(i int, r region) bool {
 }
 
 func (g *reach) into(i int, r region) bool {
-	g.steps++
-	if g.exhausted() || !g.mayHold(i, r) {
+	g.Steps++
+	if g.Exhausted() || !g.mayHold(i, r) {
 		return false
 	}
 	mark := len(g.trail)
@@ -139,7 +139,7 @@ func (g *reach) parent(i int, r region) bool {
 		if left <= 0 {
 			return true
 		}
-		if left > len(children)-k || g.exhausted() {
+		if left > len(children)-k || g.Exhausted() {
 			return false
 		}
 		// What failed once fails again, since only less is free.
@@ -159,7 +159,7 @@ func (g *reach) leaf(i int, r region) bool {
 	rigid := g.p.total(g.p.pending, i) == g.p.groups[i].need
 	for need := int64(g.p.groups[i].need); need > 0; {
 		k, fit := g.plentiful(left, kinds, r, rigid)
-		if k == none || g.exhausted() {
+		if k == none || g.Exhausted() {
 			return false
 		}
 		n := min(need, int64(left[k]), fit)
@@ -179,7 +179,7 @@ func (g *reach) leaf(i int, r region) bool {
 // are needed anyway it is the one of which fewest do.
 func (g *reach) plentiful(left, kinds []int32, r region, rigid bool) (at int, fit int64) {
 	at = none
-	g.steps += len(left) / 16
+	g.Steps += len(left) / 16
 	for k, n := range left {
 		if n == 0 {
 			continue

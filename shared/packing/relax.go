@@ -53,7 +53,7 @@ const (
 
 func newRelaxation(t *trial) *relaxation {
 	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{}}
-	x.stop = t.steps + (t.budget-t.steps)/relaxShare
+	x.stop = t.Steps + (t.Limit-t.Steps)/relaxShare
 	var columns []int
 	for _, s := range t.p.shapes {
 		for _, q := range s.requests {
@@ -136,7 +136,7 @@ func (x *relaxation) refutes() bool {
 func (x *relaxation) within(i int, in place) lower {
 	p := x.p
 	g := &p.groups[i]
-	if p.needless(i) || x.steps > x.stop {
+	if p.needless(i) || x.Steps > x.stop {
 		return lower{fits: true, weights: make([]int64, len(x.measures))}
 	}
 	if in.at == whole && g.slot != none {
@@ -197,7 +197,7 @@ func (x *relaxation) here(i int, in place) lower {
 	if l, known := x.known[key]; known && inner {
 		return l
 	}
-	x.steps++
+	x.Steps++
 	var l lower
 	if x.p.groups[i].leaf() {
 		l = x.leaf(i, in)
@@ -205,7 +205,7 @@ func (x *relaxation) here(i int, in place) lower {
 		l = x.parent(i, in)
 	}
 	g, size := &x.p.groups[i], x.p.cluster.topologies[in.slot].domains[in.at].size
-	if l.fits && l.some && x.steps <= x.stop && (i == 0 || g.required != none || size <= closely) {
+	if l.fits && l.some && x.Steps <= x.stop && (i == 0 || g.required != none || size <= closely) {
 		for m, offer := range x.offer(i, in) {
 			l.fits = l.fits && l.weights[m] <= offer
 		}
@@ -224,7 +224,7 @@ func (x *relaxation) leaf(i int, in place) lower {
 		return l
 	}
 	asked := p.asked(p.pending, i)
-	x.steps += len(asked) / 16
+	x.Steps += len(asked) / 16
 	all := int64(0)
 	for at := range asked {
 		a := &asked[at]
@@ -304,7 +304,7 @@ func (x *relaxation) units(children []int, left int, in place) bool {
 		return true
 	}
 	t.domainsAt(in.at, level, func(at int32) bool {
-		if x.steps > x.stop {
+		if x.Steps > x.stop {
 			left = 0
 		} else {
 			left -= x.takes(children, place{slot, at})
@@ -317,7 +317,7 @@ func (x *relaxation) units(children []int, left int, in place) bool {
 // takes bounds how many of some groups one domain takes together.
 func (x *relaxation) takes(children []int, in place) int {
 	var lowers []lower
-	x.steps += len(children) / 8
+	x.Steps += len(children) / 8
 	for _, child := range children {
 		if l := x.within(child, in); l.fits {
 			lowers = append(lowers, l)
