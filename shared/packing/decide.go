@@ -140,8 +140,11 @@ func (d *decision) feasible() Verdict {
 			return d.better()
 		}
 	}
-	verdict := Unknown
-	d.part(1, func() { verdict = d.enumerate() })
+	verdict, share := Unknown, enumerationShare
+	if d.p.rigid() {
+		share = 1 // there is one selection, and nothing to choose otherwise
+	}
+	d.part(share, func() { verdict = d.enumerate() })
 	for attempt := 1; verdict == Unknown && !d.Exhausted(); attempt++ {
 		if d.reach(attempt) {
 			return d.better()
@@ -270,7 +273,7 @@ func (d *decision) extend() {
 	options, all := d.p.selections(false)
 	if !all {
 		d.optimal = false
-		d.within(2, d.grow)
+		d.within(growShare, d.grow)
 		return
 	}
 	d.within(2, func() {
@@ -328,8 +331,9 @@ func (d *decision) prefer() {
 	d.optimal = d.optimal && !d.large && !d.p.partial
 }
 
-// preferShare is the part of the budget for fewer preferred units.
-const preferShare = 8
+// preferShare is the part of the budget for fewer preferred units, growShare that
+// for more pods.
+const preferShare, growShare = 8, 4
 
 // elsewhere is prefer for large clusters: it repeats the greedy search in each
 // domain that the gang could choose, until a bound says that nothing is better.

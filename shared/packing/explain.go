@@ -14,7 +14,7 @@ const nearestTried = 2
 
 // explainBudget bounds the search for the nearest domain in steps, beside those
 // that it takes to place each pod once.
-const explainBudget = 5_000
+const explainBudget = 1_000
 
 // maxExplained is how many groups with waiting pods are explained.
 const maxExplained = 8

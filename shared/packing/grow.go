@@ -98,7 +98,7 @@ func (d *decision) with(leaf, shape int, pods int32) *selection {
 	for i := leaf; i != none; i = d.p.groups[i].parent {
 		d.complete(want, i)
 	}
-	d.Steps += len(d.p.groups)/2 + len(want)/8
+	d.Steps += len(d.p.groups) + len(want)/4
 	return d.p.newSelection(want)
 }
 

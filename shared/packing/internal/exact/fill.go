@@ -131,13 +131,17 @@ func (f *filling) oneByOne() {
 	}
 	one := *f
 	one.now = content{used: make([]int64, f.resources)}
-	inner := (*Packing)(nil)
+	inner, failed := (*Packing)(nil), 0
 	for _, item := range f.candidates {
+		if failed == maxChecked {
+			break
+		}
 		for f.have[item] > 0 && one.holds(item) {
 			one.add(item)
 			laid, ok := f.layOut(f.bin, one.now.items)
 			if !ok {
 				one.drop(item)
+				failed++
 				break
 			}
 			inner = laid

@@ -25,8 +25,9 @@ type local struct {
 }
 
 const (
-	// localShare is the part of the budget for one local search.
-	localShare = 2
+	// large is from how many bins times items on a complete search is hopeless, so
+	// that the local search may take the whole budget, and not half of it.
+	large = 4096
 	// localEffort is that for the nodes of one domain meanwhile; fewRounds are enough
 	// among those of less than crowded.
 	localEffort, fewRounds, crowded = 32, 4, 64
@@ -67,7 +68,10 @@ func (d *distribution) local(c Counts) bool {
 func newLocal(d *distribution, c Counts) *local {
 	l := &local{
 		distribution: d, opened: map[int][]Counts{}, contents: make([]content, len(d.bins)), left: slices.Clone(c),
-		random: rand.New(rand.NewPCG(uint64(len(c)), uint64(len(d.bins)))), stop: d.budget.Steps + (d.budget.Limit-d.budget.Steps)/localShare,
+		random: rand.New(rand.NewPCG(uint64(len(c)), uint64(len(d.bins)))), stop: d.budget.Limit - (d.budget.Limit-d.budget.Steps)/2,
+	}
+	if len(d.bins)*len(d.order) > large {
+		l.stop = d.budget.Limit
 	}
 	for item := range c {
 		asks := make([]int64, d.resources)
