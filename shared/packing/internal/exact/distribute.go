@@ -73,7 +73,7 @@ func (s *solver) distribute(bins []bin, c Counts) ([]Part, bool) {
 	if !d.enough(0, c) {
 		return nil, false
 	}
-	if !s.thorough && d.local(c) {
+	if !s.thorough && (s.grouped(c) || len(bins) > easy) && d.local(c) {
 		return d.parts, true
 	}
 	if !s.within(c, func() bool { return d.search(0, c, nil) }) {

@@ -28,9 +28,10 @@ const (
 	// large is from how many bins times items on a complete search is hopeless, so
 	// that the local search may take the whole budget, and not half of it.
 	large = 4096
-	// localEffort is that for the nodes of one domain meanwhile; fewRounds are enough
-	// among those of less than crowded.
-	localEffort, fewRounds, crowded = 32, 4, 64
+	// localEffort is that for the nodes of one domain meanwhile. fewRounds are enough
+	// where a complete search can come to its end: for less than large, and for pods
+	// alone on up to crowded nodes; on up to easy nodes none is needed.
+	localEffort, fewRounds, crowded, easy = 32, 4, 64, 8
 	// maxEmptied is up to how many bins are emptied at a time, and maxPool how many
 	// of the items left are tried in them.
 	maxEmptied = 5
@@ -42,9 +43,9 @@ const (
 // local tries to distribute items; on true the parts are set.
 func (d *distribution) local(c Counts) bool {
 	l := newLocal(d, c)
-	rounds := 4 * (len(d.order) + len(d.bins))
-	if !d.grouped(c) && len(d.bins) < crowded {
-		rounds = fewRounds
+	rounds := fewRounds
+	if len(d.bins)*len(d.order) > large || !d.grouped(c) && len(d.bins) > crowded {
+		rounds = 4 * (len(d.order) + len(d.bins))
 	}
 	effort := d.effort
 	d.effort = localEffort
