@@ -316,7 +316,11 @@ func (d *decision) prefer() {
 		d.within(preferShare, func() { d.elsewhere(best, bound.leastCost(d.chosen)) })
 		return
 	}
-	d.within(preferShare, func() {
+	share := preferShare
+	if len(d.snapshot().nodes) <= smallCluster {
+		share = 2
+	}
+	d.within(share, func() {
 		for _, s := range alternatives {
 			o := newOptimiser(d.trial, d.snapshot(), d.slot, s, true)
 			o.best = best
@@ -332,8 +336,9 @@ func (d *decision) prefer() {
 }
 
 // preferShare is the part of the budget for fewer preferred units, growShare that
-// for more pods.
-const preferShare, growShare = 8, 4
+// for more pods. On a small number of nodes the best is searched for longer, since
+// there it can be found.
+const preferShare, growShare, smallCluster = 8, 4, 64
 
 // elsewhere is prefer for large clusters: it repeats the greedy search in each
 // domain that the gang could choose, until a bound says that nothing is better.

@@ -14,6 +14,8 @@ type relaxation struct {
 	measures []measure
 	known    map[standing]lower
 	offers   map[standing][]int64
+	// children are those of each group by class.
+	children map[int][]run
 	// stop is the step from which on it looks no closer.
 	stop int
 }
@@ -52,7 +54,7 @@ const (
 )
 
 func newRelaxation(t *trial) *relaxation {
-	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{}}
+	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{}, children: map[int][]run{}}
 	x.stop = t.Steps + (t.Limit-t.Steps)/relaxShare
 	var columns []int
 	for _, s := range t.p.shapes {
@@ -247,37 +249,65 @@ func (x *relaxation) leaf(i int, in place) lower {
 	return l
 }
 
+// run is children of one class, and what each of them needs.
+type run struct {
+	child, count int
+	lower        lower
+}
+
+// runs lists the children of a group by class.
+func (x *relaxation) runs(i int) []run {
+	if known, ok := x.children[i]; ok {
+		return known
+	}
+	var runs []run
+	at := map[int]int{}
+	for child := range x.p.children(i) {
+		class := x.p.groups[child].class
+		k, known := at[class]
+		if !known {
+			k = len(runs)
+			at[class] = k
+			runs = append(runs, run{child: child})
+		}
+		runs[k].count++
+	}
+	x.children[i] = runs
+	return runs
+}
+
 func (x *relaxation) parent(i int, in place) lower {
-	p := x.p
 	l := lower{fits: true, weights: make([]int64, len(x.measures))}
-	var needy []int
-	var lowers []lower
-	left := p.groups[i].minChildren
-	for child := range p.children(i) {
-		c := x.within(child, in)
-		switch {
-		case c.fits && !c.some:
-			left--
-		case c.fits:
-			lowers = append(lowers, c)
-			needy = append(needy, child)
+	var needy []run
+	left, possible := x.p.groups[i].minChildren, 0
+	runs := x.runs(i)
+	x.Steps += len(runs) / 4
+	for _, r := range runs {
+		switch r.lower = x.within(r.child, in); {
+		case r.lower.fits && !r.lower.some:
+			left -= r.count
+		case r.lower.fits:
+			needy = append(needy, r)
+			possible += r.count
+		}
+		if x.Steps > x.stop {
+			return l
 		}
 	}
 	if left <= 0 {
 		return l
 	}
 	l.some = true
-	if l.fits = left <= len(lowers); !l.fits {
+	if l.fits = left <= possible; !l.fits {
 		return l
 	}
-	column := make([]int64, len(lowers))
 	for m := range x.measures {
-		for k := range lowers {
-			column[k] = lowers[k].weights[m]
-		}
-		slices.Sort(column)
-		for _, w := range column[:left] {
-			l.weights[m] = plusSaturating(l.weights[m], w)
+		slices.SortFunc(needy, func(a, b run) int { return cmp.Compare(a.lower.weights[m], b.lower.weights[m]) })
+		rest := left
+		for _, r := range needy {
+			n := min(rest, r.count)
+			rest -= n
+			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(int64(n), r.lower.weights[m]))
 		}
 	}
 	l.fits = x.units(needy, left, in)
@@ -286,11 +316,11 @@ func (x *relaxation) parent(i int, in place) lower {
 
 // units reports whether the domains that children must stand in, one each, may
 // take so many of them: each domain takes the smallest that it could take alone.
-func (x *relaxation) units(children []int, left int, in place) bool {
+func (x *relaxation) units(children []run, left int, in place) bool {
 	p := x.p
 	level, slot := math.MaxInt, in.slot
-	for _, child := range children {
-		g := &p.groups[child]
+	for _, r := range children {
+		g := &p.groups[r.child]
 		if in.at == whole && slot == 0 && g.slot != none {
 			slot = g.slot
 		}
@@ -315,28 +345,31 @@ func (x *relaxation) units(children []int, left int, in place) bool {
 }
 
 // takes bounds how many of some groups one domain takes together.
-func (x *relaxation) takes(children []int, in place) int {
-	var lowers []lower
-	x.Steps += len(children) / 8
-	for _, child := range children {
-		if l := x.within(child, in); l.fits {
-			lowers = append(lowers, l)
+func (x *relaxation) takes(children []run, in place) int {
+	var fitting []run
+	x.Steps += 1 + len(children)/4
+	most := 0
+	for _, r := range children {
+		if r.lower = x.within(r.child, in); r.lower.fits {
+			fitting = append(fitting, r)
+			most += r.count
 		}
 	}
-	most := len(lowers)
-	column := make([]int64, len(lowers))
 	for m := range x.measures {
 		if x.measures[m].column == none {
 			continue
 		}
-		for k := range lowers {
-			column[k] = lowers[k].weights[m]
-		}
-		slices.Sort(column)
+		slices.SortFunc(fitting, func(a, b run) int { return cmp.Compare(a.lower.weights[m], b.lower.weights[m]) })
 		free, fit := x.free(x.measures[m].column, in), 0
-		for fit < len(column) && column[fit] <= free {
-			free -= column[fit]
-			fit++
+		for _, r := range fitting {
+			n := r.count
+			if w := r.lower.weights[m]; w > 0 {
+				n = int(min(int64(n), free/w))
+			}
+			free -= int64(n) * r.lower.weights[m]
+			if fit += n; n < r.count {
+				break
+			}
 		}
 		most = min(most, fit)
 	}

@@ -30,7 +30,8 @@ const (
 	large = 4096
 	// localEffort is that for the nodes of one domain meanwhile. fewRounds are enough
 	// where a complete search can come to its end: for less than large, and for pods
-	// alone on up to crowded nodes; on up to easy nodes none is needed.
+	// alone on up to crowded nodes; none are needed for up to easy
+	// bins.
 	localEffort, fewRounds, crowded, easy = 32, 4, 64, 8
 	// maxEmptied is up to how many bins are emptied at a time, and maxPool how many
 	// of the items left are tried in them.
@@ -44,6 +45,9 @@ const (
 func (d *distribution) local(c Counts) bool {
 	l := newLocal(d, c)
 	rounds := fewRounds
+	if len(d.bins) <= easy {
+		rounds = 0
+	}
 	if len(d.bins)*len(d.order) > large || !d.grouped(c) && len(d.bins) > crowded {
 		rounds = 4 * (len(d.order) + len(d.bins))
 	}
