@@ -1,6 +1,9 @@
 package packing
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // invalid answers for a gang that contradicts itself.
 func invalid(gang *Gang, err error) Decision {
@@ -28,7 +31,7 @@ func unplacedGroups(g *Group, list []GroupPlacement) []GroupPlacement {
 
 // answer turns the placement found into a Decision.
 func (d *decision) answer() Decision {
-	result := Decision{Verdict: d.verdict, Notes: d.p.notes, Steps: min(d.steps, d.budget-allowances*d.allowance)}
+	result := Decision{Verdict: d.verdict, Notes: d.p.notes, Steps: min(d.Steps, d.Limit-allowances*d.allowance)}
 	if d.verdict == Placed {
 		result.Optimal = d.optimal
 	}
@@ -78,13 +81,12 @@ func (d *decision) assign(l *ledger) []Assignment {
 		if !g.leaf() || l.from[i] == l.from[i+1] {
 			continue
 		}
-		placed := l.of(g, i)
-		clear(next)
+		d.queue(next, i, l.of(g, i))
 		for k := range g.source.Pending {
 			pods := &g.source.Pending[k]
 			shape := d.p.shapeIndex[pods.Shape.Key]
 			for _, name := range pods.Names {
-				node, ok := next[shape].pop(placed, int32(shape))
+				node, ok := next[shape].pop()
 				if !ok {
 					break
 				}
@@ -95,22 +97,38 @@ func (d *decision) assign(l *ledger) []Assignment {
 	return result
 }
 
-// queue walks over the placements of one shape, pod by pod.
-type queue struct {
-	at   int
-	used int32
+// queue gives each kind of a leaf its placements.
+func (d *decision) queue(queues []queue, leaf int, placed []placement) {
+	byShape := func(a, b placement) int { return cmp.Compare(a.shape, b.shape) }
+	if !slices.IsSortedFunc(placed, byShape) {
+		placed = slices.Clone(placed)
+		slices.SortStableFunc(placed, byShape)
+	}
+	at := 0
+	for _, kind := range d.p.kindsOf(leaf) {
+		from := at
+		for at < len(placed) && placed[at].shape == kind {
+			at++
+		}
+		queues[kind] = queue{placed: placed[from:at]}
+	}
 }
 
-func (q *queue) pop(placed []placement, shape int32) (node int32, ok bool) {
-	for q.at < len(placed) && (placed[q.at].shape != shape || q.used == placed[q.at].pods) {
-		q.at++
-		q.used = 0
+// queue walks over the placements of one shape, pod by pod.
+type queue struct {
+	placed []placement
+	used   int32
+}
+
+func (q *queue) pop() (node int32, ok bool) {
+	if len(q.placed) > 0 && q.used == q.placed[0].pods {
+		q.placed, q.used = q.placed[1:], 0
 	}
-	if q.at == len(placed) {
+	if len(q.placed) == 0 {
 		return none, false
 	}
 	q.used++
-	return placed[q.at].node, true
+	return q.placed[0].node, true
 }
 
 // groups tells where each group stands. O(placements · depth + domains named).

@@ -4,6 +4,7 @@ package packing_test
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"testing"
@@ -15,9 +16,13 @@ import (
 // BenchmarkDecideRows measures the first decision on a gang whose shapes are not
 // known to the cluster, as it comes, and what it allocates.
 func BenchmarkDecideRows(b *testing.B) {
-	for _, name := range sortedRows() {
+	all := maps.Clone(rows)
+	for name, f := range hostileCases(b) {
+		all["hostile "+name] = func(testing.TB) row { return row{f.Case.Cluster(), f.Case.Gang(), f.Verdict, 0} }
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		b.Run(name, func(b *testing.B) {
-			r := rows[name](b)
+			r := all[name](b)
 			worst, most := time.Duration(0), uint64(0)
 			b.ReportAllocs()
 			start := cpuTime()

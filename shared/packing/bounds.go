@@ -12,8 +12,9 @@ import (
 // False is a proof that it has not.
 func (p *problem) holds(s *selection, group int, r region) bool {
 	if len(r.filters) > 0 {
-		for shape, n := range p.wants(s.want, group) {
-			if n > 0 && p.capacity(r, shape) < int64(n) {
+		kinds := p.kindsOf(group)
+		for k, n := range p.wants(s.want, group) {
+			if n > 0 && p.capacity(r, int(kinds[k])) < int64(n) {
 				return false
 			}
 		}
@@ -34,9 +35,10 @@ func (p *problem) holdsGang(s *selection) bool {
 // O(levels the group and its descendants name · domains there · kinds).
 func (p *problem) copiesHere(s *selection, group int, in place) int64 {
 	copies := int64(math.MaxInt64)
-	for shape, n := range p.wants(s.want, group) {
+	kinds := p.kindsOf(group)
+	for k, n := range p.wants(s.want, group) {
 		if n > 0 {
-			copies = min(copies, p.shapes[shape].in(p.cluster, in.slot, in.at)/int64(n))
+			copies = min(copies, p.shapes[kinds[k]].in(p.cluster, in.slot, in.at)/int64(n))
 		}
 	}
 	children := s.children(group)
@@ -59,21 +61,23 @@ func (p *problem) copiesHere(s *selection, group int, in place) int64 {
 // O(nodes of the domain · resources).
 func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 	need := make([]int64, len(p.cluster.resources.names))
-	shapes := 0
-	for shape, n := range p.wants(s.want, group) {
+	kinds := p.kindsOf(group)
+	var wanted []int32
+	for k, n := range p.wants(s.want, group) {
 		if n == 0 {
 			continue
 		}
-		shapes++
-		for _, q := range p.shapes[shape].requests {
+		wanted = append(wanted, kinds[k])
+		for _, q := range p.shapes[kinds[k]].requests {
 			need[q.resource] = plusSaturating(need[q.resource], timesSaturating(q.amount, int64(n)))
 		}
 	}
-	if shapes < 2 {
+	if len(wanted) < 2 {
 		return true
 	}
+	takesAny := p.takesAny(wanted)
 	p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
-		if p.takesAny(s, group, node) {
+		if takesAny(node) {
 			for r, free := range p.cluster.resources.row(node)[:len(need)] {
 				need[r] -= min(need[r], max(0, free))
 			}
@@ -83,13 +87,30 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 	return !slices.ContainsFunc(need, func(n int64) bool { return n > 0 })
 }
 
-func (p *problem) takesAny(s *selection, group int, node int32) bool {
-	for shape, n := range p.wants(s.want, group) {
-		if n > 0 && p.shapes[shape].on(node) > 0 {
-			return true
+// takesAny gives a function that reports whether a node takes a pod of any of some
+// kinds.
+func (p *problem) takesAny(kinds []int32) func(node int32) bool {
+	var dense []*shapeCounts
+	takes := map[int32]bool{}
+	for _, k := range kinds {
+		if few := p.shapes[k].few; few != nil {
+			for at, node := range few.nodes {
+				if few.fits[at] > 0 {
+					takes[node] = true
+				}
+			}
+		} else {
+			dense = append(dense, p.shapes[k])
 		}
 	}
-	return false
+	return func(node int32) bool {
+		for _, s := range dense {
+			if s.fit[node] > 0 {
+				return true
+			}
+		}
+		return len(takes) > 0 && takes[node]
+	}
 }
 
 // amountsSufficeGang reports whether there are amounts enough for a selection in
@@ -108,7 +129,7 @@ func (p *problem) amountsSufficeGang(s *selection) bool {
 // room for it, were it alone in the cluster.
 func (p *problem) holdsAnywhere(s *selection, group int) bool {
 	g := &p.groups[group]
-	return !p.cluster.topologies[g.slot].domainsAt(whole, g.required, func(at int32) bool {
+	return !p.domainsFor(s, group, place{g.slot, whole}, g.required, func(at int32) bool {
 		return p.copiesHere(s, group, place{g.slot, at}) == 0
 	})
 }
@@ -129,18 +150,23 @@ func (p *problem) copies(s *selection, group int, in place, enough int64) int64 
 		return p.copiesHere(s, group, in)
 	}
 	sum := int64(0)
-	t.domainsAt(in.at, g.required, func(at int32) bool {
+	p.domainsFor(s, group, in, g.required, func(at int32) bool {
 		sum += p.copiesHere(s, group, place{in.slot, at})
 		return sum < enough
 	})
 	return sum
 }
 
-// total is how many pods a group wants.
-func (p *problem) total(want []int32, group int) int {
-	sum := 0
-	for _, n := range p.wants(want, group) {
-		sum += int(n)
+// domainsFor calls visit for the domains of a level inside a domain, until visit
+// returns false; where few nodes take some pods of the group, for those only in
+// which such nodes are.
+func (p *problem) domainsFor(s *selection, group int, in place, level int, visit func(at int32) bool) bool {
+	t := p.cluster.topologies[in.slot]
+	kinds := p.kindsOf(group)
+	for k, n := range p.wants(s.want, group) {
+		if few := p.shapes[kinds[k]].few; n > 0 && few != nil {
+			return few.domains(t, in.at, level, visit)
+		}
 	}
-	return sum
+	return t.domainsAt(in.at, level, visit)
 }

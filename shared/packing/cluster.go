@@ -124,9 +124,8 @@ func (c *Cluster) plantTopology(t *topology) {
 	}
 	c.topologies[slot] = t
 	c.topologyIndex[t.name] = slot
-	t.home = make([]int32, len(c.nodes))
 	for i := range c.nodes {
-		t.home[i] = none
+		t.addNode()
 		if c.nodes[i].present {
 			t.enter(int32(i), t.locate(c.nodes[i].labels), c.nodeName)
 		}
@@ -200,7 +199,7 @@ func (c *Cluster) addNode(name string) int32 {
 		c.resources.addRow()
 		for _, t := range c.topologies {
 			if t != nil {
-				t.home = append(t.home, none)
+				t.addNode()
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"packtree.dev/shared/packing/internal/exact"
 	"packtree.dev/shared/packing/internal/refute"
 )
 
@@ -50,7 +51,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	}
 	budget := cmp.Or(options.Budget, DefaultBudget)
 	allowance := p.total(p.pending, 0) + len(p.groups)
-	d := &decision{trial: &trial{p: p, budget: budget + allowance*allowances, allowance: allowance, spread: options.Placement == Spread}, optimal: true}
+	d := &decision{trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance, spread: options.Placement == Spread}, optimal: true}
 	d.decide()
 	d.undo(0)
 	d.terse = options.Terse
@@ -133,12 +134,18 @@ func (d *decision) feasible() Verdict {
 	if !d.p.partial && newRelaxation(d.trial).refutes() {
 		return Infeasible
 	}
-	if d.reach(0) {
-		return d.better()
+	if !d.p.rigid() {
+		reached := false
+		if d.part(enumerationShare, func() { reached = d.reach(0) }); reached {
+			return d.better()
+		}
 	}
-	verdict := Unknown
-	d.part(enumerationShare, func() { verdict = d.enumerate() })
-	for attempt := 1; verdict == Unknown && !d.exhausted(); attempt++ {
+	verdict, share := Unknown, enumerationShare
+	if d.p.rigid() {
+		share = 1 // there is one selection, and nothing to choose otherwise
+	}
+	d.part(share, func() { verdict = d.enumerate() })
+	for attempt := 1; verdict == Unknown && !d.Exhausted(); attempt++ {
 		if d.reach(attempt) {
 			return d.better()
 		}
@@ -152,7 +159,7 @@ const allowances = 4
 const (
 	// greedyShare is the part of the budget for all pods of the gang at once, and
 	// enumerationShare that for enumerating; what is left is for greedy attempts.
-	greedyShare, enumerationShare = 4, 2
+	greedyShare, enumerationShare = 16, 2
 )
 
 // better places what was reached once more, so that preferred levels are met.
@@ -174,7 +181,7 @@ func (d *decision) enumerate() Verdict {
 	least, all := d.minima()
 	var open []*selection
 	for _, s := range least {
-		if d.exhausted() {
+		if d.Exhausted() {
 			return Unknown
 		}
 		if slices.Equal(s.want, d.largest.want) {
@@ -199,7 +206,7 @@ func (d *decision) enumerate() Verdict {
 		if d.exactly(s) {
 			return Placed
 		}
-		if d.exhausted() {
+		if d.Exhausted() {
 			return Unknown
 		}
 	}
@@ -246,11 +253,11 @@ func (d *decision) snapshot() *snapshot {
 // part runs a search that may take only a part of the budget that is left, and
 // reports whether it came to its end.
 func (d *decision) part(share int, search func()) bool {
-	budget := d.budget
-	d.budget = min(budget, d.steps+d.allowance+max(0, budget-d.steps-allowances*d.allowance)/share)
+	budget := d.Limit
+	d.Limit = min(budget, d.Steps+d.allowance+max(0, budget-d.Steps-allowances*d.allowance)/share)
 	search()
-	ended := !d.exhausted()
-	d.budget = budget
+	ended := !d.Exhausted()
+	d.Limit = budget
 	return ended
 }
 
@@ -266,12 +273,12 @@ func (d *decision) extend() {
 	options, all := d.p.selections(false)
 	if !all {
 		d.optimal = false
-		d.within(2, d.grow)
+		d.within(growShare, d.grow)
 		return
 	}
 	d.within(2, func() {
 		for _, s := range options {
-			if d.p.total(s.want, 0) <= d.p.total(d.chosen.want, 0) || d.exhausted() {
+			if d.p.total(s.want, 0) <= d.p.total(d.chosen.want, 0) || d.Exhausted() {
 				return
 			}
 			if !d.p.holdsGang(s) {
@@ -309,7 +316,11 @@ func (d *decision) prefer() {
 		d.within(preferShare, func() { d.elsewhere(best, bound.leastCost(d.chosen)) })
 		return
 	}
-	d.within(preferShare, func() {
+	share := preferShare
+	if len(d.snapshot().nodes) <= smallCluster {
+		share = 2
+	}
+	d.within(share, func() {
 		for _, s := range alternatives {
 			o := newOptimiser(d.trial, d.snapshot(), d.slot, s, true)
 			o.best = best
@@ -324,14 +335,16 @@ func (d *decision) prefer() {
 	d.optimal = d.optimal && !d.large && !d.p.partial
 }
 
-// preferShare is the part of the budget for fewer preferred units.
-const preferShare = 8
+// preferShare is the part of the budget for fewer preferred units, growShare that
+// for more pods. On a small number of nodes the best is searched for longer, since
+// there it can be found.
+const preferShare, growShare, smallCluster = 8, 4, 64
 
 // elsewhere is prefer for large clusters: it repeats the greedy search in each
 // domain that the gang could choose, until a bound says that nothing is better.
 func (d *decision) elsewhere(best, least cost) {
 	for _, r := range d.candidates(0) {
-		if !least.less(best) || d.exhausted() {
+		if !least.less(best) || d.Exhausted() {
 			return
 		}
 		g := newGreedy(d.trial, d.chosen)

@@ -16,8 +16,9 @@
 //
 // The aggregates, which make a decision cost what it looks at:
 //
-//	shapes.go      which nodes filters leave to a shape, and how many of its pods fit
-//	               on each node and in each domain; few.go where few nodes are left
+//	filter.go      which nodes filters leave to pods
+//	shapes.go      how many pods of a shape fit on each node and in each domain;
+//	               few.go where few nodes are left
 //	changes.go     the log by which the counts of a shape catch up
 //	ranks.go       dense counts of a level, to find the tightest domain
 //
@@ -25,6 +26,7 @@
 //
 //	problem.go     groups in preorder, kinds of pods and levels as indices; shapes
 //	               that neither filters nor amounts tell apart are one kind
+//	table.go       numbers by group and kind, for the kinds that a group has
 //	anchors.go     what running members and followed pods fix
 //	classes.go     groups that differ in their names only
 //	selection.go   which pods are to be placed; selections.go lists the choices
@@ -35,7 +37,6 @@
 //
 //	relax.go       what the minima need at least, against what each domain offers
 //	offers.go      what the nodes of a domain offer at most
-//	               at most, by several measures, over the tree
 //	fewest.go      how many preferred units the pods need at least
 //	bounds.go      the same for one selection, quickly
 //
@@ -47,10 +48,8 @@
 //	greedy.go      the hardest group first, in the tightest domain; fill.go for
 //	               pods, prefer.go for preferred levels, grow.go for further pods
 //	reach.go       just enough pods for the minima, chosen by what is left
-//	exact.go       complete search over count vectors: loads.go has the items,
-//	               snapshot.go the nodes, vectors.go and fillings.go the choices
-//	draft.go       local search within it, for crowded instances; consolidate.go
-//	quick.go       pods on the nodes of a cell, without search
+//	snapshot.go    the nodes, and items.go the selection, as an instance of package
+//	               internal/exact: local search, then complete search over patterns
 //	optimise.go    the fewest preferred units, proved; goals.go has the cost
 //
 // The answer:

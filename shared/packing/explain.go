@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/exact"
 )
 
 // nearestTried is how many domains are filled to find the nearest one; they are
@@ -12,7 +14,7 @@ const nearestTried = 2
 
 // explainBudget bounds the search for the nearest domain in steps, beside those
 // that it takes to place each pod once.
-const explainBudget = 5_000
+const explainBudget = 1_000
 
 // maxExplained is how many groups with waiting pods are explained.
 const maxExplained = 8
@@ -135,7 +137,7 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 		e.Sentence = d.nowhereSentence(i, &e)
 		return e
 	}
-	g := newGreedy(&trial{p: d.p, budget: explainBudget + len(d.p.groups) + e.Wanted}, s)
+	g := newGreedy(&trial{p: d.p, Budget: exact.Budget{Limit: explainBudget + len(d.p.groups) + e.Wanted}}, s)
 	slices.SortStableFunc(regions, func(a, b region) int {
 		takesA, _ := g.takes(i, s.want, a)
 		takesB, _ := g.takes(i, s.want, b)
@@ -150,10 +152,10 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 			best, bestRest = r, rest
 		}
 	}
-	g.steps = 0
+	g.Steps = 0
 	g.part(i, best, slices.Clone(s.want))
 	e.Fit = e.Wanted - d.p.total(bestRest, i)
-	otherwise := d.measure(&e, best, d.p.wants(bestRest, i))
+	otherwise := d.measure(&e, best, d.p.asked(bestRest, i))
 	g.undo(0)
 	e.Sentence = d.misfitSentence(i, &e, otherwise)
 	return e
@@ -171,7 +173,7 @@ func (d *decision) about(i int) Explanation {
 
 // measure fills in the domain, what pods without room lack there, and which
 // nodes are excluded for them. It returns what to say when nothing is short.
-func (d *decision) measure(e *Explanation, r region, rest []int32) (otherwise string) {
+func (d *decision) measure(e *Explanation, r region, rest []askedPods) (otherwise string) {
 	d.name(e, r)
 	e.Short = d.shortages(r, rest)
 	e.Excluded = d.exclusions(r, rest)
@@ -194,9 +196,9 @@ func (d *decision) name(e *Explanation, r region) {
 }
 
 // emptiness tells why pods that lack nothing have no room in a region.
-func (d *decision) emptiness(r region, rest []int32) string {
-	for s, n := range rest {
-		if n > 0 && d.admitted(r, s) {
+func (d *decision) emptiness(r region, rest []askedPods) string {
+	for _, a := range rest {
+		if d.admitted(r, a.kind) {
 			return ", what is free is split over nodes or domains too small"
 		}
 	}
@@ -208,25 +210,21 @@ func (d *decision) emptiness(r region, rest []int32) string {
 
 // shortages are what the rest asks for beyond what is free on nodes that any of
 // it may use. What filters keep off every node lacks no resource.
-func (d *decision) shortages(r region, rest []int32) []Shortage {
-	rest = slices.Clone(rest)
+func (d *decision) shortages(r region, rest []askedPods) []Shortage {
+	rest = slices.DeleteFunc(slices.Clone(rest), func(a askedPods) bool { return !d.admitted(r, a.kind) })
 	need := map[int]*Shortage{}
-	for s, n := range rest {
-		if n > 0 && !d.admitted(r, s) {
-			rest[s] = 0
-		}
-		for _, q := range d.p.shapes[s].requests {
-			if rest[s] > 0 {
-				if need[q.resource] == nil {
-					need[q.resource] = &Shortage{Resource: d.p.cluster.resources.names[q.resource]}
-				}
-				short := need[q.resource]
-				short.Needed = plusSaturating(short.Needed, timesSaturating(q.amount, int64(n)))
+	for _, a := range rest {
+		for _, q := range d.p.shapes[a.kind].requests {
+			if need[q.resource] == nil {
+				need[q.resource] = &Shortage{Resource: d.p.cluster.resources.names[q.resource]}
 			}
+			short := need[q.resource]
+			short.Needed = plusSaturating(short.Needed, timesSaturating(q.amount, int64(a.pods)))
 		}
 	}
+	filters := d.filters(rest)
 	d.p.nodes(r, func(node int32) {
-		if !d.usable(node, rest) {
+		if !slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.allows(f, node) }) {
 			return
 		}
 		for resource, free := range d.p.cluster.resources.row(node) {
@@ -247,32 +245,35 @@ func (d *decision) shortages(r region, rest []int32) []Shortage {
 
 // admitted reports whether filters let pods of a shape onto any node of a region.
 func (d *decision) admitted(r region, shape int) bool {
+	f := d.p.shapes[shape].filter
 	return !d.p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
-		return !d.p.shapes[shape].eligible.has(node) || !d.p.passes(r, node)
+		return !d.p.cluster.allows(f, node) || !d.p.passes(r, node)
 	})
 }
 
-func (d *decision) usable(node int32, rest []int32) bool {
-	for s, n := range rest {
-		if n > 0 && d.p.shapes[s].eligible.has(node) {
-			return true
+// maxReasons bounds the filters that are asked about every node for an explanation.
+const maxReasons = 16
+
+// filters are those of some pods, the first few.
+func (d *decision) filters(rest []askedPods) []*nodeFilter {
+	var filters []*nodeFilter
+	for _, a := range rest {
+		if f := d.p.shapes[a.kind].filter; len(filters) < maxReasons && !slices.Contains(filters, f) {
+			filters = append(filters, f)
 		}
 	}
-	return false
+	return filters
 }
 
 // exclusions count the nodes that filters exclude for any of the rest, by reason.
-func (d *decision) exclusions(r region, rest []int32) []Exclusion {
+func (d *decision) exclusions(r region, rest []askedPods) []Exclusion {
 	count := map[string]int{}
 	var reasons []string
+	filters := d.filters(rest)
 	d.p.nodes(r, func(node int32) {
 		reasons = reasons[:0]
-		for s, n := range rest {
-			shape := &d.p.shapes[s].shape
-			if n == 0 || shape.Excluded == nil {
-				continue
-			}
-			reason := shape.Excluded(d.p.cluster.nodeName(node))
+		for _, f := range filters {
+			reason := f.reason(d.p.cluster.nodeName(node))
 			if reason != "" && !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)
 				count[reason]++
@@ -300,10 +301,12 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 		}
 		e := d.about(i)
 		e.Wanted = groups[i].Waiting
-		rest := slices.Clone(d.p.wants(d.p.pending, i))
+		rest := d.p.asked(d.p.pending, i)
 		for _, p := range l.of(g, i) {
-			rest[p.shape] -= p.pods
+			at, _ := slices.BinarySearchFunc(rest, int(p.shape), func(a askedPods, kind int) int { return a.kind - kind })
+			rest[at].pods -= p.pods
 		}
+		rest = slices.DeleteFunc(rest, func(a askedPods) bool { return a.pods == 0 })
 		otherwise := d.measure(&e, d.standing(i, l), rest)
 		e.Sentence = d.waitingSentence(i, &e, otherwise)
 		result = append(result, e)

@@ -1,6 +1,9 @@
 package packing
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // bitset is a set of nodes by index.
 type bitset []uint64
@@ -24,36 +27,50 @@ type fewCounts struct {
 	total int64
 }
 
-// countFew counts on the first eligible nodes with room, seen from a node that
-// depends on the shape, so that shapes of equal eligibility crowd no nodes.
-// O(nodes / 64 + nodes looked at).
-func (c *Cluster) countFew(s *shapeCounts) *fewCounts {
+// countFew counts on the first nodes with room that filters leave, seen from a node
+// that depends on the shape, so that shapes of one filter crowd no nodes. partial
+// says that it did not look at all. O(nodes looked at).
+func (c *Cluster) countFew(s *shapeCounts) (few *fewCounts, partial bool) {
 	f := &fewCounts{}
-	words := len(s.eligible)
-	if words == 0 {
-		return f
+	if s.filter.only != nil && !c.current(s.filter) {
+		c.askFilter(s.filter)
 	}
-	from := 0
-	if s.choices > fewNodes {
-		from = int(hashOf(s.shape.Key) % uint64(words))
-	}
-	for k := 0; k < words && len(f.nodes) < fewNodes; k++ {
-		at := (from + k) % words
-		word := s.eligible[at]
-		for bit := int32(0); word != 0 && len(f.nodes) < fewNodes; bit++ {
-			if word&1 != 0 {
-				f.nodes = append(f.nodes, int32(at)*64+bit)
-			}
-			word >>= 1
-		}
-	}
+	partial = c.someOf(s, f)
 	slices.Sort(f.nodes)
 	for _, node := range f.nodes {
 		fit := fitting(c.resources.row(node), s.requests)
 		f.fits = append(f.fits, fit)
 		f.total += int64(fit)
 	}
-	return f
+	return f, partial
+}
+
+// someOf lists some nodes with room, 64 nodes after the other, and reports whether
+// it left any out.
+func (c *Cluster) someOf(s *shapeCounts, f *fewCounts) bool {
+	words := (len(c.nodes) + 63) / 64
+	from := hashOf(s.shape.Key)
+	known := c.current(s.filter)
+	for k := range words {
+		at := int((from + uint64(k)) % uint64(words))
+		word := uint64(0)
+		if known {
+			word = s.filter.nodes[at]
+		} else {
+			word = c.ask(s.filter, at)
+		}
+		for ; word != 0; word &= word - 1 {
+			node := int32(at*64 + bits.TrailingZeros64(word))
+			if fitting(c.resources.row(node), s.requests) == 0 {
+				continue
+			}
+			if len(f.nodes) == fewNodes {
+				return true
+			}
+			f.nodes = append(f.nodes, node)
+		}
+	}
+	return false
 }
 
 func hashOf(text string) uint64 {
@@ -77,7 +94,7 @@ func (f *fewCounts) in(t *topology, at int32) int64 {
 	}
 	sum := int64(0)
 	for i, node := range f.nodes {
-		if home := t.home[node]; f.fits[i] > 0 && home != none && t.contains(at, home) {
+		if f.fits[i] > 0 && t.holds(at, node) {
 			sum += int64(f.fits[i])
 		}
 	}
@@ -89,4 +106,20 @@ func (f *fewCounts) set(node, fit int32) {
 		f.total += int64(fit - f.fits[i])
 		f.fits[i] = fit
 	}
+}
+
+// domains calls visit for each domain of a level inside a domain in which there is
+// room, until visit returns false.
+func (f *fewCounts) domains(t *topology, in int32, level int, visit func(at int32) bool) bool {
+	seen := make([]int32, 0, fewNodes)
+	for i, node := range f.nodes {
+		at := t.domainOf(node, level)
+		if f.fits[i] == 0 || at == none || slices.Contains(seen, at) || !t.holds(in, node) {
+			continue
+		}
+		if seen = append(seen, at); !visit(at) {
+			return false
+		}
+	}
+	return true
 }

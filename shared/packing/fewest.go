@@ -66,7 +66,7 @@ func (f *fewest) units(i, level int) int {
 	} else {
 		t.domainsAt(whole, g.required, in)
 	}
-	if least == math.MaxInt || f.steps > f.stop {
+	if least == math.MaxInt || f.Steps > f.stop {
 		least = floor // nothing is known
 	}
 	f.known[key] = max(least, floor)
@@ -76,13 +76,7 @@ func (f *fewest) units(i, level int) int {
 // unitsIn is units inside one domain; math.MaxInt where the pods do not fit.
 func (f *fewest) unitsIn(i, level int, at int32) int {
 	g := &f.p.groups[i]
-	wants := f.p.wants(f.s.want, i)
-	var kinds []int
-	for k, n := range wants {
-		if n > 0 {
-			kinds = append(kinds, k)
-		}
-	}
+	asked := f.p.asked(f.s.want, i)
 	offers := make([][]int64, len(f.measures))
 	given := make([]int64, len(f.measures))
 	row := make([]int64, len(f.measures))
@@ -100,20 +94,20 @@ func (f *fewest) unitsIn(i, level int, at int32) int {
 	}
 	t := f.p.cluster.topologies[g.slot]
 	t.nodesOf(at, func(node int32) bool {
-		f.steps += 1 + len(kinds)/8
+		f.Steps += 1 + len(asked)/8
 		if u := f.p.unitOf(g.slot, level, node); u != last {
 			flush()
 			last = u
 		}
-		f.offerOn(node, kinds, wants, row)
-		return f.steps <= f.stop
+		f.offerOn(node, asked, row)
+		return f.Steps <= f.stop
 	})
 	flush()
 	most := 0
 	for m := range f.measures {
 		need := -given[m]
-		for _, k := range kinds {
-			need = plusSaturating(max(need, math.MinInt64/2), timesSaturating(int64(wants[k]), f.measures[m].weight[k]))
+		for _, a := range asked {
+			need = plusSaturating(max(need, math.MinInt64/2), timesSaturating(int64(a.pods), f.measures[m].weight[a.kind]))
 		}
 		most = max(most, f.enough(offers[m], need))
 	}
@@ -125,7 +119,7 @@ func (f *fewest) enough(offers []int64, need int64) int {
 	if need <= 0 {
 		return 0
 	}
-	f.steps += len(offers) / 4
+	f.Steps += len(offers) / 4
 	slices.Sort(offers)
 	for n := 1; n <= len(offers); n++ {
 		if need -= offers[len(offers)-n]; need <= 0 {

@@ -55,7 +55,7 @@ func (g *greedy) fillDomain(leaf, shape int, pods int64, in place) {
 		return
 	}
 	mark := len(g.bins)
-	g.steps += (len(d.nodes) + len(d.children)) / 16
+	g.Steps += (len(d.nodes) + len(d.children)) / 16
 	for _, node := range d.nodes {
 		g.addNode(shape, node)
 	}
@@ -111,7 +111,7 @@ func tightest(bins []bin, from int, pods int64) int {
 }
 
 func (g *greedy) pour(leaf, shape int, pods int64, slot int, into bin) {
-	g.steps++
+	g.Steps++
 	if into.domain == none {
 		g.put(leaf, shape, into.node, int32(pods))
 		return

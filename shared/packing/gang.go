@@ -84,4 +84,11 @@ type Shape struct {
 	// excludes nothing. It is called once a node on first use of the shape, after
 	// each SetNode of the node, and for explanations; it must not call the Cluster.
 	Excluded func(node string) string
+	// Filter is the identity of Excluded, if that is not Key: shapes with one Filter
+	// exclude the same nodes and have the same Only, and are asked once for all.
+	// What is said of a new Key holds for a new Filter.
+	Filter string
+	// Only, if not nil, names the nodes that are not excluded for certain: of the
+	// others Excluded is not asked whether they take such a pod, only why not.
+	Only []string
 }

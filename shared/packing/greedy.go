@@ -15,22 +15,13 @@ type greedy struct {
 	s *selection
 	// where is the region in which each group was placed, by group.
 	where []region
-	// bySize are the shapes, those first of which the fewest fit into the cluster.
-	bySize []int
-	bins   []bin
+	bins  []bin
 	// emptiest prefers the emptiest domain that fits to the tightest.
 	emptiest bool
 }
 
 func newGreedy(t *trial, s *selection) *greedy {
-	g := &greedy{trial: t, s: s, where: make([]region, len(t.p.groups))}
-	for i := range t.p.shapes {
-		g.bySize = append(g.bySize, i)
-	}
-	slices.SortStableFunc(g.bySize, func(a, b int) int {
-		return cmp.Compare(t.p.capacity(wholeCluster, a), t.p.capacity(wholeCluster, b))
-	})
-	return g
+	return &greedy{trial: t, s: s, where: make([]region, len(t.p.groups))}
 }
 
 // attempt places the whole selection, or nothing.
@@ -55,7 +46,7 @@ func (g *greedy) group(i int, r region) bool {
 		return true
 	}
 	r, ok := g.p.enter(i, r)
-	if !ok || g.exhausted() {
+	if !ok || g.Exhausted() {
 		return false
 	}
 	if required := g.p.groups[i].required; !g.p.implied(r, g.p.groups[i].slot, required) {
@@ -95,7 +86,7 @@ func (g *greedy) choose(i int, r region) bool {
 
 // holding leaves out regions that cannot hold a group.
 func (g *greedy) holding(i int, candidates []region) []region {
-	g.steps += len(candidates) / 16
+	g.Steps += len(candidates) / 16
 	return slices.DeleteFunc(candidates, func(r region) bool { return !g.p.holds(g.s, i, r) })
 }
 
@@ -108,16 +99,13 @@ func (g *greedy) regions(i int, r region, level int) []region {
 		return g.p.domainsIn(r, slot, level)
 	}
 	var found []region
-	seen := map[int32]bool{none: true}
 	t := g.p.cluster.topologies[slot]
-	for _, node := range few.nodes {
-		if at := t.domainOf(node, level); !seen[at] && few.on(node) > 0 && g.p.includes(r, node) {
-			seen[at] = true
-			if cut, ok := g.p.narrow(r, place{slot, at}); ok {
-				found = append(found, cut)
-			}
+	few.domains(t, whole, level, func(at int32) bool {
+		if cut, ok := g.p.narrow(r, place{slot, at}); ok {
+			found = append(found, cut)
 		}
-	}
+		return true
+	})
 	slices.SortFunc(found, func(a, b region) int {
 		return slices.Compare(t.domains[a.within(slot)].path, t.domains[b.within(slot)].path)
 	})
@@ -153,7 +141,7 @@ func (g *greedy) scan(i int, r region, level int) (region, bool) {
 func (g *greedy) scanLevel(i, slot, level int) int32 {
 	t := g.p.cluster.topologies[slot]
 	shape := g.leading(i)
-	need := int64(g.p.wants(g.s.want, i)[shape])
+	need := int64(*g.p.wanted(g.s.want, i, shape))
 	domains := t.rankedDomains(level)
 	if g.emptiest {
 		return g.scanEmptiest(i, slot, domains, g.p.shapes[shape].dense(slot, t, level))
@@ -194,13 +182,12 @@ func (g *greedy) tightness(room int64) int64 {
 // leading is the shape by which domains are compared for a group: of those it
 // wants the one of which fewest fit.
 func (g *greedy) leading(i int) int {
-	wants := g.p.wants(g.s.want, i)
-	for _, s := range g.bySize {
-		if wants[s] > 0 {
-			return s
+	for k, n := range g.p.wants(g.s.want, i) {
+		if n > 0 {
+			return int(g.p.kindsOf(i)[k])
 		}
 	}
-	return g.bySize[0]
+	return 0
 }
 
 // room measures how roomy a region is for a group.
@@ -208,8 +195,9 @@ func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(
 
 // takesAll is a bound: whether a domain has room for the pods of each shape.
 func (g *greedy) takesAll(i int, in place) bool {
-	for s, n := range g.p.wants(g.s.want, i) {
-		if g.p.shapes[s].in(g.p.cluster, in.slot, in.at) < int64(n) {
+	kinds := g.p.kindsOf(i)
+	for k, n := range g.p.wants(g.s.want, i) {
+		if g.p.shapes[kinds[k]].in(g.p.cluster, in.slot, in.at) < int64(n) {
 			return false
 		}
 	}
@@ -220,7 +208,7 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 	if len(g.p.shapes) == 0 {
 		return
 	}
-	g.steps += len(regions) / 4
+	g.Steps += len(regions) / 4
 	type candidate struct {
 		room  int64
 		at    int
@@ -240,8 +228,8 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 
 // into tries to place a group's content in one region.
 func (g *greedy) into(i int, r region) bool {
-	g.steps++
-	if g.exhausted() || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
+	g.Steps++
+	if g.Exhausted() || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
 		return false
 	}
 	mark := len(g.trail)
@@ -288,9 +276,9 @@ func (g *greedy) run(children []int, from int) int {
 }
 
 func (g *greedy) pods(leaf int, r region) bool {
-	wants := g.p.wants(g.s.want, leaf)
-	for _, s := range g.bySize {
-		if wants[s] > 0 && !g.fill(leaf, s, int64(wants[s]), r) {
+	kinds := g.p.kindsOf(leaf)
+	for k, n := range g.p.wants(g.s.want, leaf) {
+		if n > 0 && !g.fill(leaf, int(kinds[k]), int64(n), r) {
 			return false
 		}
 	}

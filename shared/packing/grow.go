@@ -1,6 +1,9 @@
 package packing
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // grow adds pods to a placement where there are too many selections to try them
 // all: first beside those that are placed, then group by group: for each leaf, and
@@ -9,13 +12,26 @@ import "slices"
 // O(groups · shapes · log pods) greedy searches.
 func (d *decision) grow() {
 	d.growBeside()
-	for _, shape := range d.p.smallFirst() {
-		for i := range d.p.groups {
-			if d.p.groups[i].leaf() {
-				d.growLeaf(i, shape)
+	for _, pods := range d.p.smallFirst() {
+		d.growLeaf(pods.leaf, pods.kind)
+	}
+}
+
+// leafPods are the pods of one kind of a leaf.
+type leafPods struct{ leaf, kind int }
+
+// smallFirst lists the pods of all leaves, those first of which most fit.
+func (p *problem) smallFirst() []leafPods {
+	var list []leafPods
+	for i := range p.groups {
+		if p.groups[i].leaf() {
+			for _, kind := range p.kindsOf(i) {
+				list = append(list, leafPods{i, int(kind)})
 			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b leafPods) int { return cmp.Compare(b.kind, a.kind) })
+	return list
 }
 
 // growBeside fills up leaves that have reached their minimum, each where it and
@@ -25,16 +41,15 @@ func (d *decision) growBeside() {
 	regions := d.growing()
 	d.redo(d.found)
 	want := slices.Clone(d.chosen.want)
-	for _, shape := range d.p.smallFirst() {
-		for i, r := range regions {
-			left := d.p.wants(d.largest.want, i)[shape] - d.p.wants(want, i)[shape]
-			if r == nil || left == 0 || d.exhausted() {
-				continue
-			}
-			n := min(int64(left), d.p.capacity(*r, shape))
-			if n > 0 && g.fill(i, shape, n, *r) {
-				d.p.wants(want, i)[shape] += int32(n)
-			}
+	for _, pods := range d.p.smallFirst() {
+		i, shape := pods.leaf, pods.kind
+		left := *d.p.wanted(d.largest.want, i, shape) - *d.p.wanted(want, i, shape)
+		if regions[i] == nil || left == 0 || d.Exhausted() {
+			continue
+		}
+		n := min(int64(left), d.p.capacity(*regions[i], shape))
+		if n > 0 && g.fill(i, shape, n, *regions[i]) {
+			*d.p.wanted(want, i, shape) += int32(n)
 		}
 	}
 	d.keep(d.p.newSelection(want), d.trail)
@@ -61,9 +76,8 @@ func (d *decision) growing() []*region {
 // growLeaf finds the largest number of further pods of a leaf and shape by
 // bisection. A leaf that got none is taken from its minimum up.
 func (d *decision) growLeaf(i, shape int) {
-	have := d.p.wants(d.chosen.want, i)[shape]
-	most := d.p.wants(d.largest.want, i)[shape]
-	for low, high := have+1, most; low <= high && !d.exhausted(); {
+	have, most := *d.p.wanted(d.chosen.want, i, shape), *d.p.wanted(d.largest.want, i, shape)
+	for low, high := have+1, most; low <= high && !d.Exhausted(); {
 		try := high
 		if high != most {
 			try = (low + high + 1) / 2
@@ -80,11 +94,11 @@ func (d *decision) growLeaf(i, shape int) {
 // with the minima that this makes necessary.
 func (d *decision) with(leaf, shape int, pods int32) *selection {
 	want := slices.Clone(d.chosen.want)
-	d.p.wants(want, leaf)[shape] = pods
+	*d.p.wanted(want, leaf, shape) = pods
 	for i := leaf; i != none; i = d.p.groups[i].parent {
 		d.complete(want, i)
 	}
-	d.steps += len(d.p.groups)/2 + len(want)/8
+	d.Steps += len(d.p.groups) + len(want)/4
 	return d.p.newSelection(want)
 }
 

@@ -6,7 +6,7 @@ import "math"
 func (x *relaxation) free(column int, in place) int64 {
 	sum := int64(0)
 	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
-		x.steps++
+		x.Steps++
 		sum = plusSaturating(sum, max(0, x.p.cluster.resources.row(node)[column]))
 		return true
 	})
@@ -21,37 +21,50 @@ func (x *relaxation) offer(i int, in place) []int64 {
 		return sums
 	}
 	sums := make([]int64, len(x.measures))
-	var kinds []int
-	for k, n := range x.p.wants(x.p.pending, i) {
-		if n > 0 {
-			kinds = append(kinds, k)
-		}
-	}
+	asked := x.p.asked(x.p.pending, i)
 	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
-		x.steps += 1 + len(kinds)/8
-		x.offerOn(node, kinds, x.p.wants(x.p.pending, i), sums)
+		x.Steps += 1 + len(asked)/8
+		x.offerOn(node, asked, sums)
 		return true
 	})
 	x.offers[key] = sums
 	return sums
 }
 
+// askedPods are pods of one kind.
+type askedPods struct {
+	kind int
+	pods int32
+}
+
+// asked lists the pods that a group wants.
+func (p *problem) asked(table []int32, group int) []askedPods {
+	var list []askedPods
+	kinds := p.kindsOf(group)
+	for k, n := range p.wants(table, group) {
+		if n > 0 {
+			list = append(list, askedPods{int(kinds[k]), n})
+		}
+	}
+	return list
+}
+
 // offerOn adds what one node can take.
-func (x *relaxation) offerOn(node int32, kinds []int, pending []int32, sums []int64) {
+func (x *relaxation) offerOn(node int32, asked []askedPods, sums []int64) {
 	row := x.p.cluster.resources.row(node)
 	for m := range x.measures {
 		weight, column := x.measures[m].weight, x.measures[m].column
 		most, divisor := int64(0), int64(0)
-		for _, k := range kinds {
-			if fit := min(x.p.shapes[k].on(node), pending[k]); fit > 0 && weight[k] > 0 {
-				most = plusSaturating(most, timesSaturating(int64(fit), weight[k]))
-				divisor = gcd(divisor, weight[k])
+		for _, a := range asked {
+			if fit := min(x.p.shapes[a.kind].on(node), a.pods); fit > 0 && weight[a.kind] > 0 {
+				most = plusSaturating(most, timesSaturating(int64(fit), weight[a.kind]))
+				divisor = gcd(divisor, weight[a.kind])
 			}
 		}
 		if most > 0 && column != none {
 			most = min(most, row[column]-row[column]%divisor)
 		} else if most > 0 {
-			most = min(most, x.countOn(node, kinds, weight))
+			most = min(most, x.countOn(node, asked, weight))
 		}
 		sums[m] = plusSaturating(sums[m], most)
 	}
@@ -59,7 +72,7 @@ func (x *relaxation) offerOn(node int32, kinds []int, pending []int32, sums []in
 
 // countOn bounds how many pods with a weight a node takes together: as many as
 // the smallest of them would.
-func (x *relaxation) countOn(node int32, kinds []int, weight []int64) int64 {
+func (x *relaxation) countOn(node int32, asked []askedPods, weight []int64) int64 {
 	row := x.p.cluster.resources.row(node)
 	most := int64(math.MaxInt64)
 	for m := range x.measures {
@@ -68,9 +81,9 @@ func (x *relaxation) countOn(node int32, kinds []int, weight []int64) int64 {
 			continue
 		}
 		smallest := int64(math.MaxInt64)
-		for _, k := range kinds {
-			if weight[k] > 0 && x.p.shapes[k].on(node) > 0 {
-				smallest = min(smallest, x.measures[m].weight[k])
+		for _, a := range asked {
+			if weight[a.kind] > 0 && x.p.shapes[a.kind].on(node) > 0 {
+				smallest = min(smallest, x.measures[m].weight[a.kind])
 			}
 		}
 		if smallest > 0 {
@@ -78,4 +91,11 @@ func (x *relaxation) countOn(node int32, kinds []int, weight []int64) int64 {
 		}
 	}
 	return most
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }

@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/exact"
 )
 
 // optimiser searches exactly for the best placement of one selection. It decides
@@ -92,7 +94,7 @@ func newOptimiser(t *trial, snap *snapshot, slot int, sel *selection, goals bool
 
 // run searches; afterwards found has the best placement that beats best, if any.
 func (o *optimiser) run() {
-	if !o.packs() {
+	if len(o.choices) > 0 && !o.packs() {
 		return
 	}
 	paid := o.p.newCost()
@@ -107,23 +109,22 @@ func (o *optimiser) run() {
 
 // pack asks whether the gang fits with what was chosen so far.
 func (o *optimiser) pack() []placement {
-	e, root := o.solve()
+	c, root := o.solve()
 	if root == nil {
 		return nil
 	}
-	o.t.steps += o.p.total(o.sel.want, 0)
-	return e.realise(root)
+	o.t.Steps += o.p.total(o.sel.want, 0)
+	return c.placements(root)
 }
 
 // solve is pack without saying where.
-func (o *optimiser) solve() (*exact, *packed) {
-	c := newCargo(o.snap, o.sel, o.slot, o.chosen)
-	o.t.steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.items)/32
+func (o *optimiser) solve() (*items, *exact.Packing) {
+	c := newItems(o.snap, o.sel, o.slot, o.chosen)
+	o.t.Steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.Items)/32
 	if o.large = c.large; o.large {
 		return nil, nil
 	}
-	e := newExact(o.t, c)
-	return e, e.solve()
+	return c, exact.Solve(&c.Instance, &o.t.Budget)
 }
 
 func (o *optimiser) packs() bool {
@@ -133,7 +134,7 @@ func (o *optimiser) packs() bool {
 
 // enough reports whether the search can stop.
 func (o *optimiser) enough() bool {
-	return o.t.exhausted() || o.best == nil && o.found != nil
+	return o.t.Exhausted() || o.best == nil && o.found != nil
 }
 
 // decide makes the choices from index k on; paid is the cost of those before.
@@ -184,14 +185,13 @@ func (o *optimiser) accept(found []placement, paid cost) {
 func (o *optimiser) units(c *choice) []unit {
 	g := &o.p.groups[c.group]
 	room := map[unit]int64{}
+	asked := o.p.asked(o.sel.want, c.group)
 	var units []unit
-	o.t.steps += len(o.snap.nodes) / 4
+	o.t.Steps += len(o.snap.nodes) / 4
 	for _, node := range o.snap.nodes {
 		fit := int64(0)
-		for s, n := range o.p.wants(o.sel.want, c.group) {
-			if n > 0 {
-				fit += int64(o.p.shapes[s].on(node))
-			}
+		for _, a := range asked {
+			fit += int64(o.p.shapes[a.kind].on(node))
 		}
 		u := o.p.unitOf(g.slot, c.level, node)
 		if fit == 0 || c.soft && slices.Contains(g.joined, u) || !c.soft && u.at == none {
@@ -208,7 +208,7 @@ func (o *optimiser) units(c *choice) []unit {
 
 // combine tries the sets of so many more units beside those chosen.
 func (o *optimiser) combine(k int, paid cost, chosen, units []unit, more int) {
-	o.t.steps++
+	o.t.Steps++
 	if o.enough() || len(units) < more {
 		return
 	}
@@ -242,16 +242,16 @@ func (o *optimiser) choose(k int, paid cost, units []unit) {
 
 // roomy is a bound: whether the units together have room for each shape.
 func (o *optimiser) roomy(group, slot int, units []unit) bool {
-	for s, n := range o.p.wants(o.sel.want, group) {
+	for _, a := range o.p.asked(o.sel.want, group) {
 		room := int64(0)
 		for _, u := range units {
 			if u.at != none {
-				room += o.p.shapes[s].in(o.p.cluster, slot, u.at)
+				room += o.p.shapes[a.kind].in(o.p.cluster, slot, u.at)
 			} else {
-				room += int64(o.p.shapes[s].on(u.node))
+				room += int64(o.p.shapes[a.kind].on(u.node))
 			}
 		}
-		if room < int64(n) {
+		if room < int64(a.pods) {
 			return false
 		}
 	}

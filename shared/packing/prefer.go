@@ -20,7 +20,7 @@ func (g *greedy) prefer(i int, r region) bool {
 		return cmp.Compare(g.p.strange(grp, a), g.p.strange(grp, b))
 	})
 	for _, u := range units {
-		if g.exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) == 1 {
+		if g.Exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) == 1 {
 			break
 		}
 		if g.unit(i, u) {
@@ -35,7 +35,7 @@ func (g *greedy) unit(i int, u region) bool {
 	if !g.p.holds(g.s, i, u) {
 		return false
 	}
-	g.steps++
+	g.Steps++
 	mark := len(g.trail)
 	if g.inside(i, u) {
 		return true
@@ -58,7 +58,7 @@ func (p *problem) strange(g *group, r region) int {
 func (g *greedy) spread(i int, r region, units []region) bool {
 	rest := slices.Clone(g.s.want)
 	units = slices.Clone(units)
-	for len(units) > 0 && g.p.total(rest, i) > 0 && !g.exhausted() {
+	for len(units) > 0 && g.p.total(rest, i) > 0 && !g.Exhausted() {
 		next := g.nextUnit(i, rest, units)
 		g.part(i, units[next], rest)
 		units = slices.Delete(units, next, next+1)
@@ -72,7 +72,7 @@ func (g *greedy) spread(i int, r region, units []region) bool {
 func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
 	best, bestKey := 0, [3]int64{-1}
 	total := int64(g.p.total(rest, i))
-	g.steps += len(units) / 4
+	g.Steps += len(units) / 4
 	for k, u := range units {
 		takes, fit := g.takes(i, rest, u)
 		key := [3]int64{int64(1 - g.p.strange(&g.p.groups[i], u)), takes, 0}
@@ -89,9 +89,10 @@ func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
 // takes is how many of the remaining pods a region takes, shape by shape, and
 // how many it would.
 func (g *greedy) takes(i int, rest []int32, r region) (takes, fit int64) {
-	for s, n := range g.p.wants(rest, i) {
+	kinds := g.p.kindsOf(i)
+	for k, n := range g.p.wants(rest, i) {
 		if n > 0 {
-			c := g.p.capacity(r, s)
+			c := g.p.capacity(r, int(kinds[k]))
 			takes += min(c, int64(n))
 			fit += c
 		}
@@ -105,10 +106,13 @@ func (g *greedy) part(i int, r region, rest []int32) {
 	grp := &g.p.groups[i]
 	left := g.p.wants(rest, i)
 	if grp.leaf() {
-		for _, s := range g.bySize {
-			n := min(int64(left[s]), g.p.capacity(r, s))
-			if n > 0 && g.fill(i, s, n, r) {
-				left[s] -= int32(n)
+		for k, s := range g.p.kindsOf(i) {
+			if left[k] == 0 {
+				continue
+			}
+			n := min(int64(left[k]), g.p.capacity(r, int(s)))
+			if n > 0 && g.fill(i, int(s), n, r) {
+				left[k] -= int32(n)
 			}
 		}
 		return

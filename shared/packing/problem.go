@@ -1,13 +1,15 @@
 package packing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
 
 // problem is a gang translated to indices: groups in preorder, kinds of pods,
 // levels, and the domains that running members already fix. Shapes that neither
-// filters nor amounts tell apart are one kind: here a shape is a kind.
+// filters nor amounts tell apart are one kind: here a shape is a kind. Those come
+// first of which the fewest pods fit into the cluster.
 type problem struct {
 	cluster *Cluster
 	shapes  []*shapeCounts
@@ -20,16 +22,17 @@ type problem struct {
 	tree  int
 	notes []string
 	// pending has the pods that wait, by group and shape; parents have the sums.
+	layout
 	pending []int32
 
-	// shapeIndex has the kind of each shape by its key, kinds those of a signature
-	// beyond the first few.
-	shapeIndex map[string]int
-	kinds      map[uint64][]int
-	// dense sums up the sizes of dense counts; partial says that for want of room
-	// some kinds were counted on a part of their nodes only, so that what does not
-	// fit may fit elsewhere.
-	size    int
+	// shapeIndex has the kind of each shape by its key, bySignature those of a
+	// signature beyond the first few.
+	shapeIndex  map[string]int
+	bySignature map[uint64][]int
+	// wide is how many kinds have many nodes to choose from, as far as that is known;
+	// partial says that for want of room some kinds were counted on a part of their
+	// nodes only, so that what does not fit may fit elsewhere.
+	wide    int
 	partial bool
 
 	// minima are of each group; nil until asked for.
@@ -95,12 +98,6 @@ type tie struct {
 }
 
 func (g *group) leaf() bool { return len(g.source.Children) == 0 }
-
-// wants gives one group's row of a table by group and shape.
-func (p *problem) wants(table []int32, group int) []int32 {
-	k := len(p.shapes)
-	return table[group*k : (group+1)*k]
-}
 
 // children iterates over the direct children of a group.
 func (p *problem) children(parent int) func(func(int) bool) {
@@ -266,17 +263,54 @@ func (p *problem) countPending() error {
 	if total > maxFit {
 		return fmt.Errorf("the gang has %d pending pods; at most %d can be placed together", total, maxFit)
 	}
-	p.fillPending(index)
-	return nil
+	p.count(index)
+	p.sortShapes(index)
+	return p.fillPending(index)
 }
 
-func (p *problem) fillPending(index []int) {
-	p.pending = make([]int32, len(p.groups)*len(p.shapes))
+// sortShapes puts shapes first of which the fewest pods fit. index follows.
+func (p *problem) sortShapes(index []int) {
+	if len(p.shapes) < 2 {
+		return
+	}
+	order := make([]int, len(p.shapes))
+	for s := range order {
+		order[s] = s
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(p.capacity(wholeCluster, a), p.capacity(wholeCluster, b))
+	})
+	sorted, now := make([]*shapeCounts, len(order)), make([]int, len(order))
+	for at, s := range order {
+		sorted[at], now[s] = p.shapes[s], at
+	}
+	p.shapes = sorted
+	for key, s := range p.shapeIndex {
+		p.shapeIndex[key] = now[s]
+	}
+	for k, s := range index {
+		index[k] = now[s]
+	}
+}
+
+func (p *problem) fillPending(index []int) error {
+	of := make([][]int32, len(p.groups))
 	next := 0
 	for i := range p.groups {
-		row := p.wants(p.pending, i)
+		pending := len(p.groups[i].source.Pending)
+		for _, s := range index[next : next+pending] {
+			of[i] = append(of[i], int32(s))
+		}
+		next += pending
+	}
+	if err := p.lay(of); err != nil {
+		return err
+	}
+	p.pending = make([]int32, len(p.layout.kinds))
+	next = 0
+	for i := range p.groups {
 		for k := range p.groups[i].source.Pending {
-			row[index[next]] += int32(len(p.groups[i].source.Pending[k].Names))
+			*p.wanted(p.pending, i, index[next]) += int32(len(p.groups[i].source.Pending[k].Names))
 			next++
 		}
 	}
@@ -284,71 +318,90 @@ func (p *problem) fillPending(index []int) {
 	for i := len(p.groups) - 1; i > 0; i-- {
 		p.groups[p.groups[i].parent].running += p.groups[i].running
 	}
+	return nil
 }
 
-// sumUp makes each parent's row of a table the sum of its children's.
-func (p *problem) sumUp(table []int32) {
-	for i := range p.groups {
-		if !p.groups[i].leaf() {
-			clear(p.wants(table, i))
-		}
-	}
-	for i := len(p.groups) - 1; i > 0; i-- {
-		parent := p.wants(table, p.groups[i].parent)
-		for s, n := range p.wants(table, i) {
-			parent[s] += n
-		}
-	}
-}
-
-// sumRow makes one parent's row of a table the sum of its children's.
-func (p *problem) sumRow(table []int32, parent int) {
-	row := p.wants(table, parent)
-	clear(row)
-	for child := range p.children(parent) {
-		for s, n := range p.wants(table, child) {
-			row[s] += n
-		}
-	}
-}
-
+// shape gives the kind of a shape. When there are more kinds than room for dense
+// counts, filters are not asked about all nodes any more.
 func (p *problem) shape(shape *Shape) int {
 	if s, ok := p.shapeIndex[shape.Key]; ok {
 		return s
 	}
-	filter := p.cluster.filter(shape)
-	if s := p.kindOf(filter); s != none {
-		p.shapeIndex[shape.Key] = s
-		return s
-	}
-	s := len(p.shapes)
-	p.partial = p.cluster.count(filter, p.size > maxDense) || p.partial
-	if filter.few == nil {
-		p.size += p.cluster.denseSize()
-	}
-	p.shapes = append(p.shapes, filter)
-	p.shapeIndex[shape.Key] = s
-	if s >= manyShapes {
-		if p.kinds == nil {
-			p.kinds = map[uint64][]int{}
+	partly := p.wide > p.cluster.maxWide()
+	counts := p.cluster.look(shape, partly)
+	s := p.kindOf(counts, partly)
+	if s == none {
+		s = len(p.shapes)
+		if partly || !p.cluster.narrow(counts) {
+			p.wide++
 		}
-		p.kinds[filter.signature()] = append(p.kinds[filter.signature()], s)
+		p.shapes = append(p.shapes, counts)
+		p.register(s, partly)
 	}
+	p.shapeIndex[shape.Key] = s
 	return s
 }
 
+// count counts where the pods of each kind fit. If there is no room for dense
+// counts of all kinds, those of which there are many pods have them.
+func (p *problem) count(index []int) {
+	most := p.cluster.maxWide()
+	if p.wide <= most {
+		for _, s := range p.shapes {
+			p.cluster.count(s, false)
+		}
+		return
+	}
+	pods := make([]int, len(p.shapes))
+	next := 0
+	for i := range p.groups {
+		for k := range p.groups[i].source.Pending {
+			pods[index[next]] += len(p.groups[i].source.Pending[k].Names)
+			next++
+		}
+	}
+	order := make([]int, len(p.shapes))
+	for s := range order {
+		order[s] = s
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pods[b], pods[a]) })
+	for at, s := range order {
+		dense := at < most/4 && pods[s] > fewNodes/2
+		if dense {
+			p.cluster.askFilter(p.shapes[s].filter)
+		}
+		p.partial = p.cluster.count(p.shapes[s], !dense) || p.partial
+	}
+}
+
+// register makes a kind known to kindOf.
+func (p *problem) register(s int, sparse bool) {
+	if s < manyShapes {
+		return
+	}
+	if p.bySignature == nil {
+		p.bySignature = map[uint64][]int{}
+	}
+	for _, partly := range []bool{true, false} {
+		if partly || !sparse {
+			signature := p.shapes[s].signature(partly)
+			p.bySignature[signature] = append(p.bySignature[signature], s)
+		}
+	}
+}
+
 // kindOf finds the kind of a shape among those of the gang so far, or none.
-func (p *problem) kindOf(shape *shapeCounts) int {
+func (p *problem) kindOf(shape *shapeCounts, sparse bool) int {
 	for s := range min(manyShapes, len(p.shapes)) {
-		if p.shapes[s].alike(shape) {
+		if p.shapes[s].alike(shape, sparse) {
 			return s
 		}
 	}
 	if len(p.shapes) <= manyShapes {
 		return none
 	}
-	for _, s := range p.kinds[shape.signature()] {
-		if p.shapes[s].alike(shape) {
+	for _, s := range p.bySignature[shape.signature(sparse)] {
+		if p.shapes[s].alike(shape, sparse) {
 			return s
 		}
 	}

@@ -22,13 +22,13 @@ func (d *decision) reach(attempt int) bool {
 	if attempt > 0 {
 		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
 	}
-	d.steps++
+	d.Steps++
 	if !r.whole(0, wholeCluster) {
 		return false
 	}
 	want := make([]int32, len(d.p.pending))
 	for _, pl := range d.trail {
-		d.p.wants(want, int(pl.leaf))[pl.shape] += pl.pods
+		*d.p.wanted(want, int(pl.leaf), int(pl.shape)) += pl.pods
 	}
 	d.keep(d.p.newSelection(want), d.trail)
 	d.undo(0)
@@ -41,7 +41,7 @@ func (g *reach) whole(i int, r region) bool {
 		return true
 	}
 	r, ok := g.p.enter(i, r)
-	if !ok || g.exhausted() {
+	if !ok || g.Exhausted() {
 		return false
 	}
 	grp := &g.p.groups[i]
@@ -49,7 +49,7 @@ func (g *reach) whole(i int, r region) bool {
 		return g.into(i, r)
 	}
 	candidates := g.regions(i, r, grp.required)
-	g.steps += len(candidates) / 16
+	g.Steps += len(candidates) / 16
 	candidates = slices.DeleteFunc(candidates, func(r region) bool { return !g.mayHold(i, r) })
 	g.sortByTightness(i, candidates)
 	g.shuffle(len(candidates), func(a, b int) { candidates[a], candidates[b] = candidates[b], candidates[a] })
@@ -85,17 +85,18 @@ func (g *reach) mayHold(i int, r region) bool {
 		return satisfied >= grp.minChildren
 	}
 	room := 0
+	kinds := g.p.kindsOf(i)
 	for k, n := range g.p.wants(g.p.pending, i) {
 		if n > 0 && room < grp.need {
-			room += int(min(int64(n), g.p.capacity(r, k)))
+			room += int(min(int64(n), g.p.capacity(r, int(kinds[k]))))
 		}
 	}
 	return room >= grp.need
 }
 
 func (g *reach) into(i int, r region) bool {
-	g.steps++
-	if g.exhausted() || !g.mayHold(i, r) {
+	g.Steps++
+	if g.Exhausted() || !g.mayHold(i, r) {
 		return false
 	}
 	mark := len(g.trail)
@@ -138,7 +139,7 @@ func (g *reach) parent(i int, r region) bool {
 		if left <= 0 {
 			return true
 		}
-		if left > len(children)-k || g.exhausted() {
+		if left > len(children)-k || g.Exhausted() {
 			return false
 		}
 		// What failed once fails again, since only less is free.
@@ -154,18 +155,18 @@ func (g *reach) parent(i int, r region) bool {
 // leaf places as many pods as a leaf needs, each time of the kind that is least
 // scarce.
 func (g *reach) leaf(i int, r region) bool {
-	left := slices.Clone(g.p.wants(g.p.pending, i))
+	left, kinds := slices.Clone(g.p.wants(g.p.pending, i)), g.p.kindsOf(i)
 	rigid := g.p.total(g.p.pending, i) == g.p.groups[i].need
 	for need := int64(g.p.groups[i].need); need > 0; {
-		k, fit := g.plentiful(left, r, rigid)
-		if k == none || g.exhausted() {
+		k, fit := g.plentiful(left, kinds, r, rigid)
+		if k == none || g.Exhausted() {
 			return false
 		}
 		n := min(need, int64(left[k]), fit)
 		if !rigid {
 			n = min(n, max(1, need/8))
 		}
-		if !g.fill(i, k, n, r) {
+		if !g.fill(i, int(kinds[k]), n, r) {
 			return false
 		}
 		left[k] -= int32(n)
@@ -176,19 +177,19 @@ func (g *reach) leaf(i int, r region) bool {
 
 // plentiful is the kind of which most pods fit, of those left; where all pods
 // are needed anyway it is the one of which fewest do.
-func (g *reach) plentiful(left []int32, r region, rigid bool) (kind int, fit int64) {
-	kind = none
-	g.steps += len(left) / 16
+func (g *reach) plentiful(left, kinds []int32, r region, rigid bool) (at int, fit int64) {
+	at = none
+	g.Steps += len(left) / 16
 	for k, n := range left {
 		if n == 0 {
 			continue
 		}
-		room := g.p.capacity(r, k)
+		room := g.p.capacity(r, int(kinds[k]))
 		switch {
 		case room == 0:
-		case kind == none, rigid && room < fit, !rigid && room > fit:
-			kind, fit = k, room
+		case at == none, rigid && room < fit, !rigid && room > fit:
+			at, fit = k, room
 		}
 	}
-	return kind, fit
+	return at, fit
 }

@@ -119,15 +119,13 @@ func (p *problem) nodes(r region, visit func(node int32)) {
 
 // includes reports whether a node is in a region.
 func (p *problem) includes(r region, node int32) bool {
-	t := p.cluster.topologies[r.slot]
-	return t.home[node] != none && t.contains(r.at, t.home[node]) && p.passes(r, node)
+	return p.cluster.topologies[r.slot].holds(r.at, node) && p.passes(r, node)
 }
 
 // passes reports whether a node of the region's domain is in all its filters.
 func (p *problem) passes(r region, node int32) bool {
 	for _, f := range r.filters {
-		t := p.cluster.topologies[f.slot]
-		if t.home[node] == none || !t.contains(f.at, t.home[node]) {
+		if !p.cluster.topologies[f.slot].holds(f.at, node) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -13,6 +14,8 @@ type relaxation struct {
 	measures []measure
 	known    map[standing]lower
 	offers   map[standing][]int64
+	// children are those of each group by class.
+	children map[int][]run
 	// stop is the step from which on it looks no closer.
 	stop int
 }
@@ -23,8 +26,8 @@ type measure struct {
 	// column is the resource; none when pods are counted.
 	column int
 	weight []int64
-	// order has the kinds by weight.
-	order []int
+	// rank numbers the kinds by weight.
+	rank []int32
 }
 
 // standing is a group, by its class, inside a domain.
@@ -51,8 +54,8 @@ const (
 )
 
 func newRelaxation(t *trial) *relaxation {
-	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{}}
-	x.stop = t.steps + (t.budget-t.steps)/relaxShare
+	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{}, children: map[int][]run{}}
+	x.stop = t.Steps + (t.Limit-t.Steps)/relaxShare
 	var columns []int
 	for _, s := range t.p.shapes {
 		for _, q := range s.requests {
@@ -113,10 +116,15 @@ func (x *relaxation) count(weight []int64) {
 
 func (x *relaxation) add(column int, weight []int64) {
 	m := measure{column: column, weight: weight}
-	for k := range weight {
-		m.order = append(m.order, k)
+	order := make([]int, len(weight))
+	for k := range order {
+		order[k] = k
 	}
-	slices.SortStableFunc(m.order, func(a, b int) int { return int(min(1, max(-1, weight[a]-weight[b]))) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weight[a], weight[b]) })
+	m.rank = make([]int32, len(weight))
+	for rank, k := range order {
+		m.rank[k] = int32(rank)
+	}
 	x.measures = append(x.measures, m)
 }
 
@@ -130,7 +138,7 @@ func (x *relaxation) refutes() bool {
 func (x *relaxation) within(i int, in place) lower {
 	p := x.p
 	g := &p.groups[i]
-	if p.needless(i) || x.steps > x.stop {
+	if p.needless(i) || x.Steps > x.stop {
 		return lower{fits: true, weights: make([]int64, len(x.measures))}
 	}
 	if in.at == whole && g.slot != none {
@@ -191,7 +199,7 @@ func (x *relaxation) here(i int, in place) lower {
 	if l, known := x.known[key]; known && inner {
 		return l
 	}
-	x.steps++
+	x.Steps++
 	var l lower
 	if x.p.groups[i].leaf() {
 		l = x.leaf(i, in)
@@ -199,7 +207,7 @@ func (x *relaxation) here(i int, in place) lower {
 		l = x.parent(i, in)
 	}
 	g, size := &x.p.groups[i], x.p.cluster.topologies[in.slot].domains[in.at].size
-	if l.fits && l.some && x.steps <= x.stop && (i == 0 || g.required != none || size <= closely) {
+	if l.fits && l.some && x.Steps <= x.stop && (i == 0 || g.required != none || size <= closely) {
 		for m, offer := range x.offer(i, in) {
 			l.fits = l.fits && l.weights[m] <= offer
 		}
@@ -217,60 +225,89 @@ func (x *relaxation) leaf(i int, in place) lower {
 	if need == 0 {
 		return l
 	}
-	room := make([]int64, len(p.shapes))
-	x.steps += len(room) / 16
+	asked := p.asked(p.pending, i)
+	x.Steps += len(asked) / 16
 	all := int64(0)
-	for k, n := range p.wants(p.pending, i) {
-		if n > 0 {
-			room[k] = min(int64(n), p.shapes[k].in(p.cluster, in.slot, in.at))
-			all += room[k]
-		}
+	for at := range asked {
+		a := &asked[at]
+		a.pods = int32(min(int64(a.pods), p.shapes[a.kind].in(p.cluster, in.slot, in.at)))
+		all += int64(a.pods)
 	}
 	if l.fits = all >= need; !l.fits {
 		return l
 	}
 	for m := range x.measures {
+		by := &x.measures[m]
+		slices.SortFunc(asked, func(a, b askedPods) int { return int(by.rank[a.kind] - by.rank[b.kind]) })
 		left := need
-		for _, k := range x.measures[m].order {
-			n := min(left, room[k])
+		for _, a := range asked {
+			n := min(left, int64(a.pods))
 			left -= n
-			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(n, x.measures[m].weight[k]))
+			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(n, by.weight[a.kind]))
 		}
 	}
 	return l
 }
 
+// run is children of one class, and what each of them needs.
+type run struct {
+	child, count int
+	lower        lower
+}
+
+// runs lists the children of a group by class.
+func (x *relaxation) runs(i int) []run {
+	if known, ok := x.children[i]; ok {
+		return known
+	}
+	var runs []run
+	at := map[int]int{}
+	for child := range x.p.children(i) {
+		class := x.p.groups[child].class
+		k, known := at[class]
+		if !known {
+			k = len(runs)
+			at[class] = k
+			runs = append(runs, run{child: child})
+		}
+		runs[k].count++
+	}
+	x.children[i] = runs
+	return runs
+}
+
 func (x *relaxation) parent(i int, in place) lower {
-	p := x.p
 	l := lower{fits: true, weights: make([]int64, len(x.measures))}
-	var needy []int
-	var lowers []lower
-	left := p.groups[i].minChildren
-	for child := range p.children(i) {
-		c := x.within(child, in)
-		switch {
-		case c.fits && !c.some:
-			left--
-		case c.fits:
-			lowers = append(lowers, c)
-			needy = append(needy, child)
+	var needy []run
+	left, possible := x.p.groups[i].minChildren, 0
+	runs := x.runs(i)
+	x.Steps += len(runs) / 4
+	for _, r := range runs {
+		switch r.lower = x.within(r.child, in); {
+		case r.lower.fits && !r.lower.some:
+			left -= r.count
+		case r.lower.fits:
+			needy = append(needy, r)
+			possible += r.count
+		}
+		if x.Steps > x.stop {
+			return l
 		}
 	}
 	if left <= 0 {
 		return l
 	}
 	l.some = true
-	if l.fits = left <= len(lowers); !l.fits {
+	if l.fits = left <= possible; !l.fits {
 		return l
 	}
-	column := make([]int64, len(lowers))
 	for m := range x.measures {
-		for k := range lowers {
-			column[k] = lowers[k].weights[m]
-		}
-		slices.Sort(column)
-		for _, w := range column[:left] {
-			l.weights[m] = plusSaturating(l.weights[m], w)
+		slices.SortFunc(needy, func(a, b run) int { return cmp.Compare(a.lower.weights[m], b.lower.weights[m]) })
+		rest := left
+		for _, r := range needy {
+			n := min(rest, r.count)
+			rest -= n
+			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(int64(n), r.lower.weights[m]))
 		}
 	}
 	l.fits = x.units(needy, left, in)
@@ -279,11 +316,11 @@ func (x *relaxation) parent(i int, in place) lower {
 
 // units reports whether the domains that children must stand in, one each, may
 // take so many of them: each domain takes the smallest that it could take alone.
-func (x *relaxation) units(children []int, left int, in place) bool {
+func (x *relaxation) units(children []run, left int, in place) bool {
 	p := x.p
 	level, slot := math.MaxInt, in.slot
-	for _, child := range children {
-		g := &p.groups[child]
+	for _, r := range children {
+		g := &p.groups[r.child]
 		if in.at == whole && slot == 0 && g.slot != none {
 			slot = g.slot
 		}
@@ -297,7 +334,7 @@ func (x *relaxation) units(children []int, left int, in place) bool {
 		return true
 	}
 	t.domainsAt(in.at, level, func(at int32) bool {
-		if x.steps > x.stop {
+		if x.Steps > x.stop {
 			left = 0
 		} else {
 			left -= x.takes(children, place{slot, at})
@@ -308,28 +345,31 @@ func (x *relaxation) units(children []int, left int, in place) bool {
 }
 
 // takes bounds how many of some groups one domain takes together.
-func (x *relaxation) takes(children []int, in place) int {
-	var lowers []lower
-	x.steps += len(children) / 8
-	for _, child := range children {
-		if l := x.within(child, in); l.fits {
-			lowers = append(lowers, l)
+func (x *relaxation) takes(children []run, in place) int {
+	var fitting []run
+	x.Steps += 1 + len(children)/4
+	most := 0
+	for _, r := range children {
+		if r.lower = x.within(r.child, in); r.lower.fits {
+			fitting = append(fitting, r)
+			most += r.count
 		}
 	}
-	most := len(lowers)
-	column := make([]int64, len(lowers))
 	for m := range x.measures {
 		if x.measures[m].column == none {
 			continue
 		}
-		for k := range lowers {
-			column[k] = lowers[k].weights[m]
-		}
-		slices.Sort(column)
+		slices.SortFunc(fitting, func(a, b run) int { return cmp.Compare(a.lower.weights[m], b.lower.weights[m]) })
 		free, fit := x.free(x.measures[m].column, in), 0
-		for fit < len(column) && column[fit] <= free {
-			free -= column[fit]
-			fit++
+		for _, r := range fitting {
+			n := r.count
+			if w := r.lower.weights[m]; w > 0 {
+				n = int(min(int64(n), free/w))
+			}
+			free -= int64(n) * r.lower.weights[m]
+			if fit += n; n < r.count {
+				break
+			}
 		}
 		most = min(most, fit)
 	}

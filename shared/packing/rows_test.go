@@ -43,7 +43,7 @@ func anywhere(string) string { return "" }
 
 // claim is a shape with a key of its own, as a pod with a claim has.
 func claim(key string, requests packing.Resources) packing.Shape {
-	return packing.Shape{Key: key, Requests: requests, Excluded: anywhere}
+	return packing.Shape{Key: key, Requests: requests, Excluded: anywhere, Filter: "anywhere"}
 }
 
 // claims makes a leaf whose pods each have a claim of their own.
@@ -61,7 +61,7 @@ func pinned(pods int) packing.Group {
 	g := packing.Group{Name: "pinned", MinMember: pods}
 	for i := range pods {
 		home, pod := fmt.Sprintf("node-%05d", i), fmt.Sprint("pod-", i)
-		shape := packing.Shape{Key: "at-" + home, Requests: packing.Resources{"device": 1}, Excluded: func(node string) string {
+		shape := packing.Shape{Key: "at-" + home, Requests: packing.Resources{"device": 1}, Only: []string{home}, Excluded: func(node string) string {
 			if node != home {
 				return "a volume"
 			}
@@ -196,12 +196,32 @@ var rows = map[string]func(tb testing.TB) row{
 	"4,096 pods each pinned to a host, 10,000 nodes": func(tb testing.TB) row {
 		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: pinned(4096)}, packing.Placed, 4096}
 	},
+	"4,096 pods, each of a size of its own, 10,000 nodes": func(tb testing.TB) row {
+		return row{farm(tb, 10_000, packing.Resources{"device": 8, "cpu": 100_000}), &packing.Gang{Root: sizes(4096)}, packing.Placed, 4096}
+	},
+	"4,096 leaves of a pod of a size of its own, 10,000 nodes": func(tb testing.TB) row {
+		var root packing.Group
+		for _, pods := range sizes(4096).Pending {
+			root.Children = append(root.Children, packing.Group{Name: pods.Names[0], MinMember: 1, Constraint: onFarm("rack", ""), Pending: []packing.Pods{pods}})
+		}
+		return row{farm(tb, 10_000, packing.Resources{"device": 8, "cpu": 100_000}), &packing.Gang{Root: root}, packing.Placed, 4096}
+	},
 	"512 pods, each kept off random nodes of its own, 10,000 nodes": func(tb testing.TB) row {
 		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: choosy(512)}, packing.Placed, 512}
 	},
 	"4,096 pods, each kept off random nodes of its own, 10,000 nodes": func(tb testing.TB) row {
 		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: choosy(4096)}, packing.Placed, 4096}
 	},
+}
+
+// sizes makes a leaf of pods that each ask for another amount.
+func sizes(pods int) packing.Group {
+	g := packing.Group{Name: "sizes", MinMember: pods}
+	for i := range pods {
+		requests := packing.Resources{"device": int64(1 + i%4), "cpu": int64(10_000 + i)}
+		g.Pending = append(g.Pending, packing.Pods{Shape: claim(fmt.Sprint("size-", i), requests), Names: []string{fmt.Sprint("pod-", i)}})
+	}
+	return g
 }
 
 // choosy makes a leaf whose pods are each kept off half the nodes, other ones.

@@ -19,7 +19,7 @@ type selection struct {
 }
 
 // newSelection completes the wants of leaves to a selection.
-// O(groups · (shapes + log siblings)).
+// O(length of a table + groups · log siblings).
 func (p *problem) newSelection(want []int32) *selection {
 	p.sumUp(want)
 	s := &selection{want: want, kind: make([]int, len(p.groups)), offset: make([]int, len(p.groups))}
@@ -101,8 +101,9 @@ func (p *problem) volume(want []int32, i int) int64 {
 		}
 	}
 	sum := int64(0)
+	kinds := p.kindsOf(i)
 	for k, n := range p.wants(want, i) {
-		sum += int64(n) * p.volumes[k]
+		sum += int64(n) * p.volumes[kinds[k]]
 	}
 	return sum
 }

@@ -127,33 +127,32 @@ func (c *chooser) leaf(i int, blocked bool) [][]int32 {
 	want := c.nothing()
 	c.room -= len(want)
 	pending := c.p.wants(c.p.pending, i)
+	row := c.p.wants(want, i)
 	// Small pods first: if any pods do for a minimum, they are the ones to try.
-	order := c.p.smallFirst()
 	var choose func(k, sum int)
 	choose = func(k, sum int) {
 		if c.full(len(result)) {
 			return
 		}
-		if k == len(order) {
+		if k < 0 {
 			if sum == g.need || sum > g.need && !c.minimal {
 				c.room -= len(want)
 				result = append(result, slices.Clone(want))
 			}
 			return
 		}
-		shape, row := order[k], c.p.wants(want, i)
-		most := pending[shape]
+		most := pending[k]
 		if c.minimal {
 			most = min(most, int32(max(0, min(g.need, maxFit)-sum)))
 		}
 		for n := most; n >= 0 && !c.overflow; n-- {
 			c.room--
-			row[shape] = n
-			choose(k+1, sum+int(n))
+			row[k] = n
+			choose(k-1, sum+int(n))
 		}
-		row[shape] = 0
+		row[k] = 0
 	}
-	choose(0, 0)
+	choose(len(row)-1, 0)
 	return result
 }
 
@@ -161,18 +160,6 @@ func (c *chooser) leaf(i int, blocked bool) [][]int32 {
 func (c *chooser) full(listed int) bool {
 	c.overflow = c.overflow || listed == maxSelections || c.room < 0
 	return c.overflow
-}
-
-// smallFirst sorts shapes by how many of them fit into the cluster.
-func (p *problem) smallFirst() []int {
-	order := make([]int, len(p.shapes))
-	for s := range order {
-		order[s] = s
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(p.capacity(wholeCluster, b), p.capacity(wholeCluster, a))
-	})
-	return order
 }
 
 func (c *chooser) nothing() []int32 { return make([]int32, len(c.p.pending)) }

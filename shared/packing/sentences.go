@@ -13,7 +13,7 @@ func (d *decision) misfitSentence(i int, e *Explanation, otherwise string) strin
 	var b strings.Builder
 	who := named(d.p.groups[i].source)
 	if d.verdict == Unknown {
-		fmt.Fprintf(&b, "the search for a place gave up after %s; ", counted(int64(min(d.steps, d.budget-allowances*d.allowance)), "step"))
+		fmt.Fprintf(&b, "the search for a place gave up after %s; ", counted(int64(min(d.Steps, d.Limit-allowances*d.allowance)), "step"))
 	}
 	if follower, joined := d.joins(i); joined != "" {
 		fmt.Fprintf(&b, "%s must join %s", named(d.p.groups[follower].source), joined)

@@ -2,7 +2,6 @@ package packing
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
 
@@ -30,13 +29,7 @@ const maxFit = 1 << 20
 type shapeCounts struct {
 	shape    Shape
 	requests []quantity
-	// eligible are the nodes that filters let the pods use, mark a hash of them and
-	// choices their number.
-	eligible bitset
-	mark     uint64
-	choices  int
-	// filtered is the position in the log of changed filters up to which this holds.
-	filtered int
+	filter   *nodeFilter
 
 	// large is a resource of which a pod asks for more than can be summed up.
 	large string
@@ -73,11 +66,12 @@ func (s *shapeCounts) in(c *Cluster, slot int, at int32) int64 {
 // shapeTable has the counts of the shapes in use.
 type shapeTable struct {
 	counts   map[string]*shapeCounts
+	filters  map[string]*nodeFilter
 	decision int
 }
 
 func newShapeTable() shapeTable {
-	return shapeTable{counts: map[string]*shapeCounts{}}
+	return shapeTable{counts: map[string]*shapeCounts{}, filters: map[string]*nodeFilter{}}
 }
 
 // invalidate makes all counts start anew: topologies changed.
@@ -126,86 +120,37 @@ func (s *shapeCounts) add(slot int, t *topology, at int32, pods int64) {
 	}
 }
 
-// filter gives a shape with its eligible nodes up to date. O(nodes) on first use,
+// look gives a shape with its filter up to date. With partly, a filter of which not
+// all is known yet is asked by whoever counts. O(nodes) on first use of the filter,
 // then O(changes of nodes since the last use).
-func (c *Cluster) filter(shape *Shape) *shapeCounts {
+func (c *Cluster) look(shape *Shape, partly bool) *shapeCounts {
 	s, ok := c.shapes.counts[shape.Key]
 	if !ok {
-		s = &shapeCounts{requests: c.resources.quantities(shape.Requests), filtered: none, large: tooLarge(shape.Requests)}
+		s = &shapeCounts{requests: c.resources.quantities(shape.Requests), large: tooLarge(shape.Requests)}
 		c.shapes.counts[shape.Key] = s
 	}
 	s.shape = *shape
 	s.used = c.shapes.decision
-	changes, known := c.filters.since(s.filtered)
-	if s.filtered == none || !known || len(changes) > len(c.nodes) {
-		c.askAll(s)
-	} else {
-		s.eligible.grow(len(c.nodes))
-		for _, node := range changes {
-			s.setEligible(node, c.eligible(s, node))
-		}
+	s.filter = c.filterOf(shape)
+	if !partly {
+		c.askFilter(s.filter)
 	}
-	s.filtered = c.filters.end()
 	return s
 }
 
-// askAll asks the filters about every node.
-func (c *Cluster) askAll(s *shapeCounts) {
-	clear(s.eligible)
-	s.eligible.grow(len(c.nodes))
-	s.mark, s.choices = 0, 0
-	for at := range s.eligible {
-		word := uint64(0)
-		for i := at * 64; i < min(at*64+64, len(c.nodes)); i++ {
-			if c.eligible(s, int32(i)) {
-				word |= 1 << (i & 63)
-			}
-		}
-		s.eligible[at] = word
-		s.mark ^= markWord(at, word)
-		s.choices += bits.OnesCount64(word)
-	}
-}
-
-// markWord is a word's part in the hash of a set; that of an empty one is 0, so
-// that the length of the set does not matter.
-func markWord(at int, word uint64) uint64 {
-	if word == 0 {
-		return 0
-	}
-	return mix(uint64(at), word)
-}
-
-func (s *shapeCounts) setEligible(node int32, eligible bool) {
-	if s.eligible.has(node) == eligible {
-		return
-	}
-	at := int(node >> 6)
-	s.mark ^= markWord(at, s.eligible[at])
-	s.eligible.flip(node)
-	s.mark ^= markWord(at, s.eligible[at])
-	if eligible {
-		s.choices++
-	} else {
-		s.choices--
-	}
-}
-
-func (c *Cluster) eligible(s *shapeCounts, node int32) bool {
-	n := &c.nodes[node]
-	return n.present && (s.shape.Excluded == nil || s.shape.Excluded(n.name) == "")
-}
-
 // alike reports whether pods of two shapes are of one kind: no filter and no
-// amount tells them apart.
-func (s *shapeCounts) alike(other *shapeCounts) bool {
-	return s.large == other.large && s.mark == other.mark && s.choices == other.choices && slices.Equal(s.requests, other.requests) &&
-		slices.Equal(s.eligible, other.eligible) // both have a bit for every node
+// amount tells them apart. With partly, filters are told apart by name.
+func (s *shapeCounts) alike(other *shapeCounts, partly bool) bool {
+	return s.large == other.large && slices.Equal(s.requests, other.requests) &&
+		(s.filter == other.filter || !partly && s.filter.alike(other.filter))
 }
 
 // signature is equal for shapes that are alike.
-func (s *shapeCounts) signature() uint64 {
-	h := mix(s.mark, uint64(s.choices))
+func (s *shapeCounts) signature(partly bool) uint64 {
+	h := mix(s.filter.mark, uint64(s.filter.choices))
+	if partly {
+		h = hashOf(s.filter.name)
+	}
 	for _, q := range s.requests {
 		h = mix(h, uint64(q.resource), uint64(q.amount))
 	}
@@ -216,11 +161,11 @@ func (s *shapeCounts) signature() uint64 {
 // O(changes since the last use). With sparse, or where few nodes are eligible,
 // it counts those only; partial says that some eligible nodes are left out.
 func (c *Cluster) count(s *shapeCounts, sparse bool) (partial bool) {
-	if sparse || s.choices <= fewNodes && len(c.nodes) >= manyNodes {
+	if sparse || c.narrow(s) {
 		s.dropCounts()
-		s.few = c.countFew(s)
+		s.few, partial = c.countFew(s)
 		s.counted = true
-		return s.choices > len(s.few.nodes)
+		return partial
 	}
 	if s.few != nil || !s.counted {
 		s.dropCounts()
@@ -233,6 +178,14 @@ func (c *Cluster) count(s *shapeCounts, sparse bool) (partial bool) {
 func (s *shapeCounts) dropCounts() {
 	s.counted, s.few, s.fit, s.sums, s.ranked = false, nil, nil, nil, nil
 }
+
+// narrow reports whether filters leave a shape few nodes of a large cluster.
+func (c *Cluster) narrow(s *shapeCounts) bool {
+	return s.filter.choices <= fewNodes && len(c.nodes) >= manyNodes
+}
+
+// maxWide is for how many kinds there is room for dense counts.
+func (c *Cluster) maxWide() int { return maxDense / max(1, c.denseSize()) }
 
 // denseSize is how many nodes and domains dense counts have.
 func (c *Cluster) denseSize() int {
@@ -261,7 +214,7 @@ func (c *Cluster) trim() {
 	dense := 0
 	for i, s := range shapes {
 		if i >= maxFilters {
-			delete(c.shapes.counts, s.shape.Key)
+			c.Forget(s.shape.Key)
 			continue
 		}
 		if s.few != nil {
@@ -278,7 +231,10 @@ func (c *Cluster) trim() {
 // Forget drops the counts of a shape that will not be asked for again. Unused
 // shapes also go by themselves in time.
 func (c *Cluster) Forget(shapeKey string) {
-	delete(c.shapes.counts, shapeKey)
+	if s := c.shapes.counts[shapeKey]; s != nil {
+		delete(c.shapes.filters, s.filter.name)
+		delete(c.shapes.counts, shapeKey)
+	}
 }
 
 func (c *Cluster) catchUp(s *shapeCounts) {
@@ -320,7 +276,7 @@ func (c *Cluster) recount(s *shapeCounts) {
 	}
 	clear(s.fit)
 	for i := range c.nodes {
-		if s.eligible.has(int32(i)) && c.nodes[i].present {
+		if s.filter.has(int32(i)) && c.nodes[i].present {
 			s.fit[i] = fitting(c.resources.row(int32(i)), s.requests)
 		}
 	}
@@ -350,7 +306,7 @@ func (s *shapeCounts) sumUp(slot int, t *topology) {
 // refresh counts one node anew. O(resources + levels).
 func (c *Cluster) refresh(s *shapeCounts, node int32) {
 	fit := int32(0)
-	if s.eligible.has(node) && c.nodes[node].present {
+	if s.filter.has(node) && c.nodes[node].present {
 		fit = fitting(c.resources.row(node), s.requests)
 	}
 	delta := fit - s.fit[node]

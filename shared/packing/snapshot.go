@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/exact"
 )
 
 // snapshot is the part of the cluster that an exact search looks at: the nodes
@@ -16,15 +18,9 @@ type snapshot struct {
 	// requests what each shape takes.
 	free     [][]int64
 	requests [][]int64
-	cells    []cell
-}
-
-// cell is a domain of the main topology, or the whole cluster, at index 0.
-type cell struct {
-	level    int
-	children []int
-	// nodes stand directly here; all are those here and below.
-	nodes, all []int
+	// domains are those of the main topology at levels that matter, below the whole
+	// cluster, the first.
+	domains []exact.Domain
 }
 
 // newSnapshot copies the nodes. levels are those of the main topology at which
@@ -35,11 +31,12 @@ func newSnapshot(p *problem, slot int, levels []int) *snapshot {
 	t := p.cluster.topologies[slot]
 	levels = slices.Clone(levels)
 	slices.Sort(levels)
-	s.cells = []cell{{level: none}}
+	levels = slices.Compact(levels)
+	s.domains = []exact.Domain{{Level: none}}
 	index := map[int32]int{}
 	t.nodesOf(whole, func(node int32) bool {
 		if s.useful(node) {
-			s.addNode(node, columns, s.cellOf(t, t.home[node], slices.Compact(levels), index))
+			s.addNode(node, columns, s.domainOf(t, t.home[node], levels, index))
 		}
 		return true
 	})
@@ -86,14 +83,14 @@ func (s *snapshot) addNode(node int32, columns []int, into int) {
 	for i, column := range columns {
 		row[i] = max(0, free[column])
 	}
-	s.cells[into].nodes = append(s.cells[into].nodes, len(s.nodes))
+	s.domains[into].Nodes = append(s.domains[into].Nodes, len(s.nodes))
 	s.nodes = append(s.nodes, node)
 	s.free = append(s.free, row)
 }
 
-// cellOf finds or makes the cell for a domain: that of the narrowest of the
-// levels at or above it.
-func (s *snapshot) cellOf(t *topology, at int32, levels []int, index map[int32]int) int {
+// domainOf finds or makes the domain of the narrowest of the levels at or above a
+// domain of the cluster.
+func (s *snapshot) domainOf(t *topology, at int32, levels []int, index map[int32]int) int {
 	for at != none && !slices.Contains(levels, t.domains[at].level) {
 		at = t.domains[at].parent
 	}
@@ -103,48 +100,19 @@ func (s *snapshot) cellOf(t *topology, at int32, levels []int, index map[int32]i
 	if i, ok := index[at]; ok {
 		return i
 	}
-	parent := s.cellOf(t, t.domains[at].parent, levels, index)
-	i := len(s.cells)
-	s.cells = append(s.cells, cell{level: t.domains[at].level})
-	s.cells[parent].children = append(s.cells[parent].children, i)
+	parent := s.domainOf(t, t.domains[at].parent, levels, index)
+	i := len(s.domains)
+	s.domains = append(s.domains, exact.Domain{Level: t.domains[at].level})
+	s.domains[parent].Children = append(s.domains[parent].Children, i)
 	index[at] = i
 	return i
 }
 
 func (s *snapshot) collect(i int) {
-	all := slices.Clone(s.cells[i].nodes)
-	for _, child := range s.cells[i].children {
+	all := slices.Clone(s.domains[i].Nodes)
+	for _, child := range s.domains[i].Children {
 		s.collect(child)
-		all = append(all, s.cells[child].all...)
+		all = append(all, s.domains[child].All...)
 	}
-	s.cells[i].all = all
-}
-
-// fits is how many pods of a shape fit into what is free.
-func (s *snapshot) fits(shape int, free []int64) int {
-	fit := int64(maxFit)
-	for r, amount := range s.requests[shape] {
-		if amount > 0 {
-			fit = min(fit, free[r]/amount)
-		}
-	}
-	return int(fit)
-}
-
-// signature is equal for cells that no search can tell apart: the classes of
-// pods allowed on each node, and what is free there.
-func (s *snapshot) signature(i int, node func(int) uint64) uint64 {
-	h := mix(uint64(s.cells[i].level))
-	var parts []uint64
-	for _, n := range s.cells[i].nodes {
-		parts = append(parts, node(n))
-	}
-	for _, child := range s.cells[i].children {
-		parts = append(parts, s.signature(child, node))
-	}
-	slices.SortFunc(parts, cmp.Compare[uint64])
-	for _, part := range parts {
-		h = mix(h, part)
-	}
-	return h
+	s.domains[i].All = all
 }

@@ -36,8 +36,9 @@ type topology struct {
 	domains []domain
 	free    []int32
 	// home is the deepest domain of each node, by node index; none when the node
-	// is not in the cluster.
-	home []int32
+	// is not in the cluster. chain has its domain at each level, node by node.
+	home  []int32
+	chain []int32
 	// rankings are by level.
 	rankings []ranking
 	// marked has the stamp of the last walk that passed a domain.
@@ -123,6 +124,17 @@ func (t *topology) enter(node, at int32, names func(int32) string) {
 	t.home[node] = at
 	for ; at != none; at = t.domains[at].parent {
 		t.domains[at].size++
+		if at != whole {
+			t.chain[int(node)*len(t.levels)+t.domains[at].level] = at
+		}
+	}
+}
+
+// addNode makes room for a node, which is nowhere yet.
+func (t *topology) addNode() {
+	t.home = append(t.home, none)
+	for range t.levels {
+		t.chain = append(t.chain, none)
 	}
 }
 
@@ -133,6 +145,9 @@ func (t *topology) leave(node int32, names func(int32) string) {
 	i := searchNode(d.nodes, node, names)
 	d.nodes = slices.Delete(d.nodes, i, i+1)
 	t.home[node] = none
+	for level := range t.levels {
+		t.chain[int(node)*len(t.levels)+level] = none
+	}
 	for at != none {
 		parent := t.domains[at].parent
 		t.domains[at].size--
@@ -176,13 +191,17 @@ func (t *topology) ancestor(at int32, level int) int32 {
 	return at
 }
 
-// domainOf gives a node's domain at a level, or none.
+// domainOf gives a node's domain at a level, or none; that of no level is whole.
 func (t *topology) domainOf(node int32, level int) int32 {
-	at := t.home[node]
-	if at == none {
-		return none
+	if level == none {
+		return min(t.home[node], whole)
 	}
-	return t.ancestor(at, level)
+	return t.chain[int(node)*len(t.levels)+level]
+}
+
+// holds reports whether a node is in a domain.
+func (t *topology) holds(at, node int32) bool {
+	return t.domainOf(node, t.domains[at].level) == at
 }
 
 // contains reports whether inner is outer or lies below it.

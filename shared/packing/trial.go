@@ -1,15 +1,17 @@
 package packing
 
+import "packtree.dev/shared/packing/internal/exact"
+
 // trial places pods on the live counts of the cluster and takes them off again.
 // Whatever a decision tries, it undoes before it returns.
 type trial struct {
 	p *problem
 	// trail lists what was placed, in order.
 	trail []placement
-	steps int
-	// budget bounds steps. It includes allowance, what it takes to place each pod
-	// once, which is not to be what spends a budget.
-	budget, allowance int
+	exact.Budget
+	// allowance is what it takes to place each pod once, which is not to be what
+	// spends a budget; the limit includes it.
+	allowance int
 	// spread asks for emptiest domains first.
 	spread bool
 }
@@ -20,11 +22,9 @@ type placement struct {
 	node              int32
 }
 
-func (t *trial) exhausted() bool { return t.steps >= t.budget }
-
 // put places pods. O(shapes of the gang · (resources + levels)).
 func (t *trial) put(leaf, shape int, node int32, pods int32) {
-	t.steps++
+	t.Steps++
 	t.trail = append(t.trail, placement{leaf: int32(leaf), shape: int32(shape), pods: pods, node: node})
 	t.apply(shape, node, pods)
 }
@@ -53,14 +53,14 @@ func (t *trial) apply(shape int, node int32, pods int32) {
 	}
 	if len(t.p.shapes) > manyShapes {
 		shapes := t.p.shapesOn(node)
-		t.steps += len(shapes) / 16
+		t.Steps += len(shapes) / 16
 		for _, i := range shapes {
 			t.set(t.p.shapes[i], node, fitting(row, t.p.shapes[i].requests))
 		}
 		return
 	}
 	for i, s := range t.p.shapes {
-		if !s.eligible.has(node) {
+		if !s.filter.has(node) {
 			continue
 		}
 		fit := s.on(node) - pods
@@ -95,7 +95,7 @@ func (p *problem) shapesOn(node int32) []int32 {
 	if !p.visited.has(node) {
 		p.visited.flip(node)
 		for _, i := range p.dense {
-			if p.shapes[i].eligible.has(node) {
+			if p.shapes[i].filter.has(node) {
 				list = append(list, i)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // has the levels of each topology by name. Nodes come back by name, and shapes
 // that no node tells apart as one kind. O(nodes · shapes + pods).
 func InputOf(gang *Gang, levels map[string][]string, nodes []certificate.Node) *certificate.Input {
-	w := &inputWriter{in: &certificate.Input{}, names: map[string]bool{}, shapes: map[string]int{}, kinds: map[string]int{}}
+	w := &inputWriter{in: &certificate.Input{}, names: map[string]bool{}, shapes: map[string]int{}, kinds: map[string]int{}, filters: map[string]*barred{}}
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		w.in.Topologies = append(w.in.Topologies, certificate.Topology{Name: name, Levels: levels[name]})
 	}
@@ -30,6 +30,14 @@ type inputWriter struct {
 	names map[string]bool
 	// shapes are kinds by the key of a shape, kinds by what they ask for.
 	shapes, kinds map[string]int
+	// filters are nodes that filters bar, by the identity of the filter.
+	filters map[string]*barred
+}
+
+// barred are nodes; text is equal for equal ones.
+type barred struct {
+	nodes []bool
+	text  []byte
 }
 
 func (w *inputWriter) group(g *Group, parent int) {
@@ -67,33 +75,42 @@ func (w *inputWriter) kind(shape *Shape) int {
 	if at, known := w.shapes[shape.Key]; known {
 		return at
 	}
-	barred := make([]bool, len(w.in.Nodes))
-	if shape.Excluded != nil {
-		for i := range w.in.Nodes {
-			barred[i] = shape.Excluded(w.in.Nodes[i].Name) != ""
-		}
-	}
-	if !slices.Contains(barred, true) {
-		barred = nil
-	}
 	key := binary.AppendUvarint(nil, uint64(len(shape.Requests)))
 	for _, name := range slices.Sorted(maps.Keys(shape.Requests)) {
 		key = fmt.Appendf(key, "%q", name)
 		key = binary.AppendVarint(key, shape.Requests[name])
 	}
-	for i, out := range barred {
-		if out {
-			key = binary.AppendUvarint(key, uint64(i))
-		}
-	}
+	barred := w.barred(shape)
+	key = append(key, barred.text...)
 	at, known := w.kinds[string(key)]
 	if !known {
 		at = len(w.in.Kinds)
 		w.kinds[string(key)] = at
-		w.in.Kinds = append(w.in.Kinds, certificate.Kind{Requests: shape.Requests, Barred: barred})
+		w.in.Kinds = append(w.in.Kinds, certificate.Kind{Requests: shape.Requests, Barred: barred.nodes})
 	}
 	w.shapes[shape.Key] = at
 	return at
+}
+
+// barred are the nodes that a shape's filter bars.
+func (w *inputWriter) barred(shape *Shape) *barred {
+	name := shape.filterName()
+	if b := w.filters[name]; b != nil {
+		return b
+	}
+	b := &barred{nodes: make([]bool, len(w.in.Nodes))}
+	for i := range w.in.Nodes {
+		node := w.in.Nodes[i].Name
+		b.nodes[i] = shape.Only != nil && !slices.Contains(shape.Only, node) || shape.Excluded != nil && shape.Excluded(node) != ""
+		if b.nodes[i] {
+			b.text = binary.AppendUvarint(b.text, uint64(i))
+		}
+	}
+	if len(b.text) == 0 {
+		b.nodes = nil
+	}
+	w.filters[name] = b
+	return b
 }
 
 // input is the question that Decide was asked, on the cluster as it is.

@@ -1,0 +1,138 @@
+package packing_test
+
+import (
+	"fmt"
+	"testing"
+
+	"packtree.dev/shared/packing"
+)
+
+// asked counts the questions to a filter.
+type asked map[string]int
+
+func (a asked) shape(key, filter string, excluded map[string]bool) packing.Shape {
+	return packing.Shape{Key: key, Filter: filter, Requests: packing.Resources{"device": 1, "cpu": int64(len(key))}, Excluded: func(node string) string {
+		a[filter]++
+		if excluded[node] {
+			return "a taint"
+		}
+		return ""
+	}}
+}
+
+func of(shapes ...packing.Shape) *packing.Gang {
+	g := packing.Group{MinMember: len(shapes)}
+	for _, s := range shapes {
+		g.Pending = append(g.Pending, packing.Pods{Shape: s, Names: []string{"pod-" + s.Key}})
+	}
+	return &packing.Gang{Root: g}
+}
+
+func TestShapesOfOneFilterAreAskedOnce(t *testing.T) {
+	c := farm(t, 300, packing.Resources{"device": 1, "cpu": 100})
+	a := asked{}
+	gang := of(a.shape("a", "f", nil), a.shape("bb", "f", nil), a.shape("ccc", "g", nil))
+	for range 2 {
+		if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Placed {
+			t.Fatalf("%s: %s", d.Verdict, d.Message())
+		}
+		if a["f"] != 300 || a["g"] != 300 {
+			t.Fatalf("asked %v, want each node once", a)
+		}
+	}
+	c.SetNode(packing.Node{Name: "node-00007", Allocatable: packing.Resources{"device": 1, "cpu": 100}})
+	c.Decide(gang, packing.Options{})
+	if a["f"] != 301 || a["g"] != 301 {
+		t.Errorf("asked %v, want the changed node once more", a)
+	}
+}
+
+func TestWhatAFilterExcludesHoldsForAllItsShapes(t *testing.T) {
+	c := farm(t, 300, packing.Resources{"device": 1, "cpu": 100})
+	excluded := map[string]bool{}
+	for i := range 300 {
+		excluded[fmt.Sprintf("node-%05d", i)] = i != 17 && i != 230
+	}
+	a := asked{}
+	one, two := a.shape("a", "f", excluded), a.shape("bb", "f", excluded)
+	d := c.Decide(of(one, two), packing.Options{})
+	if d.Verdict != packing.Placed {
+		t.Fatalf("%s: %s", d.Verdict, d.Message())
+	}
+	for _, to := range d.Assignments {
+		if excluded[to.Node] {
+			t.Errorf("pod %s is on node %s, which is excluded", to.Pod, to.Node)
+		}
+	}
+	if d := c.Decide(of(one, two, a.shape("ccc", "f", excluded)), packing.Options{}); d.Verdict != packing.Infeasible {
+		t.Errorf("three pods on two nodes: %s", d.Verdict)
+	}
+	// A filter that is forgotten is asked anew.
+	clear(excluded)
+	for _, key := range c.Shapes() {
+		c.Forget(key)
+	}
+	if d := c.Decide(of(one, two, a.shape("ccc", "f", excluded)), packing.Options{}); d.Verdict != packing.Placed {
+		t.Errorf("nothing is excluded any more: %s: %s", d.Verdict, d.Message())
+	}
+}
+
+func TestOnlyTheNodesNamedAreAskedAbout(t *testing.T) {
+	c := farm(t, 300, packing.Resources{"device": 1, "cpu": 100})
+	a := asked{}
+	pod := func(key string, only ...string) packing.Shape {
+		s := a.shape(key, key, map[string]bool{"node-00003": true})
+		s.Only = only
+		return s
+	}
+	for name, tc := range map[string]struct {
+		gang *packing.Gang
+		want packing.Verdict
+		node string
+	}{
+		"one node":                    {of(pod("a", "node-00005")), packing.Placed, "node-00005"},
+		"a node twice":                {of(pod("b", "node-00006", "node-00006")), packing.Placed, "node-00006"},
+		"a node that is not there":    {of(pod("c", "gone")), packing.Infeasible, ""},
+		"a node that is excluded":     {of(pod("e", "node-00003")), packing.Infeasible, ""},
+		"two pods on one node":        {of(pod("f", "node-00009"), pod("g", "node-00009")), packing.Infeasible, ""},
+		"one excluded, one that goes": {of(pod("h", "node-00003", "node-00004")), packing.Placed, "node-00004"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clear(a)
+			d := c.Decide(tc.gang, packing.Options{Terse: true, Certify: true})
+			if d.Verdict != tc.want {
+				t.Fatalf("%s: %s", d.Verdict, d.Message())
+			}
+			if tc.node != "" && d.Assignments[0].Node != tc.node {
+				t.Errorf("on %s, want %s", d.Assignments[0].Node, tc.node)
+			}
+			if d.Verdict == packing.Infeasible && d.Certificate == nil {
+				t.Error("no certificate")
+			}
+			for filter, n := range a {
+				if tc.node != "" && n > 2 {
+					t.Errorf("filter %s was asked %d times", filter, n)
+				}
+			}
+		})
+	}
+	none := pod("i")
+	none.Only = []string{}
+	if d := c.Decide(of(none), packing.Options{}); d.Verdict != packing.Infeasible {
+		t.Errorf("a pod that may use no node: %s", d.Verdict)
+	}
+}
+
+// What a cluster was asked before makes no difference, even where not all nodes
+// are asked about.
+func TestManyFiltersAreAnsweredAlikeTheSecondTime(t *testing.T) {
+	fresh, used := farm(t, 10_000, packing.Resources{"device": 1}), farm(t, 10_000, packing.Resources{"device": 1})
+	gang := &packing.Gang{Root: choosy(200)}
+	for i := range gang.Root.Pending {
+		used.Decide(&packing.Gang{Root: packing.Group{MinMember: 1, Pending: gang.Root.Pending[i : i+1]}}, packing.Options{})
+	}
+	want, got := fresh.Decide(gang, packing.Options{}), used.Decide(gang, packing.Options{})
+	if want.Verdict != got.Verdict || fmt.Sprint(want.Assignments) != fmt.Sprint(got.Assignments) {
+		t.Errorf("%s before, %s after the pods were asked about one by one; or on other nodes", want.Verdict, got.Verdict)
+	}
+}

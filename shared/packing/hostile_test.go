@@ -1,0 +1,57 @@
+package packing_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/hostile"
+)
+
+// found is a case that the command hostilesearch found to take long once.
+type found struct {
+	Verdict packing.Verdict `json:"verdict"`
+	Case    hostile.Case    `json:"case"`
+}
+
+func hostileCases(tb testing.TB) map[string]found {
+	tb.Helper()
+	written, err := os.ReadFile("testdata/hostile.json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var list []found
+	if err := json.Unmarshal(written, &list); err != nil {
+		tb.Fatal(err)
+	}
+	cases := map[string]found{}
+	for i, f := range list {
+		cases[fmt.Sprint(i, " ", f.Verdict)] = f
+	}
+	return cases
+}
+
+func TestHostileGangsHaveAnAnswer(t *testing.T) {
+	for name, f := range hostileCases(t) {
+		t.Run(name, func(t *testing.T) {
+			c, gang := f.Case.Cluster(), f.Case.Gang()
+			d := c.Decide(gang, packing.Options{})
+			if d.Verdict != f.Verdict || d.Steps > packing.DefaultBudget {
+				t.Errorf("%s after %d steps, want %s: %s", d.Verdict, d.Steps, f.Verdict, d.Message())
+			}
+			if d.Verdict != packing.Placed {
+				return
+			}
+			nodes := map[string]string{}
+			for _, a := range d.Assignments {
+				nodes[a.Pod] = a.Node
+			}
+			for _, err := range certificate.Check(c.Input(gang), nodes) {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,206 @@
+// Package hostile makes gangs and clusters that are hard to decide, and searches
+// for the hardest: it changes one here and there, and keeps what takes longer.
+package hostile
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"packtree.dev/shared/packing"
+)
+
+// The most that a case has.
+const (
+	MaxNodes = 10_000
+	MaxPods  = 4_096
+)
+
+// Case says how to make a cluster and a gang.
+type Case struct {
+	// Seed is for all that is drawn.
+	Seed uint64 `json:"seed"`
+	// Racks have Width nodes each, and blocks Racks racks.
+	Nodes int `json:"nodes"`
+	Width int `json:"width"`
+	Racks int `json:"racks"`
+	// Devices and CPU are the most that is free on a node; Spread is the percentage
+	// by which nodes have less, and Empty that of nodes without devices.
+	Devices int64 `json:"devices"`
+	CPU     int64 `json:"cpu"`
+	Spread  int   `json:"spread"`
+	Empty   int   `json:"empty"`
+
+	// Kinds are how many kinds of pods there are, of up to Large devices and Heavy CPU.
+	Kinds int   `json:"kinds"`
+	Large int64 `json:"large"`
+	Heavy int64 `json:"heavy"`
+	// Filter says what filters do: "", "one" for all kinds, "own" for each, which
+	// excludes Excluded of 100 nodes, or "pinned" to Pinned nodes.
+	Filter   string `json:"filter,omitempty"`
+	Excluded int    `json:"excluded,omitempty"`
+	Pinned   int    `json:"pinned,omitempty"`
+
+	// Groups are the subgroups, 0 for none, with Inner subgroups each.
+	Groups int `json:"groups,omitempty"`
+	Inner  int `json:"inner,omitempty"`
+	// Pods are those of the whole gang. Each leaf has pods of up to Mix kinds.
+	Pods int `json:"pods"`
+	Mix  int `json:"mix"`
+	// Minimum is the percentage of the pods of a leaf, and of the subgroups of a
+	// parent, that must be placed.
+	Minimum     int `json:"minimum"`
+	MinSubgroup int `json:"minSubgroup"`
+	// Root, Middle and Leaf are levels, by number: 0 none, 1 block, 2 rack, 3 host,
+	// required or, plus 4, preferred.
+	Root   int `json:"root,omitempty"`
+	Middle int `json:"middle,omitempty"`
+	Leaf   int `json:"leaf,omitempty"`
+}
+
+var levels = []string{"block", "rack", "host"}
+
+// Ground is what a case says of the cluster alone: cases with one ground have
+// equal clusters.
+func (c Case) Ground() Case {
+	return Case{Seed: c.Seed, Nodes: c.Nodes, Width: c.Width, Racks: c.Racks, Devices: c.Devices, CPU: c.CPU, Spread: c.Spread, Empty: c.Empty}
+}
+
+// Cluster makes the cluster.
+func (c Case) Cluster() *packing.Cluster {
+	b := &builder{Case: c, random: rand.New(rand.NewPCG(c.Seed, 0))}
+	cluster := packing.NewCluster()
+	if err := cluster.SetTopology("t", levels); err != nil {
+		panic(err)
+	}
+	for i := range c.Nodes {
+		cluster.SetNode(b.node(i))
+	}
+	return cluster
+}
+
+// Gang makes the gang.
+func (c Case) Gang() *packing.Gang {
+	b := &builder{Case: c, random: rand.New(rand.NewPCG(c.Seed, 1))}
+	for k := range c.Kinds {
+		b.kinds = append(b.kinds, b.kind(k))
+	}
+	return &packing.Gang{Root: b.root()}
+}
+
+type builder struct {
+	Case
+	random *rand.Rand
+	kinds  []packing.Shape
+	pods   int
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
+
+func (b *builder) node(i int) packing.Node {
+	name, rack := nodeName(i), i/b.Width
+	n := packing.Node{
+		Name:        name,
+		Labels:      map[string]string{"block": fmt.Sprint(rack / b.Racks), "rack": fmt.Sprint(rack), "host": name},
+		Allocatable: packing.Resources{"device": b.less(b.Devices), "cpu": b.less(b.CPU)},
+	}
+	if b.random.IntN(100) < b.Empty {
+		n.Allocatable["device"] = 0
+	}
+	return n
+}
+
+// less draws an amount of which some may be missing.
+func (b *builder) less(amount int64) int64 {
+	return amount - b.random.Int64N(amount*int64(b.Spread)/100+1)
+}
+
+func (b *builder) kind(k int) packing.Shape {
+	s := packing.Shape{Key: fmt.Sprint("kind-", k), Requests: packing.Resources{
+		"device": 1 + b.random.Int64N(b.Large), "cpu": 1 + b.random.Int64N(b.Heavy),
+	}}
+	switch b.Filter {
+	case "one":
+		s.Filter, s.Excluded = "one", b.excluding(0)
+	case "own":
+		s.Excluded = b.excluding(uint64(k))
+	case "pinned":
+		s.Only = []string{}
+		for range b.Pinned {
+			s.Only = append(s.Only, nodeName(b.random.IntN(b.Nodes)))
+		}
+	}
+	return s
+}
+
+// excluding keeps pods off some nodes, depending on the names of these.
+func (b *builder) excluding(of uint64) func(node string) string {
+	excluded := uint64(b.Excluded)
+	return func(node string) string {
+		h := of*0x9e3779b97f4a7c15 + 1
+		for i := range len(node) {
+			h = (h ^ uint64(node[i])) * 0x100000001b3
+		}
+		if h>>32%100 < excluded {
+			return "a taint"
+		}
+		return ""
+	}
+}
+
+func (b *builder) root() packing.Group {
+	if b.Groups == 0 {
+		return b.leaf("gang", b.Pods, b.Root)
+	}
+	root := packing.Group{Name: "gang", Constraint: constraint(b.Root)}
+	for i := range b.Groups {
+		name := fmt.Sprint("group-", i)
+		if b.Inner == 0 {
+			root.Children = append(root.Children, b.leaf(name, max(1, b.Pods/b.Groups), b.Leaf))
+			continue
+		}
+		middle := packing.Group{Name: name, Constraint: constraint(b.Middle)}
+		for k := range b.Inner {
+			middle.Children = append(middle.Children, b.leaf(fmt.Sprint(name, "-", k), max(1, b.Pods/b.Groups/b.Inner), b.Leaf))
+		}
+		b.minimum(&middle)
+		root.Children = append(root.Children, middle)
+	}
+	b.minimum(&root)
+	return root
+}
+
+func (b *builder) minimum(g *packing.Group) {
+	least := (len(g.Children)*b.MinSubgroup + 99) / 100
+	g.MinSubGroups = &least
+}
+
+func (b *builder) leaf(name string, pods, level int) packing.Group {
+	g := packing.Group{Name: name, Constraint: constraint(level)}
+	pods = min(pods, MaxPods-b.pods)
+	b.pods += pods
+	g.MinMember = (pods*b.Minimum + 99) / 100
+	for left, mix := pods, min(b.Mix, pods); left > 0; mix-- {
+		n := left
+		if mix > 1 {
+			n = max(1, left/mix)
+		}
+		left -= n
+		names := make([]string, n)
+		for i := range names {
+			names[i] = fmt.Sprint(name, "-", mix, "-", i)
+		}
+		g.Pending = append(g.Pending, packing.Pods{Shape: b.kinds[b.random.IntN(len(b.kinds))], Names: names})
+	}
+	return g
+}
+
+func constraint(level int) packing.Constraint {
+	switch {
+	case level%4 == 0:
+		return packing.Constraint{}
+	case level < 4:
+		return packing.Constraint{Topology: "t", Required: levels[level-1]}
+	default:
+		return packing.Constraint{Topology: "t", Preferred: levels[level-5]}
+	}
+}

@@ -1,0 +1,123 @@
+//go:build unix
+
+// Command hostilesearch looks for the gang that takes longest to decide, or most
+// memory, by changing one here and there for a stated time. It prints the worst
+// and writes them to a file.
+//
+//	go run ./shared/packing/internal/hostilesearch --for 1h --out worst.json
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/internal/hostile"
+)
+
+func main() {
+	duration := flag.Duration("for", time.Minute, "how long to search")
+	seed := flag.Uint64("seed", 1, "where to begin")
+	by := flag.String("by", "time", "what to make large: time, in ms of computing, or memory, in MB allocated")
+	out := flag.String("out", "", "a file for the worst cases")
+	keep := flag.Int("keep", 10, "how many to print and write")
+	flag.Parse()
+	judge := map[string]func(hostile.Case) float64{"time": milliseconds, "memory": megabytes}[*by]
+	if judge == nil {
+		fmt.Fprintf(os.Stderr, "--by is time or memory, not %q\n", *by)
+		os.Exit(2)
+	}
+	judged := 0
+	s := &hostile.Search{Random: rand.New(rand.NewPCG(*seed, 1)), Judge: func(c hostile.Case) float64 {
+		judged++
+		return judge(c)
+	}}
+	for end := time.Now().Add(*duration); time.Now().Before(end); {
+		s.Climb(func() bool { return time.Now().Before(end) })
+	}
+	worst := s.Finds[:min(*keep, len(s.Finds))]
+	fmt.Printf("%d cases judged in %d climbs\n", judged, len(s.Finds))
+	for _, find := range worst {
+		fmt.Println(describe(find.Case))
+	}
+	if *out != "" {
+		if err := write(*out, worst); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func write(path string, finds []hostile.Find) error {
+	written, err := json.MarshalIndent(finds, "", "\t")
+	if err != nil {
+		return fmt.Errorf("writing the worst cases: %w", err)
+	}
+	return os.WriteFile(path, append(written, '\n'), 0o600)
+}
+
+// ground is the cluster that was made last.
+var ground struct {
+	of      hostile.Case
+	cluster *packing.Cluster
+}
+
+// question makes a cluster that knows no shape, and the gang.
+func question(c hostile.Case) (*packing.Cluster, *packing.Gang) {
+	if ground.cluster == nil || ground.of != c.Ground() {
+		ground.of, ground.cluster = c.Ground(), c.Cluster()
+	}
+	for _, key := range ground.cluster.Shapes() {
+		ground.cluster.Forget(key)
+	}
+	return ground.cluster, c.Gang()
+}
+
+// milliseconds is what the decision computes, the less of two times.
+func milliseconds(c hostile.Case) float64 {
+	took := []time.Duration{0, 0}
+	for i := range took {
+		cluster, gang := question(c)
+		runtime.GC()
+		began := computed()
+		cluster.Decide(gang, packing.Options{})
+		took[i] = computed() - began
+	}
+	return float64(min(took[0], took[1]).Microseconds()) / 1000
+}
+
+func megabytes(c hostile.Case) float64 {
+	cluster, gang := question(c)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cluster.Decide(gang, packing.Options{})
+	runtime.ReadMemStats(&after)
+	return float64(after.TotalAlloc-before.TotalAlloc) / 1e6
+}
+
+// computed is the time that this process has computed.
+func computed() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// describe decides a case once more and says what came out.
+func describe(c hostile.Case) string {
+	cluster, gang := question(c)
+	d := cluster.Decide(gang, packing.Options{})
+	written, err := json.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%.1f ms, %.1f MB, %s after %d steps, %d placed: %s",
+		milliseconds(c), megabytes(c), d.Verdict, d.Steps, d.Groups[0].Placed, written)
+}

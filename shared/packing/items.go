@@ -1,0 +1,277 @@
+package packing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"packtree.dev/shared/packing/internal/exact"
+)
+
+// restriction keeps pods on certain nodes: those in one of the units.
+type restriction struct {
+	slot, level int
+	units       []unit
+}
+
+func (r *restriction) admits(p *problem, node int32) bool {
+	return slices.Contains(r.units, p.unitOf(r.slot, r.level, node))
+}
+
+// items is a selection as an instance of the exact search: pods and groups that
+// are alike are one item.
+type items struct {
+	exact.Instance
+	p    *problem
+	snap *snapshot
+	sel  *selection
+	slot int
+	// kinds are the kinds of pods of each item.
+	kinds []int
+	index map[string]int
+	// owners lists, for each item in a group, whose pods or which groups they are.
+	owners map[owner][]share
+	// large says that there are more items, or nodes for them, than a search could
+	// look at; the items are not complete then.
+	large bool
+	// restricted are the restrictions of each group beyond its fixed domains.
+	restricted map[int][]*restriction
+}
+
+// owner is an item in one group of the gang that is an item too, or none for the root.
+type owner struct{ group, item int }
+
+// share is a number of pods of a leaf, or one group.
+type share struct{ group, count int }
+
+const (
+	// maxItems bounds the items of an exact search, and maxTable how many numbers a
+	// table of them by node has.
+	maxItems = 800
+	maxTable = 1 << 20
+)
+
+// newItems turns a selection into items, with the given restrictions by group.
+func newItems(snap *snapshot, sel *selection, slot int, restricted map[int][]*restriction) *items {
+	c := &items{p: snap.p, snap: snap, sel: sel, slot: slot, index: map[string]int{}, owners: map[owner][]share{}, restricted: restricted}
+	c.Free, c.Domains = snap.free, snap.domains
+	if c.Total = c.counts(0, none, none, nil); !c.large {
+		c.podsFirst()
+	}
+	return c
+}
+
+// podsFirst numbers the items anew, pods before groups, and gives counts their
+// full length.
+func (c *items) podsFirst() {
+	number := make([]int, len(c.Items))
+	var pods, groups []exact.Item
+	var kinds []int
+	for i, it := range c.Items {
+		if it.Level == exact.None {
+			number[i] = len(pods)
+			pods, kinds = append(pods, it), append(kinds, c.kinds[i])
+		} else {
+			number[i] = len(groups)
+			groups = append(groups, it)
+		}
+	}
+	for i, it := range c.Items {
+		if it.Level != exact.None {
+			number[i] += len(pods)
+		}
+	}
+	renumber := func(counts exact.Counts) exact.Counts {
+		full := make(exact.Counts, len(c.Items))
+		for i, n := range counts {
+			full[number[i]] = n
+		}
+		return full
+	}
+	c.Items, c.Classes, c.kinds = append(pods, groups...), len(pods), kinds
+	c.Total = renumber(c.Total)
+	for i := range c.Items {
+		if c.Items[i].Level != exact.None {
+			c.Items[i].Content = renumber(c.Items[i].Content)
+		}
+	}
+	owners := make(map[owner][]share, len(c.owners))
+	for key, shares := range c.owners {
+		owners[owner{key.group, number[key.item]}] = shares
+	}
+	c.owners = owners
+}
+
+// counts gives a group as items: itself as one, or what is in it where it needs no
+// domain to itself. within is the level of the innermost item around, in its group.
+func (c *items) counts(i, in, within int, outer []*restriction) exact.Counts {
+	if c.large || c.p.total(c.sel.want, i) == 0 {
+		return nil
+	}
+	grp := &c.p.groups[i]
+	inner := c.restrict(i, outer)
+	if grp.slot != c.slot || grp.required <= within || grp.pinned {
+		return c.contents(i, in, within, inner)
+	}
+	content := c.contents(i, i, grp.required, inner)
+	at := c.intern(fmt.Sprint("group ", grp.required, trimmed(content)), exact.Item{Level: grp.required, Content: content}, none)
+	c.own(in, at, share{i, 1})
+	return plus(nil, at, 1)
+}
+
+func (c *items) restrict(i int, outer []*restriction) []*restriction {
+	inner := slices.Clone(outer)
+	for _, fixed := range c.p.groups[i].fixed {
+		level := c.p.cluster.topologies[fixed.slot].domains[fixed.at].level
+		inner = append(inner, &restriction{fixed.slot, level, []unit{{at: fixed.at, node: none}}})
+	}
+	return append(inner, c.restricted[i]...)
+}
+
+func (c *items) contents(i, in, within int, inner []*restriction) exact.Counts {
+	var counts exact.Counts
+	if !c.p.groups[i].leaf() {
+		for _, child := range c.sel.children(i) {
+			for at, n := range c.counts(child, in, within, inner) {
+				counts = plus(counts, at, n)
+			}
+		}
+		return counts
+	}
+	for _, a := range c.p.asked(c.sel.want, i) {
+		at := c.pods(a.kind, inner)
+		counts = plus(counts, at, int(a.pods))
+		c.own(in, at, share{i, int(a.pods)})
+	}
+	return counts
+}
+
+func (c *items) own(group, item int, s share) {
+	key := owner{group, item}
+	c.owners[key] = append(c.owners[key], s)
+}
+
+// pods is the item of the pods of a kind under some restrictions.
+func (c *items) pods(kind int, inner []*restriction) int {
+	var b strings.Builder
+	fmt.Fprint(&b, "pods ", kind)
+	var rules []string
+	for _, r := range inner {
+		rules = append(rules, fmt.Sprint(r.slot, r.level, r.units))
+	}
+	slices.Sort(rules)
+	for _, rule := range slices.Compact(rules) {
+		b.WriteString(rule)
+	}
+	if at, ok := c.index[b.String()]; ok {
+		return at
+	}
+	if c.large {
+		return 0
+	}
+	allowed := make([]bool, len(c.snap.nodes))
+	for n, node := range c.snap.nodes {
+		allowed[n] = c.p.shapes[kind].on(node) > 0 && admitted(c.p, inner, node)
+	}
+	return c.intern(b.String(), exact.Item{Level: exact.None, Requests: c.snap.requests[kind], Allowed: allowed}, kind)
+}
+
+func admitted(p *problem, rules []*restriction, node int32) bool {
+	for _, r := range rules {
+		if !r.admits(p, node) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *items) intern(key string, it exact.Item, kind int) int {
+	if at, ok := c.index[key]; ok {
+		return at
+	}
+	if len(c.Items) > 0 && (len(c.Items) >= maxItems || (len(c.Items)+1)*len(c.snap.nodes) > maxTable) {
+		c.large = true
+		return 0
+	}
+	c.Items, c.kinds = append(c.Items, it), append(c.kinds, kind)
+	c.index[key] = len(c.Items) - 1
+	return len(c.Items) - 1
+}
+
+func plus(counts exact.Counts, at, n int) exact.Counts {
+	if missing := at + 1 - len(counts); missing > 0 {
+		counts = append(counts, make(exact.Counts, missing)...)
+	}
+	counts[at] += n
+	return counts
+}
+
+func trimmed(counts exact.Counts) exact.Counts {
+	for len(counts) > 0 && counts[len(counts)-1] == 0 {
+		counts = counts[:len(counts)-1]
+	}
+	return counts
+}
+
+// placements turns a packing into placements: it hands the items out to the groups
+// that own them.
+func (c *items) placements(root *exact.Packing) []placement {
+	supply := map[int][]share{}
+	c.supply(supply, none)
+	var out []placement
+	c.handOut(root, supply, &out)
+	return out
+}
+
+// supply adds what is in one group.
+func (c *items) supply(to map[int][]share, group int) {
+	for item := range c.Items {
+		if shares := c.owners[owner{group, item}]; len(shares) > 0 {
+			to[item] = append(to[item], shares...)
+		}
+	}
+}
+
+func (c *items) handOut(p *exact.Packing, supply map[int][]share, out *[]placement) {
+	level := c.Domains[p.Domain].Level
+	for i := len(c.Items) - 1; i >= 0; i-- {
+		if it := &c.Items[i]; it.Level != exact.None && it.Level <= level {
+			for _, opened := range supply[i] {
+				c.supply(supply, opened.group)
+			}
+			delete(supply, i)
+		}
+	}
+	for _, part := range p.Parts {
+		inner := map[int][]share{}
+		for item, n := range part.Counts {
+			if n > 0 {
+				inner[item], supply[item] = take(supply[item], n)
+			}
+		}
+		if part.Inner != nil {
+			c.handOut(part.Inner, inner, out)
+			continue
+		}
+		for item := range c.Classes {
+			for _, s := range inner[item] {
+				*out = append(*out, placement{leaf: int32(s.group), shape: int32(c.kinds[item]), pods: int32(s.count), node: c.snap.nodes[part.Node]})
+			}
+		}
+	}
+}
+
+// take splits the first n off a list of shares.
+func take(shares []share, n int) (taken, rest []share) {
+	for i, s := range shares {
+		if n < s.count {
+			if n > 0 {
+				taken = append(taken, share{s.group, n})
+			}
+			return taken, append([]share{{s.group, s.count - n}}, shares[i+1:]...)
+		}
+		taken = append(taken, s)
+		n -= s.count
+	}
+	return taken, nil
+}
