@@ -80,7 +80,7 @@ func TestPages(t *testing.T) {
 
 // isTried is whether a block needs the cluster, or is wrong: then its page has to be read to say so.
 func isTried(block pages.Block) bool {
-	what, err := deedFor(block)
+	what, err := actionFor(block)
 	return what != nothing || err != nil
 }
 

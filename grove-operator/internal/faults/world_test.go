@@ -119,7 +119,7 @@ func (w *world) atRest(ctx context.Context, step step) (string, error) {
 	})
 }
 
-// hasSeen tells whether every status is about the spec that there is.
+// hasSeen reports whether every status is about the spec that there is.
 func (w *world) hasSeen(ctx context.Context) bool {
 	var sets grovev1alpha1.PodCliqueSetList
 	var groups grovev1alpha1.PodCliqueScalingGroupList
@@ -142,7 +142,7 @@ func (w *world) hasSeen(ctx context.Context) bool {
 	return seen
 }
 
-// settled tells whether the set says that all of it is there and nothing is under way, or is gone.
+// settled reports whether the set says that all of it is there and nothing is under way, or is gone.
 func (w *world) settled(ctx context.Context) bool {
 	var list grovev1alpha1.PodCliqueSetList
 	if err := w.List(ctx, &list, client.InNamespace(w.namespace)); err != nil {

@@ -87,7 +87,7 @@ func (l Layout) Storage() string {
 	return "https://" + l.address(Etcd)
 }
 
-// Health is the URL that tells whether the program works.
+// Health is the URL that reports whether the program works.
 func (l Layout) Health(name string) string {
 	switch name {
 	case Etcd:
