@@ -70,7 +70,7 @@ func (w *world) advance(ctx context.Context, pod *corev1.Pod) error {
 
 const (
 	// look is how often a world is looked at.
-	look = 200 * time.Millisecond
+	look = 400 * time.Millisecond
 	// patience bounds a step; it is long, for the machine may be busy.
 	patience = 3 * time.Minute
 )
@@ -107,7 +107,7 @@ func (w *world) eventually(ctx context.Context, do func() error) error {
 
 // atRest plays until a step has ended and nothing has changed for as long as several passes of the operator take.
 func (w *world) atRest(ctx context.Context, step step) (string, error) {
-	const looks = 15
+	const looks = 8
 	var before string
 	alike := 0
 	return w.until(ctx, func(now string) bool {
