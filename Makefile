@@ -95,8 +95,8 @@ test-modules: build tools ## the tests of every module, or of MODULES, but the e
 e2e: build tools ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once (or on KUBECONFIG)
 	@$(TESTS) --suites $(call joined,$(SUITES))
 
-e2e-crashes: build tools ## the stories of suites that have them, each with an operator that is killed half-way: make e2e does so in some
-	@E2E_CRASHES=all $(TESTS) --suites grove,dynamo,topologies,grouping
+e2e-crashes: build tools ## the stories of suites that have them, each also with an operator that is killed half-way, and every fault of every API call
+	@E2E_CRASHES=all $(TESTS) --suites grove,dynamo,topologies,grouping --packages packtree.dev/grove-operator/internal/faults
 
 e2e-kind: build tools ## the suite wholepath on a cluster of kind, with images of this checkout (needs docker buildx and kind)
 	@PLATFORMS=linux/$$(go env GOARCH) .ci/images images

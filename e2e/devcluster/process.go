@@ -165,7 +165,7 @@ func (c *Cluster) Root() string {
 	return c.plane.root
 }
 
-// Health is the URL that tells whether a program works; empty if there is no such program.
+// Health is the URL that reports whether a program works; empty if there is no such program.
 func (c *Cluster) Health(name string) string {
 	i := slices.IndexFunc(c.plane.state.Processes, func(p statedir.Process) bool { return p.Name == name })
 	if i < 0 {

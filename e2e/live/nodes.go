@@ -15,7 +15,8 @@ import (
 // GPU is what pods of the suites compete for.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// FakeNode is a node that KWOK plays: plenty of everything, and so many GPUs. It has its name for a hostname.
+// FakeNode is a node that KWOK plays: plenty of everything, and so many GPUs. It has its name for a hostname. It says that it is ready from the
+// start: half of what a new node has the control plane write is about one that is not ready yet.
 func FakeNode(name string, labels map[string]string, gpus int) *corev1.Node {
 	offers := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
@@ -23,9 +24,13 @@ func FakeNode(name string, labels map[string]string, gpus int) *corev1.Node {
 	}
 	all := map[string]string{corev1.LabelHostname: name}
 	maps.Copy(all, labels)
+	now := metav1.Now()
+	ready := corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
+	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, Labels: all},
-		Status:     corev1.NodeStatus{Capacity: offers, Allocatable: offers},
+		Status:     corev1.NodeStatus{Capacity: offers, Allocatable: offers, Conditions: []corev1.NodeCondition{ready}},
 	}
 }
 

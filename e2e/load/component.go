@@ -151,7 +151,7 @@ func (b *observed) read(ctx context.Context) (r reading, err error) {
 	return r, err
 }
 
-// idle tells whether no controller works and none has something to do at once.
+// idle reports whether no controller works and none has something to do at once.
 func (r reading) idle() bool {
 	return r.operator.sum("workqueue_depth") == 0 && r.operator.sum("controller_runtime_active_workers") == 0
 }

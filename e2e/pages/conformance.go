@@ -26,7 +26,7 @@ type ShownBy struct {
 	Words string
 }
 
-// In tells whether the source of the file has the test.
+// In reports whether the source of the file has the test.
 func (s ShownBy) In(source string) bool {
 	if strings.HasPrefix(s.Words, "Test") && !strings.Contains(s.Words, " ") {
 		return strings.Contains(source, "func "+s.Words+"(")

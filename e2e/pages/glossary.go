@@ -44,11 +44,21 @@ func Replaced(glossary []byte) (map[string]string, error) {
 
 var letters = regexp.MustCompile(`\p{L}+`)
 
-// Words returns the words of a text in lower case, those that a name in camel case is made of too: "bypassLedger" has three.
-func Words(text string) map[string]bool {
+// Text is a text by the words that are in it, for looking for many of them.
+type Text struct {
+	words  map[string]bool
+	spoken string
+}
+
+// ReadText reads the words of a text, those that a name in camel case is made of too: "bypassLedger" has three. Neither case nor what stands between
+// the words matters, so that a comment may be broken anywhere.
+func ReadText(text string) Text {
 	words := map[string]bool{}
+	var spoken strings.Builder
 	for _, run := range letters.FindAllString(text, -1) {
-		words[strings.ToLower(run)] = true
+		lower := strings.ToLower(run)
+		words[lower] = true
+		spoken.WriteString(" " + lower)
 		start := 0
 		for i, r := range run {
 			if i > start && unicode.IsUpper(r) {
@@ -58,5 +68,10 @@ func Words(text string) map[string]bool {
 		}
 		words[strings.ToLower(run[start:])] = true
 	}
-	return words
+	return Text{words, spoken.String() + " "}
+}
+
+// Has reports whether a word, or several in a row, are in the text.
+func (t Text) Has(phrase string) bool {
+	return t.words[phrase] || strings.Contains(phrase, " ") && strings.Contains(t.spoken, " "+phrase+" ")
 }

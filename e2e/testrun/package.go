@@ -26,6 +26,9 @@ type result struct {
 	state   state
 	started time.Time
 	took    time.Duration
+	// cpu is the time that all processes of the package computed, the API servers and clusters that it started included; 0 if go remembered the
+	// result of an earlier run.
+	cpu time.Duration
 	// passed and skipped count tests and subtests, and failed has the names of those that failed.
 	passed, skipped int
 	failed          []string
@@ -49,6 +52,10 @@ func (r *result) take(e event) (ended bool) {
 	switch {
 	case e.Action == "output":
 		fmt.Fprint(r.log, e.Output)
+		r.cpu += cpuOf(e.Output)
+		if strings.HasSuffix(e.Output, "\t(cached)\n") {
+			r.cpu = 0
+		}
 	case e.Test != "":
 		r.count(e)
 	case e.Action == "pass", e.Action == "skip", e.Action == "fail":
@@ -71,7 +78,7 @@ func (r *result) count(e event) {
 
 // line says how the package ended.
 func (r *result) line() string {
-	line := fmt.Sprintf("%-4s %8s  %s", r.state, seconds(r.took), r.name)
+	line := fmt.Sprintf("%-4s %8s %8s  %s", r.state, seconds(r.took), seconds(r.cpu), r.name)
 	if r.state == failed {
 		line += ": " + r.log.Name()
 	}

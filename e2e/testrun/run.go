@@ -32,8 +32,13 @@ type Run struct {
 	// Logs is the directory that the output of packages goes to. What was in it is removed.
 	Logs string
 
+	// timed is the script that runs test binaries.
+	timed string
+
 	mu      sync.Mutex
 	results map[string]*result
+	// cpu is the time that the commands which have ended computed, with all their processes.
+	cpu time.Duration
 	// compiler has what it said about each import path.
 	compiler map[string]string
 }
@@ -57,6 +62,10 @@ func (r *Run) Do(ctx context.Context, commands ...Command) error {
 	if err := errors.Join(os.RemoveAll(r.Logs), os.MkdirAll(r.Logs, 0o755)); err != nil {
 		return err
 	}
+	var err error
+	if r.timed, err = writeTimed(r.Logs); err != nil {
+		return err
+	}
 	started := time.Now()
 	errs := make([]error, len(commands))
 	var all sync.WaitGroup
@@ -66,7 +75,7 @@ func (r *Run) Do(ctx context.Context, commands ...Command) error {
 	done := make(chan struct{})
 	go func() { all.Wait(); close(done) }()
 	r.watch(done)
-	summary := summarize(r.sorted(), time.Since(started))
+	summary := summarize(r.sorted(), time.Since(started), r.cpu)
 	if err := os.WriteFile(filepath.Join(r.Logs, "summary.txt"), []byte(summary), 0o644); err != nil {
 		return err
 	}
@@ -86,7 +95,7 @@ func one(errs []error) error {
 
 // follow runs one command. The error is ErrFailed if go test ran and did not succeed.
 func (r *Run) follow(ctx context.Context, command Command) error {
-	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, command.Arguments...)...)
+	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json", `-exec="` + r.timed + `"`}, command.Arguments...)...)
 	test.Dir, test.Env, test.Stderr = command.Directory, append(os.Environ(), command.Environment...), r.Output
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
 	test.WaitDelay = grace
@@ -99,6 +108,9 @@ func (r *Run) follow(ctx context.Context, command Command) error {
 	}
 	reading := read(output, r.Output, r.take)
 	ended := test.Wait()
+	r.mu.Lock()
+	r.cpu += test.ProcessState.UserTime() + test.ProcessState.SystemTime()
+	r.mu.Unlock()
 	var exit *exec.ExitError
 	if errors.As(ended, &exit) && ctx.Err() == nil {
 		ended = ErrFailed

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // module writes a module outside of every workspace, and returns the `go test` of all its packages.
@@ -54,7 +55,7 @@ func TestWhatPassedIsCountedAndSlowPackagesHaveALine(t *testing.T) {
 	if !strings.Contains(progress, "m/slow") || strings.Contains(progress, "m/fast") {
 		t.Errorf("lines of progress:\n%s", progress)
 	}
-	if fields := strings.Fields(strings.Split(summary, "\n")[1]); len(fields) != 4 || fields[1] != "3" || fields[2] != "3" || fields[3] != "m" {
+	if fields := strings.Fields(strings.Split(summary, "\n")[1]); len(fields) != 5 || fields[2] != "3" || fields[3] != "3" || fields[4] != "m" {
 		t.Errorf("the module's line has %q, want 3 tests in 3 packages of m", fields)
 	}
 	if log, err := os.ReadFile(filepath.Join(logs, "m_slow.log")); err != nil || !strings.Contains(string(log), "heard") {
@@ -95,6 +96,52 @@ func TestEveryWayToFailIsNamedWithItsLog(t *testing.T) {
 				t.Errorf("%s must have %q: %v\n%s", log, c.says, err, content)
 			}
 		})
+	}
+}
+
+func TestWhatProcessesComputeIsTheirPackages(t *testing.T) {
+	// The test itself waits, and has a process compute that it waits for.
+	const source = `import ("os"; "os/exec"; "testing")
+func TestMain(m *testing.M) {
+	if os.Getenv("COMPUTES") != "" {
+		for i := range 400_000_000 { x ^= i }
+		return
+	}
+	m.Run()
+}
+var x int
+func TestChild(t *testing.T) {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), "COMPUTES=1")
+	if err := child.Run(); err != nil { t.Fatal(err) }
+}`
+	r := &Run{Output: &strings.Builder{}, Logs: filepath.Join(t.TempDir(), "a directory", "logs")}
+	command := module(t, map[string]string{"a/a_test.go": "package a\n" + source})
+	if err := r.Do(t.Context(), command); err != nil {
+		t.Fatal(err)
+	}
+	computed := r.sorted()[0].cpu
+	if computed <= 0 || r.cpu <= computed {
+		t.Errorf("the package computed for %s, and all of the run for %s", computed, r.cpu)
+	}
+	if err := r.Do(t.Context(), command); err != nil {
+		t.Fatal(err)
+	}
+	if again := r.sorted()[0].cpu; again != 0 {
+		t.Errorf("go remembers the result, and the package counts as having computed for %s once more", again)
+	}
+}
+
+func TestCPUOf(t *testing.T) {
+	for line, want := range map[string]time.Duration{
+		cpuLine + "0m1.25s 0m0.50s\n":   1750 * time.Millisecond,
+		cpuLine + "2m0.004s 0m0.000s\n": 2*time.Minute + 4*time.Millisecond,
+		cpuLine + "none\n":              0,
+		"PASS\n":                        0,
+	} {
+		if got := cpuOf(line); got != want {
+			t.Errorf("%q is %s, want %s", line, got, want)
+		}
 	}
 }
 

@@ -12,20 +12,20 @@ import (
 // share is a line of the summary.
 type share struct {
 	name             string
-	took             time.Duration
+	took, cpu        time.Duration
 	packages, passed int
 }
 
-// summarize has the time of each suite and module, longest first, what failed, and counts of tests at the end, on a line of their own.
-// A package that never ended has failed.
-func summarize(results []*result, took time.Duration) string {
+// summarize has the time of each suite and module, what computed longest first, what failed, and counts of tests at the end, on a line of their
+// own. A package that never ended has failed. All is the CPU time of the whole run; what no package took, the compiler did.
+func summarize(results []*result, took, all time.Duration) string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\ntime\ttests\tpackages\t")
+	fmt.Fprintln(table, "\ntime\tcpu\ttests\tpackages\t")
 	for _, part := range shares(results) {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", seconds(part.took), part.passed, part.packages, part.name)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", seconds(part.took), seconds(part.cpu), part.passed, part.packages, part.name)
 	}
-	fmt.Fprintf(table, "%s\t\t\tfrom start to end\n", seconds(took))
+	fmt.Fprintf(table, "%s\t%s\t\t\tfrom start to end, with compiling\n", seconds(took), seconds(all))
 	table.Flush()
 	good, bad := 0, 0
 	for _, result := range results {
@@ -46,10 +46,11 @@ func shares(results []*result) []share {
 			parts[part.name], all = part, append(all, part)
 		}
 		part.took += result.took
+		part.cpu += result.cpu
 		part.packages++
 		part.passed += result.passed
 	}
-	slices.SortStableFunc(all, func(a, b *share) int { return cmp.Compare(b.took, a.took) })
+	slices.SortStableFunc(all, func(a, b *share) int { return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.took, a.took)) })
 	var shares []share
 	for _, part := range all {
 		shares = append(shares, *part)

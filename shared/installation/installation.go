@@ -77,7 +77,7 @@ func When(definitions cache.Cache, name string, start func() error) source.Sourc
 	})
 }
 
-// Established tells whether objects of a definition can be written.
+// Established reports whether objects of a definition can be written.
 func Established(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	for _, condition := range definition.Status.Conditions {
 		if condition.Type == apiextensionsv1.Established {

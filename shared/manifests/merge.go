@@ -13,7 +13,7 @@ func onlyMergedTwice(chunk []byte) bool {
 	return merges && unique
 }
 
-// keysOf tells whether anything is merged below a node, and whether in no mapping a key is written twice.
+// keysOf reports whether anything is merged below a node, and whether in no mapping a key is written twice.
 func keysOf(node *yaml.Node) (merges, unique bool) {
 	unique = true
 	seen := map[string]bool{}

@@ -79,7 +79,7 @@ func (c Cluster) Try(ctx context.Context, deployment *v1beta1.DynamoGraphDeploym
 
 func unjudged(err error) admission.Verdict {
 	return admission.Verdict{Warnings: []admission.Finding{{
-		Component: -1, Message: fmt.Sprintf("what the deployment becomes could not be tried; the status will tell whether it can be made: %v", err),
+		Component: -1, Message: fmt.Sprintf("what the deployment becomes could not be tried; the status will report whether it can be made: %v", err),
 	}}}
 }
 

@@ -89,7 +89,7 @@ func wrongConstraints(request ctrladmission.Request, completed []byte) field.Err
 	return candidate.ValidateConstraints()
 }
 
-// specChanged tells whether a request brings a new spec, as it was completed. A deployment with fields of a newer release, as a
+// specChanged reports whether a request brings a new spec, as it was completed. A deployment with fields of a newer release, as a
 // downgrade leaves it, can thus still be labelled, and released for deletion.
 func specChanged(request ctrladmission.Request, fields map[string]any) (bool, error) {
 	if request.Operation != admissionv1.Update {

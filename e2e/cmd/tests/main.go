@@ -58,15 +58,16 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 // for it.
 var common = []string{"-timeout=30m", "-vet=off"}
 
-// lazyGC trades memory for time: API servers are what tests compute with most, and a tenth of that is the collection of garbage.
-const lazyGC = "GOGC=300"
+// lazyGC trades memory for time: API servers are what tests compute with most, and a tenth of that is the collection of garbage. A process that
+// comes near the limit collects it as often as it must.
+var lazyGC = []string{"GOGC=800", "GOMEMLIMIT=1500MiB"}
 
 // commands runs suites even if nothing changed in their sources: what they prove is about programs and charts, which go does not look at.
 func (f flags) commands() []testrun.Command {
 	var commands []testrun.Command
 	add := func(directory string, environment []string, arguments ...string) {
 		commands = append(commands, testrun.Command{
-			Directory: directory, Environment: append(environment, lazyGC), Arguments: slices.Concat(common, arguments),
+			Directory: directory, Environment: slices.Concat(environment, lazyGC), Arguments: slices.Concat(common, arguments),
 		})
 	}
 	if len(f.suites) > 0 {

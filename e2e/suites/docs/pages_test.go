@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,13 +47,13 @@ func TestPages(t *testing.T) {
 		}
 		t.Run(strings.ReplaceAll(strings.TrimSuffix(page.File, ".md"), "/", "."), func(t *testing.T) {
 			reader := newReader(t, root, own.Machine.Kubeconfig, shims)
-			before := reader.wide(t)
+			before := tidier{own.Cluster}.wide(t)
 			for _, block := range page.Blocks {
 				if err := reader.tries(t.Context(), block); err != nil {
 					t.Error(err)
 				}
 			}
-			reader.tidies(t, before)
+			tidier{own.Cluster}.tidies(t, before)
 		})
 	}
 	last := slices.Concat(installing, administering)
@@ -81,7 +80,7 @@ func TestPages(t *testing.T) {
 
 // isTried is whether a block needs the cluster, or is wrong: then its page has to be read to say so.
 func isTried(block pages.Block) bool {
-	what, err := deedFor(block)
+	what, err := actionFor(block)
 	return what != nothing || err != nil
 }
 
@@ -110,40 +109,4 @@ func becomePlain(t *testing.T, own *live.Own) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = scheduler.Wait() })
-}
-
-// wideKinds have no namespace, and a page may make some.
-var wideKinds = []string{"namespaces", "nodes", "priorityclasses", "clusterroles", "clusterrolebindings", "clustertopologies", "topologies.kai.scheduler"}
-
-// wide are the names of what has no namespace. Our own kinds are not always there.
-func (r reader) wide(t *testing.T) []string {
-	t.Helper()
-	var all []string
-	for _, kind := range wideKinds {
-		output, err := r.bash(t.Context(), "kubectl get "+kind+" -o name", "")
-		switch unknown := regexp.MustCompile("doesn't have a resource type|could not find the requested resource"); {
-		case err == nil:
-			all = append(all, strings.Fields(output)...)
-		case !unknown.MatchString(output):
-			t.Fatalf("listing %s: %v: %s", kind, err, output)
-		}
-	}
-	return all
-}
-
-// tidies removes the workloads in the namespace of the page, which is the default one, and then what has none and was not there before.
-func (r reader) tidies(t *testing.T, before []string) {
-	t.Helper()
-	commands := `
-for kind in dynamographdeployments podcliquesets jobs deployments statefulsets podgroups.scheduling.run.ai pods; do
-	if kubectl get $kind >/dev/null 2>&1; then kubectl delete $kind --all --namespace default --timeout=4m; fi
-done`
-	for _, name := range r.wide(t) {
-		if !slices.Contains(before, name) {
-			commands += "\nkubectl delete --timeout=4m --ignore-not-found " + name
-		}
-	}
-	if output, err := r.bash(t.Context(), commands, ""); err != nil {
-		t.Errorf("tidying up: %v\n%s", err, output)
-	}
 }

@@ -12,22 +12,22 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// deed is what is done with a block.
-type deed string
+// action is what is done with a block.
+type action string
 
 const (
-	nothing   deed = "nothing"
-	apply     deed = "apply"
-	configure deed = "configure"
-	lay       deed = "lay over an example"
-	render    deed = "render a chart"
-	feed      deed = "feed a command"
-	script    deed = "run as a script"
-	converse  deed = "run as a console"
+	nothing   action = "nothing"
+	apply     action = "apply"
+	configure action = "configure"
+	lay       action = "lay over an example"
+	render    action = "render a chart"
+	feed      action = "feed a command"
+	script    action = "run as a script"
+	converse  action = "run as a console"
 )
 
-// deedFor decides what is done with a block. A block that cannot be tried and does not say why is an error.
-func deedFor(block pages.Block) (deed, error) {
+// actionFor decides what is done with a block. A block that cannot be tried and does not say why is an error.
+func actionFor(block pages.Block) (action, error) {
 	switch block.Mark.How {
 	case pages.NotRun:
 		return nothing, nil
@@ -48,7 +48,7 @@ func deedFor(block pages.Block) (deed, error) {
 		}
 		return converse, nil
 	case "yaml":
-		return deedForManifest(block)
+		return actionForManifest(block)
 	case "mermaid":
 		return nothing, nil
 	case "", "text":
@@ -64,7 +64,7 @@ func deedFor(block pages.Block) (deed, error) {
 // configurations are the kinds that are files for programs.
 var configurations = map[string]bool{"KubeSchedulerConfiguration": true, "OperatorConfiguration": true}
 
-func deedForManifest(block pages.Block) (deed, error) {
+func actionForManifest(block pages.Block) (action, error) {
 	var file struct {
 		Kind string `json:"kind"`
 	}
@@ -132,10 +132,10 @@ func lie(under, over map[string]any) {
 // TestEveryBlockIsTried fails for blocks that nobody tries and that do not say why.
 func TestEveryBlockIsTried(t *testing.T) {
 	_, all := read(t)
-	counts := map[deed]int{}
+	counts := map[action]int{}
 	for _, page := range all {
 		for _, block := range page.Blocks {
-			what, err := deedFor(block)
+			what, err := actionFor(block)
 			if err != nil {
 				t.Error(err)
 			}
@@ -151,11 +151,11 @@ func TestEveryBlockIsTried(t *testing.T) {
 	}
 }
 
-func TestDeedFor(t *testing.T) {
+func TestActionFor(t *testing.T) {
 	for name, example := range map[string]struct {
 		language, code string
 		mark           pages.How
-		want           deed
+		want           action
 		wrong          string
 	}{
 		"a manifest is applied":                    {"yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "", apply, ""},
@@ -170,7 +170,7 @@ func TestDeedFor(t *testing.T) {
 		"a reason not to run it":                   {"sh", "make images\n", pages.NotRun, nothing, ""},
 		"an indented block":                        {"indented", "true\n", "", nothing, "nobody tries"},
 	} {
-		got, err := deedFor(pages.Block{Page: "p.md", Line: 1, Language: example.language, Code: example.code, Mark: pages.Mark{How: example.mark}})
+		got, err := actionFor(pages.Block{Page: "p.md", Line: 1, Language: example.language, Code: example.code, Mark: pages.Mark{How: example.mark}})
 		if got != example.want || (err != nil) != (example.wrong != "") || err != nil && !strings.Contains(err.Error(), example.wrong) {
 			t.Errorf("%s: %q, %v; want %q and an error that says %q", name, got, err, example.want, example.wrong)
 		}

@@ -59,7 +59,7 @@ func (r reader) bash(ctx context.Context, commands, stdin string) (string, error
 
 // tries does with a block what it is there for, and tells what came otherwise than the page says.
 func (r reader) tries(ctx context.Context, block pages.Block) error {
-	what, err := deedFor(block)
+	what, err := actionFor(block)
 	if err != nil {
 		return err
 	}

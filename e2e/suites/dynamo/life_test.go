@@ -28,7 +28,7 @@ func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {
 	for name, story := range life {
-		if operatorDies && !suite.Dies(name, "restart", "deletion") {
+		if !suite.Told(name, operatorDies, "restart", "deletion") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestGroupingWithAPodGrouperThatDies(t *testing.T) { tell(t, true) }
 
 func tell(t *testing.T, podGrouperDies bool) {
 	for name, story := range stories {
-		if podGrouperDies && !suite.Dies(name, "jobset", "statefulset") {
+		if !suite.Told(name, podGrouperDies, "jobset", "statefulset") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {
 	for name, scenario := range life {
-		if operatorDies && !suite.Dies(name, "rolling update", "deletion") {
+		if !suite.Told(name, operatorDies, "rolling update", "deletion") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 const (
 	// deniedTo is how the API server's refusal ends: with the node that the scheduler wanted.
 	deniedTo = "binding is denied to node "
-	// bait is a pod that nobody schedules; a trial of its binding tells whether a policy is in force.
+	// bait is a pod that nobody schedules; a trial of its binding reports whether a policy is in force.
 	bait = "bait"
 )
 

@@ -29,7 +29,7 @@ func TestTopologiesWithAnOperatorThatDies(t *testing.T) { tell(t, true) }
 
 func tell(t *testing.T, operatorDies bool) {
 	for name, story := range stories {
-		if operatorDies && !suite.Dies(name, "drift", "protection") {
+		if !suite.Told(name, operatorDies, "drift", "protection") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -20,13 +20,13 @@ import (
 var (
 	testenv env.Environment
 	cluster *live.Cluster
+	chosen  = chooseTarget()
 )
 
 func TestMain(m *testing.M) {
 	testenv = env.NewWithConfig(envconf.New())
-	target := chooseTarget()
-	testenv.Setup(target.up, connect)
-	testenv.Finish(target.down)
+	testenv.Setup(chosen.up, connect)
+	testenv.Finish(chosen.down)
 	os.Exit(testenv.Run(m))
 }
 

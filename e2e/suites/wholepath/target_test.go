@@ -14,6 +14,8 @@ import (
 // target is the cluster that the suite runs on. Up writes its kubeconfig into the environment's configuration.
 type target struct {
 	up, down env.Func
+	// isDevCluster is set for a dev cluster of the suite's own.
+	isDevCluster bool
 }
 
 func chooseTarget() target {
@@ -37,6 +39,7 @@ func leave(ctx context.Context, _ *envconf.Config) (context.Context, error) { re
 func onDevCluster() target {
 	var own *live.Own
 	return target{
+		isDevCluster: true,
 		up: func(ctx context.Context, config *envconf.Config) (context.Context, error) {
 			var err error
 			if own, err = live.BringUp(ctx, devcluster.Options{}); err != nil {

@@ -19,7 +19,7 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 )
 
-// serves tells whether a replica serves its webhooks with a certificate that the webhook configurations trust, and which.
+// serves reports whether a replica serves its webhooks with a certificate that the webhook configurations trust, and which.
 func (c *cluster) serves(ctx context.Context, address string) (*x509.Certificate, error) {
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if err := c.Get(ctx, client.ObjectKey{Name: program}, configuration); err != nil {

@@ -184,7 +184,7 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// reconciles tells whether a replica has reconciled any PodCliqueSet.
+// reconciles reports whether a replica has reconciled any PodCliqueSet.
 func (r *replica) reconciles() (bool, error) {
 	answer, err := http.Get(r.metrics)
 	if err != nil {

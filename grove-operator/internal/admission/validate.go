@@ -19,7 +19,7 @@ import (
 
 // Cluster is what the rules need to know about the cluster.
 type Cluster struct {
-	// TopologyAware tells whether topology constraints may be used.
+	// TopologyAware reports whether topology constraints may be used.
 	TopologyAware bool
 	// Lookup finds ClusterTopologies.
 	Lookup topology.Lookup

@@ -206,7 +206,7 @@ func constraint(of *grovev1alpha1.TopologyConstraint) string {
 	return fact(keys)
 }
 
-// waits tells whether pods of a clique start after others.
+// waits reports whether pods of a clique start after others.
 func (e *expectation) waits(clique *grovev1alpha1.PodCliqueTemplateSpec) bool {
 	return e.set.Spec.Template.CliqueStartupType == "CliqueStartupTypeInOrder" && clique.Name != e.set.Spec.Template.Cliques[0].Name ||
 		e.set.Spec.Template.CliqueStartupType == "CliqueStartupTypeExplicit" && len(clique.Spec.StartsAfter) > 0

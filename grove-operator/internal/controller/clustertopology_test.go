@@ -68,13 +68,13 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Eventually(func() string { return get("", name, &grovev1alpha1.ClusterTopology{}).Status.Domains }).Should(Equal("zone,host"))
 		Eventually(schedulerLevels(name)).Should(Equal(want))
 
-		doomed := &kaiv1alpha1.Topology{}
-		Eventually(func() error { return c.Get(ctx, client.ObjectKey{Name: name}, doomed) }).Should(Succeed())
-		Expect(client.IgnoreNotFound(c.Delete(ctx, doomed))).To(Succeed())
+		leaving := &kaiv1alpha1.Topology{}
+		Eventually(func() error { return c.Get(ctx, client.ObjectKey{Name: name}, leaving) }).Should(Succeed())
+		Expect(client.IgnoreNotFound(c.Delete(ctx, leaving))).To(Succeed())
 		Eventually(func(g Gomega) {
 			again := &kaiv1alpha1.Topology{}
 			g.Expect(c.Get(ctx, client.ObjectKey{Name: name}, again)).To(Succeed())
-			g.Expect(again.UID).NotTo(Equal(doomed.UID))
+			g.Expect(again.UID).NotTo(Equal(leaving.UID))
 			g.Expect(schedulerLevels(name)()).To(Equal(want))
 		}).Should(Succeed())
 	})
@@ -90,14 +90,14 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 	})
 
 	It("takes the name from what a deleted one has left behind", func() {
-		doomed := fixture.Topology("again", "zone")
-		Expect(c.Create(ctx, doomed)).To(Succeed())
+		leaving := fixture.Topology("again", "zone")
+		Expect(c.Create(ctx, leaving)).To(Succeed())
 		Eventually(schedulerLevels("again")).Should(Equal([]string{"example.com/zone"}))
-		Expect(c.Delete(ctx, doomed)).To(Succeed())
+		Expect(c.Delete(ctx, leaving)).To(Succeed())
 		Eventually(condition("again", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True RequestsPending"))
 		released := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		Expect(c.Patch(ctx, doomed, released)).To(Succeed(), "somebody does not wait")
-		Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(doomed), doomed)) }).Should(BeTrue())
+		Expect(c.Patch(ctx, leaving, released)).To(Succeed(), "somebody does not wait")
+		Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(leaving), leaving)) }).Should(BeTrue())
 		Expect(schedulerLevels("again")()).To(Equal([]string{"example.com/zone"}), "no garbage collector runs here")
 
 		made := fixture.Topology("again", "rack")

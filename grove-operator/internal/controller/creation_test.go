@@ -43,7 +43,7 @@ func drawn(seed int) []*grovev1alpha1.PodCliqueSet {
 	return append(sets[:randomSets], waiting[:randomSets]...)
 }
 
-// scaledGangWaits tells whether the one replica of a set has scaled gangs that wait for nothing but their base gang.
+// scaledGangWaits reports whether the one replica of a set has scaled gangs that wait for nothing but their base gang.
 func scaledGangWaits(set *grovev1alpha1.PodCliqueSet) bool {
 	gated := slices.ContainsFunc(set.Spec.Template.Cliques, func(clique grovev1alpha1.PodCliqueTemplateSpec) bool {
 		return len(clique.Spec.PodSpec.SchedulingGates) > 0

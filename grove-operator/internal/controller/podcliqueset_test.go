@@ -207,12 +207,12 @@ var _ = Describe("A PodCliqueSet", func() {
 		}
 		want := []string{"0 inf-0-sg-0-worker-0", "1 inf-0-sg-0-worker-1"}
 		Expect(indexes()).To(Equal(want))
-		doomed := podsOf(in, workers)()[0]
-		Expect(c.Delete(ctx, &doomed, client.GracePeriodSeconds(0))).To(Succeed())
+		leaving := podsOf(in, workers)()[0]
+		Expect(c.Delete(ctx, &leaving, client.GracePeriodSeconds(0))).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(indexes()).To(Equal(want))
 			for _, pod := range podsOf(in, workers)() {
-				g.Expect(pod.UID).NotTo(Equal(doomed.UID))
+				g.Expect(pod.UID).NotTo(Equal(leaving.UID))
 			}
 		}).Should(Succeed())
 	})

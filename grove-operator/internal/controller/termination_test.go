@@ -52,11 +52,11 @@ func without(all map[string]types.UID, prefixes ...string) map[string]types.UID 
 	kept := map[string]types.UID{}
 	for name, uid := range all {
 		_, short, _ := strings.Cut(name, " ")
-		doomed := false
+		leaving := false
 		for _, prefix := range prefixes {
-			doomed = doomed || strings.HasPrefix(short, prefix)
+			leaving = leaving || strings.HasPrefix(short, prefix)
 		}
-		if !doomed {
+		if !leaving {
 			kept[name] = uid
 		}
 	}
@@ -134,10 +134,10 @@ var _ = Describe("Gang termination", func() {
 		Eventually(disrupted(in, "inf-0")).Should(Equal("False NotDisrupted"))
 
 		after := identities(in)
-		const doomed = "inf-0-sg-0-worker"
-		Expect(without(after, doomed)).To(Equal(without(before, doomed)))
-		Expect(after["PodClique "+doomed]).NotTo(Equal(before["PodClique "+doomed]))
-		Eventually(terminations(in)).Should(ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + doomed))
+		const leaving = "inf-0-sg-0-worker"
+		Expect(without(after, leaving)).To(Equal(without(before, leaving)))
+		Expect(after["PodClique "+leaving]).NotTo(Equal(before["PodClique "+leaving]))
+		Eventually(terminations(in)).Should(ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + leaving))
 		Expect(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.GangTermination).To(BeNil())
 	})
 

@@ -193,8 +193,8 @@ spec:
 		}
 		busy(20, func(random *rand.Rand) {
 			if all := podsOf(in, all)(); len(all) > 0 {
-				doomed := all[random.IntN(len(all))]
-				Expect(client.IgnoreNotFound(c.Delete(ctx, &doomed, client.GracePeriodSeconds(0)))).To(Succeed())
+				leaving := all[random.IntN(len(all))]
+				Expect(client.IgnoreNotFound(c.Delete(ctx, &leaving, client.GracePeriodSeconds(0)))).To(Succeed())
 			}
 			time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
 		})

@@ -26,6 +26,9 @@ const (
 	lost fault = "lost answer"
 )
 
+// ways are all of them.
+var ways = []fault{conflict, timeout, internal, lost}
+
 var answers = map[fault]metav1.Status{
 	conflict: {Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified (injected)"},
 	timeout:  {Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "the request timed out (injected)"},
@@ -40,27 +43,42 @@ type call struct {
 	nth  int
 }
 
-// can tells whether a call can fail in that way: what changes nothing cannot conflict, and its answer can be asked for again.
-func (c call) can(how fault) bool {
-	return !strings.HasPrefix(c.kind, http.MethodGet) || how == timeout || how == internal
+// ways are those in which a call can fail: what changes nothing cannot conflict, and its answer can be asked for again.
+func (c call) ways() []fault {
+	if strings.HasPrefix(c.kind, http.MethodGet) {
+		return []fault{timeout, internal}
+	}
+	return ways
 }
 
-// byChance tells whether calls of a kind are made only where the cache happens to be behind, so that no life has to have one:
+// byChance reports whether calls of a kind are made only where the cache happens to be behind, so that no life has to have one:
 // a finalizer that met a conflict is written on a fresh view of its object.
 func byChance(kind string) bool {
 	return slices.Contains([]string{"GET podcliquesets", "GET podcliquescalinggroups", "GET podcliques"}, kind)
 }
 
-// worlds is how many lives there are for each way of failing. In life n the nth call of every kind fails, and the one that
+// worlds is how many lives there are of each kind. In life n the nth call of every kind fails, and the one that
 // comes so many calls later, and so on, so that between them there is time to mend what broke.
 const worlds = 4
 
 // plan is what is to go wrong in one namespace, and what has been called there.
 type plan struct {
-	nth   int
-	how   fault
+	// faulty is false where nothing goes wrong.
+	faulty bool
+	nth    int
+	// first is the way, of those that there are, in which the first of the calls fails. The next one fails in the next way.
+	first int
 	made  map[string]int
 	fired map[call]bool
+}
+
+// way is how a call fails; empty if it does not.
+func (p *plan) way(c call) fault {
+	if !p.faulty || c.nth%worlds != p.nth {
+		return ""
+	}
+	possible := c.ways()
+	return possible[(p.first+c.nth/worlds)%len(possible)]
 }
 
 // injector lets a call fail in each of many namespaces, so that one operator lives through all faults side by side.
@@ -102,11 +120,11 @@ func (i injector) judge(request *http.Request) fault {
 	}
 	this := call{kind, plan.made[kind]}
 	plan.made[kind]++
-	if plan.how == "" || this.nth%worlds != plan.nth || !this.can(plan.how) {
-		return ""
+	how := plan.way(this)
+	if how != "" {
+		plan.fired[this] = true
 	}
-	plan.fired[this] = true
-	return plan.how
+	return how
 }
 
 // kindOf returns the namespace of a call and its verb and resource; nothing for what is no part of a reconcile.

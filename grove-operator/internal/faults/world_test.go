@@ -70,7 +70,7 @@ func (w *world) advance(ctx context.Context, pod *corev1.Pod) error {
 
 const (
 	// look is how often a world is looked at.
-	look = 200 * time.Millisecond
+	look = 400 * time.Millisecond
 	// patience bounds a step; it is long, for the machine may be busy.
 	patience = 3 * time.Minute
 )
@@ -107,7 +107,7 @@ func (w *world) eventually(ctx context.Context, do func() error) error {
 
 // atRest plays until a step has ended and nothing has changed for as long as several passes of the operator take.
 func (w *world) atRest(ctx context.Context, step step) (string, error) {
-	const looks = 15
+	const looks = 8
 	var before string
 	alike := 0
 	return w.until(ctx, func(now string) bool {
@@ -119,7 +119,7 @@ func (w *world) atRest(ctx context.Context, step step) (string, error) {
 	})
 }
 
-// hasSeen tells whether every status is about the spec that there is.
+// hasSeen reports whether every status is about the spec that there is.
 func (w *world) hasSeen(ctx context.Context) bool {
 	var sets grovev1alpha1.PodCliqueSetList
 	var groups grovev1alpha1.PodCliqueScalingGroupList
@@ -142,7 +142,7 @@ func (w *world) hasSeen(ctx context.Context) bool {
 	return seen
 }
 
-// settled tells whether the set says that all of it is there and nothing is under way, or is gone.
+// settled reports whether the set says that all of it is there and nothing is under way, or is gone.
 func (w *world) settled(ctx context.Context) bool {
 	var list grovev1alpha1.PodCliqueSetList
 	if err := w.List(ctx, &list, client.InNamespace(w.namespace)); err != nil {

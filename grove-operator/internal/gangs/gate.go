@@ -42,7 +42,7 @@ func heldFor(gang *schedulerv1alpha1.PodGang) string {
 	return gang.Annotations[grovev1alpha1.AnnotationHeldForTopology]
 }
 
-// Lists tells whether a gang refers to a pod.
+// Lists reports whether a gang refers to a pod.
 func Lists(gang *schedulerv1alpha1.PodGang, namespace, pod string) bool {
 	wanted := schedulerv1alpha1.NamespacedName{Namespace: namespace, Name: pod}
 	for _, group := range gang.Spec.PodGroups {

@@ -15,7 +15,7 @@ type GroupCounts struct {
 	Wanted int32
 	// Scheduled is how many stand on nodes, and Ready how many of those are ready.
 	Scheduled, Ready int32
-	// WasReady tells whether the group ever had its minimum of ready pods.
+	// WasReady reports whether the group ever had its minimum of ready pods.
 	WasReady bool
 }
 

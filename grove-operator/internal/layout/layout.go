@@ -166,12 +166,12 @@ func FirstCliques(set *grovev1alpha1.PodCliqueSet) []string {
 	return first
 }
 
-// StandsForCopy tells whether one pod of a member stands for its copy of a scaling group.
+// StandsForCopy reports whether one pod of a member stands for its copy of a scaling group.
 func StandsForCopy(member Member) bool {
 	return member.Group != nil && member.Group.CliqueNames[0] == member.Clique.Name
 }
 
-// StandsForReplica tells whether one pod of a member stands for its replica of the set.
+// StandsForReplica reports whether one pod of a member stands for its replica of the set.
 func StandsForReplica(set *grovev1alpha1.PodCliqueSet, member Member) bool {
 	return set.Spec.Template.Cliques[0].Name == member.Clique.Name && member.Copy == 0
 }

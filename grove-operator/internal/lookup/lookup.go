@@ -97,7 +97,7 @@ func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1al
 // pageOfSets is how many sets are read at a time where they are not cached.
 const pageOfSets = 500
 
-// InUse tells whether any set needs a ClusterTopology, as the API server has it.
+// InUse reports whether any set needs a ClusterTopology, as the API server has it.
 func InUse(ctx context.Context, live client.Reader, name string) (bool, error) {
 	page := grovev1alpha1.PodCliqueSetList{}
 	for {

@@ -106,7 +106,7 @@ func FindOverdue(existing []*corev1.Pod, now time.Time) Overdue {
 	return found
 }
 
-// AwaitEnd tells whether a PodClique that is being deleted waits for its pods. Those that are overdue are waited for no
+// AwaitEnd reports whether a PodClique that is being deleted waits for its pods. Those that are overdue are waited for no
 // longer: they go when their node is back, when it is removed, or when somebody deletes them by force.
 func AwaitEnd(existing []*corev1.Pod, now time.Time) bool {
 	return slices.ContainsFunc(existing, func(pod *corev1.Pod) bool {
@@ -205,22 +205,22 @@ func ofTemplate(pod *corev1.Pod, hash string) bool {
 	return pod.Labels[grovev1alpha1.LabelPodTemplateHash] == hash
 }
 
-// Ended tells whether a pod has run to its end and will not be restarted.
+// Ended reports whether a pod has run to its end and will not be restarted.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// Active tells whether a pod counts: it has not ended and is not being deleted.
+// Active reports whether a pod counts: it has not ended and is not being deleted.
 func Active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !Ended(pod)
 }
 
-// Scheduled tells whether a pod stands on a node.
+// Scheduled reports whether a pod stands on a node.
 func Scheduled(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != ""
 }
 
-// Ready tells whether a pod says that it is ready.
+// Ready reports whether a pod says that it is ready.
 func Ready(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {

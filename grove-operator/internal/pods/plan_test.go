@@ -203,8 +203,8 @@ func (s *simulation) reconcile() {
 			s.pods[addition.Name] = made
 		}
 	}
-	for _, doomed := range plan.Delete {
-		if live, ok := s.pods[doomed.Name]; ok && live.DeletionTimestamp == nil {
+	for _, leaving := range plan.Delete {
+		if live, ok := s.pods[leaving.Name]; ok && live.DeletionTimestamp == nil {
 			terminating(0)(live)
 		}
 	}

@@ -122,7 +122,7 @@ func isOurGate(gate corev1.PodSchedulingGate) bool {
 	return gate.Name == grovev1alpha1.SchedulingGatePodGangPending
 }
 
-// Gated tells whether a pod still carries the operator's gate.
+// Gated reports whether a pod still carries the operator's gate.
 func Gated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, isOurGate)
 }

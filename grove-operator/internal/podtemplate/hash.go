@@ -51,7 +51,7 @@ func KnownHashes(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqu
 	return known
 }
 
-// SetUnchanged tells whether a stored hash of a set is one of the template that it has now.
+// SetUnchanged reports whether a stored hash of a set is one of the template that it has now.
 func SetUnchanged(stored string, set *grovev1alpha1.PodCliqueSet) bool {
 	for _, way := range ways {
 		if ofSet(set, way) == stored {

@@ -49,7 +49,7 @@ func (p *Progress) Set(pod *corev1.Pod) {
 	}
 }
 
-// belongsTo tells whether a pod was made for the PodClique of its label; anybody may write a label.
+// belongsTo reports whether a pod was made for the PodClique of its label; anybody may write a label.
 func belongsTo(pod *corev1.Pod, podClique string) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "PodClique" && owner.Name == podClique
@@ -71,7 +71,7 @@ func (p *Progress) Ready() []int {
 	return counts
 }
 
-// Met tells whether every parent has its minimum now.
+// Met reports whether every parent has its minimum now.
 func (p *Progress) Met() bool {
 	for i, count := range p.Ready() {
 		if count < int(p.parents[i].MinAvailable) {

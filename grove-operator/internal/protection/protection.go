@@ -28,12 +28,12 @@ type Users struct {
 	Exempt []string
 }
 
-// Unbound tells whether a user may change and delete managed objects.
+// Unbound reports whether a user may change and delete managed objects.
 func (u Users) Unbound(name string) bool {
 	return name == u.Operator || slices.Contains(u.Exempt, name) || slices.Contains(kubernetes, name)
 }
 
-// Protected tells whether an object was made of a PodCliqueSet: it says so, and something of ours controls it.
+// Protected reports whether an object was made of a PodCliqueSet: it says so, and something of ours controls it.
 func Protected(object metav1.Object) bool {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil || object.GetLabels()[grovev1alpha1.LabelManagedBy] != grovev1alpha1.LabelManagedByValue {

@@ -177,7 +177,7 @@ func (w *world) updatedCopies(group *grovev1alpha1.PodCliqueScalingGroup, replic
 	return updated
 }
 
-// allNew tells whether no pod of these members has another template than the set.
+// allNew reports whether no pod of these members has another template than the set.
 func (w *world) allNew(members []layout.Member) bool {
 	return !slices.ContainsFunc(members, func(member layout.Member) bool {
 		return slices.ContainsFunc(w.podsWith(member.Name), func(pod *corev1.Pod) bool {

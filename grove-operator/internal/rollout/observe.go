@@ -71,7 +71,7 @@ func (o Objects) addGroup(state *State, config *grovev1alpha1.PodCliqueScalingGr
 	}
 }
 
-// Surplus tells whether there are PodCliques that were scaled in and that nobody has deleted yet.
+// Surplus reports whether there are PodCliques that were scaled in and that nobody has deleted yet.
 func (o Objects) Surplus() bool {
 	for _, podClique := range o.PodCliques {
 		if podClique.DeletionTimestamp == nil && !o.wanted(podClique) {
@@ -93,7 +93,7 @@ func (o Objects) wanted(podClique *grovev1alpha1.PodClique) bool {
 	return group != nil && member.Copy < layout.Bounded(group.Spec.Replicas)
 }
 
-// outdated tells whether a PodClique may have pods of another template than the set has now.
+// outdated reports whether a PodClique may have pods of another template than the set has now.
 func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
 	if podClique == nil {
 		return true
@@ -102,7 +102,7 @@ func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Memb
 		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 }
 
-// prepared tells whether a PodClique or a pod has the template that the set has now.
+// prepared reports whether a PodClique or a pod has the template that the set has now.
 func (o Objects) prepared(object metav1.Object, member layout.Member) bool {
 	return slices.Contains(o.hashes[member.Clique.Name], object.GetLabels()[grovev1alpha1.LabelPodTemplateHash])
 }

@@ -14,9 +14,9 @@ import (
 type Pod struct {
 	// Index is the pod's index in its PodClique.
 	Index int32
-	// Current tells whether the pod was made from the template that the set has now.
+	// Current reports whether the pod was made from the template that the set has now.
 	Current bool
-	// Ready tells whether it says that it is ready, Scheduled whether it stands on a node. How often it restarted does
+	// Ready reports whether it says that it is ready, Scheduled whether it stands on a node. How often it restarted does
 	// not count.
 	Ready, Scheduled bool
 	// Object is the pod itself.
@@ -27,11 +27,11 @@ type Pod struct {
 type Clique struct {
 	// Name of the PodClique.
 	Name string
-	// Prepared tells whether the PodClique has the template that the set has now, so that what replaces a pod has it too.
+	// Prepared reports whether the PodClique has the template that the set has now, so that what replaces a pod has it too.
 	Prepared bool
 	// Replicas is how many pods there are to be, and Minimum how many of them are needed.
 	Replicas, Minimum int32
-	// Reached tells whether the minimum was ever ready.
+	// Reached reports whether the minimum was ever ready.
 	Reached bool
 	// Pods are in the order of their indexes.
 	Pods []Pod
@@ -89,7 +89,7 @@ func (c *Clique) available() bool {
 	return c.ready() >= c.Minimum
 }
 
-// neverStood tells whether a clique waits for room that it never had: it was not touched while it ran, and so holds up
+// neverStood reports whether a clique waits for room that it never had: it was not touched while it ran, and so holds up
 // nobody.
 func (c *Clique) neverStood() bool {
 	return !c.Reached && c.Prepared && c.outdated() == 0 &&

@@ -155,7 +155,7 @@ func (w *world) notBack() []string {
 	return missing
 }
 
-// wanted tells whether nobody has scaled a PodClique away.
+// wanted reports whether nobody has scaled a PodClique away.
 func (w *world) wanted(podClique *grovev1alpha1.PodClique) bool {
 	if podClique == nil {
 		return false

@@ -21,7 +21,7 @@ type State struct {
 	Replica int32
 	// Outdated is false if all its pods were seen to have the template that the set has now.
 	Outdated bool
-	// Scheduled tells whether the minima of its base gang stand on nodes, Available whether they are ready.
+	// Scheduled reports whether the minima of its base gang stand on nodes, Available whether they are ready.
 	Scheduled, Available bool
 }
 
@@ -31,11 +31,11 @@ type Situation struct {
 	Strategy grovev1alpha1.UpdateStrategyType
 	// Before is the progress that the set's status records.
 	Before *grovev1alpha1.PodCliqueSetUpdateProgress
-	// Changed tells whether the template is another one than the status knows of.
+	// Changed reports whether the template is another one than the status knows of.
 	Changed bool
 	// States returns how the replicas are doing, in any order.
 	States func() []State
-	// Surplus tells whether there are PodCliques that were scaled in and that nobody has deleted yet. Scaled out again, they
+	// Surplus reports whether there are PodCliques that were scaled in and that nobody has deleted yet. Scaled out again, they
 	// and their pods would stay.
 	Surplus func() bool
 	// Now dates what begins and ends.
@@ -161,13 +161,13 @@ func turnOf(progress *grovev1alpha1.PodCliqueSetUpdateProgress, replica int32) (
 	return metav1.Time{}, false
 }
 
-// Updating tells whether a replica of a set is being updated: its pods may be missing because the operator replaces them.
+// Updating reports whether a replica of a set is being updated: its pods may be missing because the operator replaces them.
 func Updating(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	_, is := turnOf(set.Status.UpdateProgress, replica)
 	return is
 }
 
-// Reached tells whether the PodCliques of a replica get the template that the set has now. While it goes from replica to
+// Reached reports whether the PodCliques of a replica get the template that the set has now. While it goes from replica to
 // replica, those whose turn has not come keep theirs, and a pod that they lose comes back as it was: what the new template
 // breaks, it breaks in one replica.
 func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
@@ -179,7 +179,7 @@ func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	return !underWay && (known == nil || podtemplate.SetUnchanged(*known, set))
 }
 
-// Prepared tells whether a PodClique that was made from a member of the set has the template that its pods are to have now. One
+// Prepared reports whether a PodClique that was made from a member of the set has the template that its pods are to have now. One
 // that the update has not reached makes pods of the template that it has.
 func Prepared(set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique) bool {
 	return !Reached(set, member.Replica) ||

@@ -395,7 +395,7 @@ func written(status any) string {
 	return string(text)
 }
 
-// old tells whether a pod was not made from the template that the set has now.
+// old reports whether a pod was not made from the template that the set has now.
 func (w *world) old(pod *corev1.Pod) bool {
 	member, ok := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
 	return ok && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != podtemplate.HashOfClique(w.set, member.Clique)

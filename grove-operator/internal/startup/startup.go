@@ -48,7 +48,7 @@ func ParseParent(text string) (Parent, error) {
 	return Parent{PodClique: podClique, MinAvailable: int32(minimum)}, nil
 }
 
-// Waits tells whether a clique of the set starts after others, at least in the base gangs.
+// Waits reports whether a clique of the set starts after others, at least in the base gangs.
 func Waits(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) bool {
 	switch set.Spec.Template.CliqueStartupType {
 	case grovev1alpha1.CliqueStartupTypeInOrder:

@@ -7,7 +7,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// reached tells whether something ever had its minimum, the one that holds now. Before is what was recorded together with
+// reached reports whether something ever had its minimum, the one that holds now. Before is what was recorded together with
 // conditions and had, how many were ready or available at that time. Have is how many are now.
 //
 // A minimum grows when somebody scales out what was scaled below its minAvailable, or to zero. Nothing was lost then: it

@@ -94,18 +94,18 @@ func every(podCliques []*grovev1alpha1.PodClique, is func(*grovev1alpha1.PodCliq
 	return true
 }
 
-// Scheduled tells whether a PodClique has its minimum of pods on nodes. The count may be older than the spec: how many pods
+// Scheduled reports whether a PodClique has its minimum of pods on nodes. The count may be older than the spec: how many pods
 // stand on nodes does not depend on how many there are to be, and what scales without losing a pod must not look as if it did.
 func Scheduled(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.ScheduledReplicas >= Minimum(podClique)
 }
 
-// Available tells whether a PodClique has its minimum of ready pods, in the sense of Scheduled.
+// Available reports whether a PodClique has its minimum of ready pods, in the sense of Scheduled.
 func Available(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.ReadyReplicas >= Minimum(podClique)
 }
 
-// Updated tells whether a PodClique was made from the set's template with that hash and so were all of its pods. The hash
+// Updated reports whether a PodClique was made from the set's template with that hash and so were all of its pods. The hash
 // in the status says which template the counts beside it are about.
 func Updated(podClique *grovev1alpha1.PodClique, generationHash string) bool {
 	counted := podClique.Status.CurrentPodCliqueSetGenerationHash

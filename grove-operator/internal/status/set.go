@@ -128,7 +128,7 @@ func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, ha
 	return judged
 }
 
-// groupAvailable tells whether a group has its minimum of available copies for sure: of a status that is older than the
+// groupAvailable reports whether a group has its minimum of available copies for sure: of a status that is older than the
 // spec, each copy that goes may have been an available one.
 func groupAvailable(group *grovev1alpha1.PodCliqueScalingGroup) bool {
 	going := max(0, group.Status.Replicas-group.Spec.Replicas)

@@ -88,7 +88,7 @@ func templatesOf(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, upd
 	return have
 }
 
-// Complete tells whether a PodClique once had all its pods of the template that its status records. One that never had may
+// Complete reports whether a PodClique once had all its pods of the template that its status records. One that never had may
 // have pods of another template that its controller has yet to see.
 func Complete(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.CurrentPodTemplateHash != nil && podClique.Status.CurrentPodCliqueSetGenerationHash != nil
@@ -122,7 +122,7 @@ func podCliqueProgress(
 	return progress
 }
 
-// hadOldPods tells whether the status of a PodClique counts pods of another template than the PodClique has now. Pods that
+// hadOldPods reports whether the status of a PodClique counts pods of another template than the PodClique has now. Pods that
 // are being made for the first time are none, although not all of them are there.
 func hadOldPods(podClique *grovev1alpha1.PodClique) bool {
 	status := podClique.Status
@@ -236,7 +236,7 @@ func updatedNames(podCliques []*grovev1alpha1.PodClique, hash string) []string {
 	return names
 }
 
-// begun tells whether pods of a PodClique are being replaced.
+// begun reports whether pods of a PodClique are being replaced.
 func begun(podClique *grovev1alpha1.PodClique) bool {
 	status := podClique.Status
 	return status.UpdateProgress != nil && status.UpdateProgress.UpdateEndedAt == nil &&

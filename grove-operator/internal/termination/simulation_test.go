@@ -163,7 +163,7 @@ func (s *simulation) update(*rapid.T) {
 	s.updating = !s.updating
 }
 
-// broken tells whether a PodClique lacks ready pods at the moment.
+// broken reports whether a PodClique lacks ready pods at the moment.
 func (s *simulation) broken(podClique *grovev1alpha1.PodClique) bool {
 	return s.ready[podClique.UID] < status.Minimum(podClique)
 }

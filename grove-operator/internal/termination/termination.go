@@ -27,7 +27,7 @@ type Breach struct {
 type Object struct {
 	Kind, Name string
 	UID        types.UID
-	// Going tells whether it is being deleted.
+	// Going reports whether it is being deleted.
 	Going bool
 	// Replicas is how many it has, and TemplateReplicas how many the template asked for when it was last written.
 	Replicas         int32
@@ -48,7 +48,7 @@ type Situation struct {
 	Record *grovev1alpha1.GangTermination
 	// Delay is how long a unit may stay in breach; 0 is for ever.
 	Delay time.Duration
-	// Updating tells whether an update replaces pods, during which nothing is begun.
+	// Updating reports whether an update replaces pods, during which nothing is begun.
 	Updating bool
 	// Units are all that there are to be.
 	Units []Unit
@@ -74,8 +74,8 @@ type Plan struct {
 // to it in between.
 func Decide(situation Situation) Plan {
 	if record := situation.Record; record != nil {
-		if doomed, unfinished := remaining(record, situation.Units); unfinished {
-			return Plan{Record: record, Delete: doomed}
+		if leaving, unfinished := remaining(record, situation.Units); unfinished {
+			return Plan{Record: record, Delete: leaving}
 		}
 		return Plan{}
 	}
@@ -151,7 +151,7 @@ func (s *Situation) record(unit Unit) *grovev1alpha1.GangTermination {
 
 // remaining are the recorded objects that nobody has deleted yet. The record is finished when each has been replaced by
 // another of its name, or when there is to be no such unit any more.
-func remaining(record *grovev1alpha1.GangTermination, units []Unit) (doomed []Object, unfinished bool) {
+func remaining(record *grovev1alpha1.GangTermination, units []Unit) (leaving []Object, unfinished bool) {
 	position := slices.IndexFunc(units, func(unit Unit) bool { return unit.Index == record.Index })
 	if position < 0 {
 		return nil, false
@@ -164,11 +164,11 @@ func remaining(record *grovev1alpha1.GangTermination, units []Unit) (doomed []Ob
 		case object.UID == recorded.UID:
 			unfinished = true
 			if !object.Going {
-				doomed = append(doomed, *object)
+				leaving = append(leaving, *object)
 			}
 		}
 	}
-	return doomed, unfinished
+	return leaving, unfinished
 }
 
 func (u *Unit) find(kind, name string) *Object {

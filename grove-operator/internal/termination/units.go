@@ -33,7 +33,7 @@ func Delay(set *grovev1alpha1.PodCliqueSet) time.Duration {
 	return defaultDelay
 }
 
-// Updating tells whether an update of a set is under way, or about to begin. With OnDelete it is the user who replaces
+// Updating reports whether an update of a set is under way, or about to begin. With OnDelete it is the user who replaces
 // pods, whenever that may be, and gangs are kept as ever.
 func Updating(set *grovev1alpha1.PodCliqueSet) bool {
 	if rollout.StrategyOf(set) == grovev1alpha1.OnDelete {
@@ -90,7 +90,7 @@ func Copies(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alp
 	return units
 }
 
-// KeepsMinimum tells whether a scaling group has as many available copies as it needs.
+// KeepsMinimum reports whether a scaling group has as many available copies as it needs.
 func KeepsMinimum(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alpha1.PodClique, ready Ready) bool {
 	standing := map[int32]int{}
 	for _, podClique := range podCliques {
@@ -107,7 +107,7 @@ func KeepsMinimum(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grov
 	return available >= status.GroupMinimum(group)
 }
 
-// HasMinimum tells whether a PodClique stays and has as many ready pods as it needs.
+// HasMinimum reports whether a PodClique stays and has as many ready pods as it needs.
 func HasMinimum(podClique *grovev1alpha1.PodClique, ready Ready) bool {
 	return podClique.DeletionTimestamp == nil && ready(podClique) >= status.Minimum(podClique)
 }

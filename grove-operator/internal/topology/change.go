@@ -82,7 +82,7 @@ func MadeFor(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) string {
 	return cmp.Or(gang.Annotations[schedulingv2alpha2.AnnotationPodsTopology], gang.Annotations[grovev1alpha1.AnnotationTopologyName])
 }
 
-// Settled tells whether nothing has to be done about a decision: no pod has to go, and every gang says already what it would
+// Settled reports whether nothing has to be done about a decision: no pod has to go, and every gang says already what it would
 // be made to say.
 func Settled(named string, decision Change, gangs map[string]*schedulerv1alpha1.PodGang) bool {
 	if len(decision.Outdated) > 0 {
@@ -114,7 +114,7 @@ func ForNewPods(named string, gang *schedulerv1alpha1.PodGang) string {
 	return named
 }
 
-// MayOpenGate tells whether a pod was made for the topology that its gang refers to, and that new pods would be made for. The gates
+// MayOpenGate reports whether a pod was made for the topology that its gang refers to, and that new pods would be made for. The gates
 // of other pods stay shut: either the gang is about to turn, or the pod to be replaced.
 func MayOpenGate(pod *corev1.Pod, named string, gang *schedulerv1alpha1.PodGang) bool {
 	made := MadeFor(pod, gang)

@@ -6,7 +6,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// holds tells whether a set's pods are to wait for a missing level.
+// holds reports whether a set's pods are to wait for a missing level.
 func holds(set *grovev1alpha1.PodCliqueSet) bool {
 	return set.Annotations[grovev1alpha1.AnnotationMissingTopologyLevel] == grovev1alpha1.MissingTopologyLevelHold
 }

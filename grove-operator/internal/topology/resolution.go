@@ -23,11 +23,11 @@ type Resolution struct {
 	Name string
 	// Named is what the set names: another than Name only while its gangs keep Name, because pods stand on nodes under it.
 	Named string
-	// Found tells whether a ClusterTopology of that name exists.
+	// Found reports whether a ClusterTopology of that name exists.
 	Found bool
 	// Missing are the domains in use that are not levels of it, broadest first.
 	Missing []grovev1alpha1.TopologyDomain
-	// hold tells whether the set's pods wait for what is missing, rather than do without.
+	// hold reports whether the set's pods wait for what is missing, rather than do without.
 	hold bool
 
 	keys map[grovev1alpha1.TopologyDomain]string
@@ -126,7 +126,7 @@ func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Reso
 	return resolution
 }
 
-// Has tells whether a domain is a level of the resolved topology.
+// Has reports whether a domain is a level of the resolved topology.
 func (r Resolution) Has(domain grovev1alpha1.TopologyDomain) bool {
 	_, ok := r.keys[domain]
 	return ok

@@ -75,8 +75,8 @@ func create(objects ...client.Object) {
 	}
 }
 
-// deed is what a user does to a child of the set.
-type deed func(user client.Client, namespace string) error
+// action is what a user does to a child of the set.
+type action func(user client.Client, namespace string) error
 
 func named(object client.Object, namespace, name string) client.Object {
 	object.SetNamespace(namespace)
@@ -84,25 +84,25 @@ func named(object client.Object, namespace, name string) client.Object {
 	return object
 }
 
-func remove(object client.Object, name string) deed {
+func remove(object client.Object, name string) action {
 	return func(user client.Client, namespace string) error {
 		return user.Delete(ctx, named(object, namespace, name))
 	}
 }
 
-func patch(object client.Object, name, merge string) deed {
+func patch(object client.Object, name, merge string) action {
 	return func(user client.Client, namespace string) error {
 		return user.Patch(ctx, named(object, namespace, name), client.RawPatch("application/merge-patch+json", []byte(merge)))
 	}
 }
 
-func patchStatus(object client.Object, name, merge string) deed {
+func patchStatus(object client.Object, name, merge string) action {
 	return func(user client.Client, namespace string) error {
 		return user.Status().Patch(ctx, named(object, namespace, name), client.RawPatch("application/merge-patch+json", []byte(merge)))
 	}
 }
 
-func scaleTo(object client.Object, name string) deed {
+func scaleTo(object client.Object, name string) action {
 	return func(user client.Client, namespace string) error {
 		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
 		return user.SubResource("scale").Update(ctx, named(object, namespace, name), client.WithSubResourceBody(scale))
@@ -123,7 +123,7 @@ func bind(user client.Client, namespace string) error {
 	return user.SubResource("binding").Create(ctx, named(&corev1.Pod{}, namespace, "s-0-a-abcde"), target)
 }
 
-func removeAll(list client.Object) deed {
+func removeAll(list client.Object) action {
 	return func(user client.Client, namespace string) error {
 		return user.DeleteAllOf(ctx, list, client.InNamespace(namespace))
 	}
@@ -142,7 +142,7 @@ const relabel = `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"}}}`
 var _ = Describe("The authorizer", func() {
 	pod := func() client.Object { return &corev1.Pod{} }
 
-	DescribeTable("refuses", func(user string, does deed, words string) {
+	DescribeTable("refuses", func(user string, does action, words string) {
 		err := does(as(user), managedSet())
 		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 		Expect(err).To(MatchError(ContainSubstring(words)))
@@ -164,7 +164,7 @@ var _ = Describe("The authorizer", func() {
 		Entry("another service account", "system:serviceaccount:platform:other", remove(&grovev1alpha1.PodClique{}, "s-0-a"), "may not be deleted"),
 	)
 
-	DescribeTable("lets through", func(user string, does deed) {
+	DescribeTable("lets through", func(user string, does action) {
 		namespace := managedSet()
 		done := c
 		if user != "" {

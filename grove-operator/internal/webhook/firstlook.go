@@ -54,7 +54,7 @@ func (f firstLook[T]) Handle(ctx context.Context, request ctrladmission.Request)
 	return f.next.Handle(ctx, request)
 }
 
-// specChanged tells whether a request brings a new spec. What an older or newer release accepted can thus still be labelled, and
+// specChanged reports whether a request brings a new spec. What an older or newer release accepted can thus still be labelled, and
 // released for deletion.
 func specChanged(request ctrladmission.Request) (bool, error) {
 	if request.Operation != admissionv1.Update {

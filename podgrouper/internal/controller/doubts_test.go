@@ -34,7 +34,7 @@ func TestADoubtIsToldOnceItLasts(t *testing.T) {
 // A Topology whose levels change is gone for a moment, of which no gang is told; one that stays away is told, once.
 func TestWorkloadsAreNotToldOfATopologyThatIsReplaced(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	k := &keeper{clock: clock}
+	k := &podGroups{clock: clock}
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
 	missing := field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations"), "net", "no Topology has this name")}
 

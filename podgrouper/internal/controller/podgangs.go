@@ -24,7 +24,7 @@ type podGangReconciler struct {
 	client     client.Client
 	owners     *ownerReader
 	dependents *owners.Dependents
-	keeper     *keeper
+	podGroups     *podGroups
 }
 
 // Reconcile makes the PodGroup of a PodGang before its first pod, and mirrors how scheduling goes.
@@ -49,7 +49,7 @@ func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		return reconcile.Result{}, err
 	}
 	workload := grouping.Workload{Owner: owner, Above: chain.Owners[1:]}
-	result, err := r.keeper.keep(ctx, workload, owner, func() ([]*corev1.Pod, error) { return podgroups.Members(workload, pods), nil })
+	result, err := r.podGroups.keep(ctx, workload, owner, func() ([]*corev1.Pod, error) { return podgroups.Members(workload, pods), nil })
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -86,7 +86,7 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	condition := scheduledCondition(result)
 	condition.ObservedGeneration = gang.Generation
 	before := meta.FindStatusCondition(gang.Status.Conditions, condition.Type)
-	if _, err := applyCondition(ctx, r.keeper.writer, r.keeper.clock.Now(), gang, before, condition); err != nil {
+	if _, err := applyCondition(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, before, condition); err != nil {
 		return fmt.Errorf("writing condition of PodGang: %w", err)
 	}
 	return nil

@@ -23,7 +23,7 @@ type podReconciler struct {
 	client     client.Client
 	owners     *ownerReader
 	dependents *owners.Dependents
-	keeper     *keeper
+	podGroups     *podGroups
 }
 
 // Reconcile finds the workload of a pod, keeps its PodGroup, and states the pod's membership. What it waits for it hears
@@ -40,10 +40,10 @@ func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request
 	chain, err := r.dependents.Walk(func() (owners.Chain, error) { return owners.Walk(pod, r.owners.lookup(ctx)) })
 	switch {
 	case err != nil:
-		r.keeper.warn(catalog.PodAsOwner(pod), eventUnreadable, fmt.Sprintf("the pod is not grouped yet, and this is tried again: %s", err))
+		r.podGroups.warn(catalog.PodAsOwner(pod), eventUnreadable, fmt.Sprintf("the pod is not grouped yet, and this is tried again: %s", err))
 		return reconcile.Result{}, err
 	case chain.Cycle != nil:
-		r.keeper.warn(catalog.PodAsOwner(pod), eventCycle, fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s: remove an owner reference", chain.Cycle))
+		r.podGroups.warn(catalog.PodAsOwner(pod), eventCycle, fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s: remove an owner reference", chain.Cycle))
 		return reconcile.Result{}, nil
 	case chain.Missing != nil:
 		return reconcile.Result{}, nil
@@ -63,7 +63,7 @@ func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload gro
 		return reconcile.Result{}, nil
 	}
 	workload.Pods = podgroups.Members(workload, []*corev1.Pod{pod})
-	result, err := r.keeper.keep(ctx, workload, catalog.PodAsOwner(pod), func() ([]*corev1.Pod, error) {
+	result, err := r.podGroups.keep(ctx, workload, catalog.PodAsOwner(pod), func() ([]*corev1.Pod, error) {
 		labelled, err := r.labelledPods(ctx, pod.Namespace, membership.PodGroup)
 		return append(labelled, workload.Pods...), err
 	})
@@ -71,7 +71,7 @@ func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload gro
 	case err != nil || result.podGroup == nil || membership.StatedBy(pod):
 		return reconcile.Result{RequeueAfter: result.again}, err
 	case !known || !membership.Fits(result.podGroup):
-		r.keeper.warn(catalog.PodAsOwner(pod), eventNoGroup,
+		r.podGroups.warn(catalog.PodAsOwner(pod), eventNoGroup,
 			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind, workload.Owner.GetName()))
 		return reconcile.Result{RequeueAfter: result.again}, nil
 	default:

@@ -41,24 +41,24 @@ func Add(ctx context.Context, mgr manager.Manager) error {
 		return fmt.Errorf("adding the kinds of owners: %w", err)
 	}
 	reader := &ownerReader{cached: mgr.GetCache(), live: mgr.GetAPIReader(), kinds: kinds}
-	keeper := &keeper{
+	podGroups := &podGroups{
 		client:   mgr.GetClient(),
 		writer:   newWriter(mgr.GetClient(), mgr.GetAPIReader()),
 		recorder: mgr.GetEventRecorder("podgrouper"),
 		clock:    clock.RealClock{},
 	}
-	if err := addPods(mgr, reader, dependents, keeper); err != nil {
+	if err := addPods(mgr, reader, dependents, podGroups); err != nil {
 		return fmt.Errorf("adding controller of pods: %w", err)
 	}
-	if err := addPodGangs(mgr, reader, dependents, keeper); err != nil {
+	if err := addPodGangs(mgr, reader, dependents, podGroups); err != nil {
 		return fmt.Errorf("adding controller of PodGangs: %w", err)
 	}
 	metrics.Warns(eventInvalid, eventForeign, eventUnreadable, eventCycle, eventNoGroup)
 	return metrics.AddToManager(mgr)
 }
 
-func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, keeper *keeper) error {
-	reconciler := &podReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, keeper: keeper}
+func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, podGroups *podGroups) error {
+	reconciler := &podReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, podGroups: podGroups}
 	pods, err := crcontroller.New("pods", mgr, crcontroller.Options{
 		Reconciler:              reconciler,
 		MaxConcurrentReconciles: podWorkers,
@@ -82,8 +82,8 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 	return nil
 }
 
-func addPodGangs(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, keeper *keeper) error {
-	reconciler := &podGangReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, keeper: keeper}
+func addPodGangs(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, podGroups *podGroups) error {
+	reconciler := &podGangReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, podGroups: podGroups}
 	gangs, err := crcontroller.New("podgangs", mgr, crcontroller.Options{Reconciler: reconciler, MaxConcurrentReconciles: podWorkers})
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type Process struct {
 	Name string `json:"name"`
 	// Component says whether it is one of Packtree's own.
 	Component bool `json:"component"`
-	// Health is the URL that tells whether it works.
+	// Health is the URL that reports whether it works.
 	Health string `json:"health"`
 	// Version is that of the program.
 	Version string `json:"version"`

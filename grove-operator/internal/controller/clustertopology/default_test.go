@@ -136,11 +136,11 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 	if c.ofScheduler().UID != kept {
 		t.Error("the scheduler was given levels that somebody wrote into the default topology")
 	}
-	for what, doomed := range map[string]client.Object{"the ClusterTopology": c.topology(), "the scheduler's Topology": c.ofScheduler()} {
-		c.must(client.IgnoreNotFound(c.Delete(t.Context(), doomed)))
+	for what, leaving := range map[string]client.Object{"the ClusterTopology": c.topology(), "the scheduler's Topology": c.ofScheduler()} {
+		c.must(client.IgnoreNotFound(c.Delete(t.Context(), leaving)))
 		c.until(what+" is made anew", func() bool {
 			ours, theirs := c.topology(), c.ofScheduler()
-			return ours.UID != doomed.GetUID() && theirs.UID != doomed.GetUID() && metav1.IsControlledBy(theirs, ours) && c.state() == want
+			return ours.UID != leaving.GetUID() && theirs.UID != leaving.GetUID() && metav1.IsControlledBy(theirs, ours) && c.state() == want
 		})
 	}
 }

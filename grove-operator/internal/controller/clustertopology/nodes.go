@@ -30,7 +30,7 @@ func LabelsOnly(object any) (any, error) {
 }
 
 // askNodes returns what the labels of nodes say about levels; nil where topology awareness is off.
-func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.TopologyLevel) (*topology.Census, error) {
+func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.TopologyLevel) (*topology.Coverage, error) {
 	if !r.Configuration.Enabled {
 		return nil, nil
 	}
@@ -43,7 +43,7 @@ func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.Topolo
 	for i := range list.Items {
 		nodes[i] = topology.Node{Name: list.Items[i].Name, Labels: list.Items[i].Labels}
 	}
-	taken := topology.TakeCensus(levels, nodes)
+	taken := topology.CoverageOf(levels, nodes)
 	return &taken, nil
 }
 

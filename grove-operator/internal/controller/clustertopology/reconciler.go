@@ -44,7 +44,7 @@ type scope struct {
 	clusterTopology *grovev1alpha1.ClusterTopology
 	users           []grovev1alpha1.PodCliqueSet
 	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
-	nodes *topology.Census
+	nodes *topology.Coverage
 	// choosable tells that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
 	choosable bool
 }
@@ -123,7 +123,7 @@ func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.Cluste
 	return nil
 }
 
-// overwritten tells whether a topology is the default one with other levels than the configuration's, which have been put
+// overwritten reports whether a topology is the default one with other levels than the configuration's, which have been put
 // right just now. Nothing is done with them: what was applied brings the topology back.
 func (r *Reconciler) overwritten(live *grovev1alpha1.ClusterTopology) bool {
 	desired := topology.Default(r.Configuration)

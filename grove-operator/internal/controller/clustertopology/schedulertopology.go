@@ -25,7 +25,7 @@ type schedulerTopology struct {
 	why string
 }
 
-// ofPredecessor tells whether a Topology was made for a ClusterTopology of the same name that no longer exists. The garbage
+// ofPredecessor reports whether a Topology was made for a ClusterTopology of the same name that no longer exists. The garbage
 // collector would remove it some time, and until then it would look like somebody else's.
 func ofPredecessor(live *kaiv1alpha1.Topology, clusterTopology *grovev1alpha1.ClusterTopology) bool {
 	owner := metav1.GetControllerOf(live)

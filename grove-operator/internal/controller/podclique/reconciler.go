@@ -55,7 +55,7 @@ type scope struct {
 	made map[types.UID]bool
 	// gating says why pods still have gates, and happened what this pass has done to pods.
 	gating   string
-	happened happenings
+	happened changes
 	// gang is the PodClique's PodGang, where the pass needed it.
 	gang *schedulerv1alpha1.PodGang
 	// stale tells that the set has changed since the cache saw it.

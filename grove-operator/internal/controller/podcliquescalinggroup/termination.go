@@ -69,7 +69,7 @@ func (s *scope) members() []*grovev1alpha1.PodClique {
 	return members
 }
 
-// held tells whether nothing of a copy is created in this pass, because what it has is only being deleted.
+// held reports whether nothing of a copy is created in this pass, because what it has is only being deleted.
 func (s *scope) held(copyIndex int32) bool {
 	return len(s.termination.Delete) > 0 && s.termination.Record.Index == copyIndex
 }

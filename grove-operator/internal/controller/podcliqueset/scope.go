@@ -44,7 +44,7 @@ type scope struct {
 	// update is what was decided about the update of the template.
 	update rollout.Decision
 	// happened is what the pass has done.
-	happened *happenings
+	happened *changes
 	// termination is what this pass decided about a replica that stays below its minimum.
 	termination termination.Plan
 }
@@ -70,7 +70,7 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 		allPodCliques: map[string]*grovev1alpha1.PodClique{},
 		gangs:         map[string]*schedulerv1alpha1.PodGang{},
 		update:        rollout.Decision{Progress: set.Status.UpdateProgress},
-		happened:      &happenings{},
+		happened:      &changes{},
 	}
 	err := errors.Join(r.observeAccess(ctx, scope), r.observeLists(ctx, scope))
 	if err != nil {

@@ -76,7 +76,7 @@ func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination
 	}), nil
 }
 
-// held tells whether nothing of a replica is created in this pass, because what it has is only being deleted.
+// held reports whether nothing of a replica is created in this pass, because what it has is only being deleted.
 func (s *scope) held(replica int32) bool {
 	return len(s.termination.Delete) > 0 && s.termination.Record.Index == replica
 }

@@ -46,7 +46,7 @@ func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.De
 	return update.Rest(), nil
 }
 
-// templateChanged tells whether the template is another one than the status knows of. As long as the status knows of none,
+// templateChanged reports whether the template is another one than the status knows of. As long as the status knows of none,
 // the children tell: the operator may have ended between their creation and the first status.
 func templateChanged(scope *scope) bool {
 	if known := scope.set.Status.CurrentGenerationHash; known != nil {
@@ -85,7 +85,7 @@ func podNames(pods []*corev1.Pod) []string {
 	return names
 }
 
-// isBorn tells whether a pass has made the children of a new set and has nothing else to tell. Its status would say that they are
+// isBorn reports whether a pass has made the children of a new set and has nothing else to tell. Its status would say that they are
 // missing: the next pass, in a moment, has the first one to write.
 func isBorn(scope *scope, outcome error) bool {
 	return outcome == nil && scope.set.Status.ObservedGeneration == 0 && scope.happened.created.Load() > 0 &&
@@ -104,7 +104,7 @@ func (r *Reconciler) reportUpdate(scope *scope) {
 	}
 }
 
-// decided tells whether a status records another decision than before, about the update or about a replica to recreate;
+// decided reports whether a status records another decision than before, about the update or about a replica to recreate;
 // then it must not be written over a newer one.
 func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
 	if !apiequality.Semantic.DeepEqual(before.GangTermination, after.GangTermination) {

@@ -70,7 +70,7 @@ type ClusterTopologyStatus struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions tell whether the topology is Ready, whether the scheduler's Topology follows it, and who holds it.
+	// Conditions report whether the topology is Ready, whether the scheduler's Topology follows it, and who holds it.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -124,11 +124,11 @@ type TopologyLevelStatus struct {
 
 // Conditions of a ClusterTopology.
 const (
-	// ClusterTopologyReady tells whether workloads can use the topology. It is computed from the other conditions.
+	// ClusterTopologyReady reports whether workloads can use the topology. It is computed from the other conditions.
 	ClusterTopologyReady = "Ready"
-	// ClusterTopologySchedulerTopologyInSync tells whether the Topology that the scheduler reads has the same levels.
+	// ClusterTopologySchedulerTopologyInSync reports whether the Topology that the scheduler reads has the same levels.
 	ClusterTopologySchedulerTopologyInSync = "SchedulerTopologyInSync"
-	// ClusterTopologyDeletionBlocked tells whether a deletion waits for PodCliqueSets that still use the topology.
+	// ClusterTopologyDeletionBlocked reports whether a deletion waits for PodCliqueSets that still use the topology.
 	ClusterTopologyDeletionBlocked = "DeletionBlocked"
 
 	// ReasonSchedulerTopologyInSync: the scheduler's Topology has the levels of the spec.

@@ -15,8 +15,8 @@ type Node struct {
 	Labels map[string]string
 }
 
-// Census is what nodes say about the levels of a topology.
-type Census struct {
+// Coverage is what nodes say about the levels of a topology.
+type Coverage struct {
 	// Levels has an entry for each level, in the order of the levels.
 	Levels []grovev1alpha1.TopologyLevelStatus
 	// Complete is how many nodes carry the labels of all levels.
@@ -25,10 +25,10 @@ type Census struct {
 	Incomplete int32
 }
 
-// TakeCensus counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not matter. A
+// CoverageOf counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not matter. A
 // label counts whatever its value, as it does for the scheduler.
-func TakeCensus(levels []grovev1alpha1.TopologyLevel, nodes []Node) Census {
-	taken := Census{Levels: make([]grovev1alpha1.TopologyLevelStatus, len(levels))}
+func CoverageOf(levels []grovev1alpha1.TopologyLevel, nodes []Node) Coverage {
+	taken := Coverage{Levels: make([]grovev1alpha1.TopologyLevelStatus, len(levels))}
 	found := make([]map[string]struct{}, len(levels))
 	for i, level := range levels {
 		taken.Levels[i].Domain, found[i] = level.Domain, map[string]struct{}{}
@@ -42,8 +42,8 @@ func TakeCensus(levels []grovev1alpha1.TopologyLevel, nodes []Node) Census {
 	return taken
 }
 
-// count adds a node to the census, and the domains in which it stands to those found.
-func (c *Census) count(levels []grovev1alpha1.TopologyLevel, node Node, found []map[string]struct{}) {
+// count adds a node to the coverage, and the domains in which it stands to those found.
+func (c *Coverage) count(levels []grovev1alpha1.TopologyLevel, node Node, found []map[string]struct{}) {
 	path, placed, carried := "", true, 0
 	for i, level := range levels {
 		value, ok := node.Labels[level.Key]
@@ -69,7 +69,7 @@ func (c *Census) count(levels []grovev1alpha1.TopologyLevel, node Node, found []
 }
 
 // miss notes the levels whose labels a node lacks.
-func (c *Census) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
+func (c *Coverage) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
 	for i, level := range levels {
 		if _, ok := node.Labels[level.Key]; ok {
 			continue
@@ -84,7 +84,7 @@ func (c *Census) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
 	}
 }
 
-// LabelsDiffer tells whether a change of a node's labels can change the census of a topology with these levels. A node that is
+// LabelsDiffer reports whether a change of a node's labels can change the coverage of a topology with these levels. A node that is
 // new had none before, and one that is gone has none after.
 func LabelsDiffer(levels []grovev1alpha1.TopologyLevel, before, after map[string]string) bool {
 	return slices.ContainsFunc(levels, func(level grovev1alpha1.TopologyLevel) bool {

@@ -39,8 +39,8 @@ const (
 	actionGroup     = "GroupPods"
 )
 
-// keeper keeps the PodGroup of a workload as it should be.
-type keeper struct {
+// podGroups keeps the PodGroup of a workload as it should be.
+type podGroups struct {
 	client   client.Client
 	writer   apply.Writer
 	recorder events.EventRecorder
@@ -80,7 +80,7 @@ const soon = time.Second
 // keep makes or corrects the PodGroup of a workload, and tells the user what is wrong with the workload: on its owner or, if
 // that could not be read, on the witness. All returns all pods of the workload that may count; it is not asked if the PodGroup
 // is as the pods say that w has. So the pods of a large workload do not each look at all others.
-func (k *keeper) keep(ctx context.Context, w grouping.Workload, witness grouping.Owner, all func() ([]*corev1.Pod, error)) (kept, error) {
+func (k *podGroups) keep(ctx context.Context, w grouping.Workload, witness grouping.Owner, all func() ([]*corev1.Pod, error)) (kept, error) {
 	if !w.Owner.Outline {
 		witness = w.Owner
 	}
@@ -105,7 +105,7 @@ func (k *keeper) keep(ctx context.Context, w grouping.Workload, witness grouping
 }
 
 // write brings the PodGroup to what was decided, unless that is somebody else's to do.
-func (k *keeper) write(ctx context.Context, live *scheduling.PodGroup, decision podgroups.Decision, witness grouping.Owner) (kept, error) {
+func (k *podGroups) write(ctx context.Context, live *scheduling.PodGroup, decision podgroups.Decision, witness grouping.Owner) (kept, error) {
 	wrong := slices.Concat(decision.Problems, decision.Fatal)
 	switch {
 	case len(decision.Fatal) > 0:
@@ -129,7 +129,7 @@ func (k *keeper) write(ctx context.Context, live *scheduling.PodGroup, decision 
 }
 
 // unsettled returns how long to wait before it is told that a workload names what does not exist: 0 if that was told already.
-func (k *keeper) unsettled(podGroup *scheduling.PodGroup, unresolved field.ErrorList) time.Duration {
+func (k *podGroups) unsettled(podGroup *scheduling.PodGroup, unresolved field.ErrorList) time.Duration {
 	key := client.ObjectKeyFromObject(podGroup)
 	if len(unresolved) == 0 || meta.IsStatusConditionFalse(podGroup.Status.Conditions, scheduling.ConditionValid) {
 		k.doubts.over(key)
@@ -139,7 +139,7 @@ func (k *keeper) unsettled(podGroup *scheduling.PodGroup, unresolved field.Error
 }
 
 // refused says what becomes of a workload whose PodGroup could not be written.
-func (k *keeper) refused(err error, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner) (kept, error) {
+func (k *podGroups) refused(err error, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner) (kept, error) {
 	switch {
 	case apierrors.IsInvalid(err):
 		// The schema is stricter than we are, as about the length of a level. Only the workload can mend that.
@@ -167,7 +167,7 @@ func asDecided(live *scheduling.PodGroup, decision podgroups.Decision) bool {
 
 // find returns the PodGroup, or nil. What the cache does not show is looked for in the cluster, so that the pods of a new
 // workload do not each make its PodGroup.
-func (k *keeper) find(ctx context.Context, key client.ObjectKey) (*scheduling.PodGroup, error) {
+func (k *podGroups) find(ctx context.Context, key client.ObjectKey) (*scheduling.PodGroup, error) {
 	podGroup := &scheduling.PodGroup{}
 	err := k.client.Get(ctx, key, podGroup)
 	if apierrors.IsNotFound(err) {
@@ -184,7 +184,7 @@ func (k *keeper) find(ctx context.Context, key client.ObjectKey) (*scheduling.Po
 
 // apply writes the desired PodGroup if that changes anything, and returns the live one. It is a conflict if the PodGroup is not
 // as live shows it any more, or if somebody has made one meanwhile where there was none.
-func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
+func (k *podGroups) apply(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
 	if live != nil {
 		var err error
 		if live, err = k.clear(ctx, live, desired); err != nil || podgroups.UpToDate(live, desired) {
@@ -210,7 +210,7 @@ func (k *keeper) apply(ctx context.Context, live, desired *scheduling.PodGroup) 
 
 // withdraw takes back what was applied to a PodGroup that turned out to be somebody else's: they made it meanwhile, and no field of
 // both was in the way. It returns a conflict.
-func (k *keeper) withdraw(ctx context.Context, applied *scheduling.PodGroup) error {
+func (k *podGroups) withdraw(ctx context.Context, applied *scheduling.PodGroup) error {
 	nothing := &unstructured.Unstructured{}
 	nothing.SetGroupVersionKind(scheduling.GroupVersion.WithKind("PodGroup"))
 	nothing.SetNamespace(applied.Namespace)
@@ -224,7 +224,7 @@ func (k *keeper) withdraw(ctx context.Context, applied *scheduling.PodGroup) err
 
 // clear puts the tree of groups right if others have written to it: applying leaves where it is what they have added, and
 // is turned down if both together make no tree.
-func (k *keeper) clear(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
+func (k *podGroups) clear(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
 	if podgroups.SameTree(&live.Spec, &desired.Spec) || !podgroups.TreeShared(live) {
 		return live, nil
 	}
@@ -238,7 +238,7 @@ func (k *keeper) clear(ctx context.Context, live, desired *scheduling.PodGroup) 
 }
 
 // state writes the condition Valid if it changed, and tells the owner of new mistakes.
-func (k *keeper) state(ctx context.Context, owner grouping.Owner, podGroup *scheduling.PodGroup, wrong field.ErrorList) error {
+func (k *podGroups) state(ctx context.Context, owner grouping.Owner, podGroup *scheduling.PodGroup, wrong field.ErrorList) error {
 	condition := metav1.Condition{
 		Type:               scheduling.ConditionValid,
 		Status:             metav1.ConditionTrue,
@@ -265,7 +265,7 @@ func (k *keeper) state(ctx context.Context, owner grouping.Owner, podGroup *sche
 
 // stated returns the condition as it stands. Where it is not the wanted one, the cluster is asked: the cache may not show yet
 // what was written for a pod of the same workload a moment ago, and the owner is to be told once.
-func (k *keeper) stated(ctx context.Context, podGroup *scheduling.PodGroup, wanted metav1.Condition) (*metav1.Condition, error) {
+func (k *podGroups) stated(ctx context.Context, podGroup *scheduling.PodGroup, wanted metav1.Condition) (*metav1.Condition, error) {
 	stated := meta.FindStatusCondition(podGroup.Status.Conditions, wanted.Type)
 	if stated != nil {
 		wanted.LastTransitionTime = stated.LastTransitionTime
@@ -280,7 +280,7 @@ func (k *keeper) stated(ctx context.Context, podGroup *scheduling.PodGroup, want
 	return meta.FindStatusCondition(current.Status.Conditions, wanted.Type), nil
 }
 
-func (k *keeper) warn(owner grouping.Owner, reason, message string) {
+func (k *podGroups) warn(owner grouping.Owner, reason, message string) {
 	metrics.Warned(reason)
 	k.recorder.Eventf(referenceTo(owner), nil, corev1.EventTypeWarning, reason, actionGroup, "%s", message)
 }

@@ -12,13 +12,13 @@ import (
 	"packtree.dev/grove-operator/internal/events"
 )
 
-// happenings count the children with pods that a pass created and deleted. Several are written at the same time.
-type happenings struct {
+// changes count the children with pods that a pass created and deleted. Several are written at the same time.
+type changes struct {
 	created, deleted atomic.Int32
 }
 
 // creates counts a child as created once its write has succeeded, if there was none.
-func (h *happenings) creates(missing bool, apply write) write {
+func (h *changes) creates(missing bool, apply write) write {
 	return func() error {
 		err := apply()
 		if err == nil && missing {
@@ -29,7 +29,7 @@ func (h *happenings) creates(missing bool, apply write) write {
 }
 
 // deletes counts a child as deleted once that has succeeded, if it was not being deleted already.
-func (h *happenings) deletes(child client.Object, err error) {
+func (h *changes) deletes(child client.Object, err error) {
 	hasPods := false
 	switch child.(type) {
 	case *grovev1alpha1.PodClique, *grovev1alpha1.PodCliqueScalingGroup:

@@ -9,8 +9,8 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// happenings count the pods to which a pass did something.
-type happenings struct {
+// changes count the pods to which a pass did something.
+type changes struct {
 	created, deleted, opened, overdue int
 }
 

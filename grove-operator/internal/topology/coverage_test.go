@@ -29,38 +29,38 @@ func TestTake(t *testing.T) {
 	type level = grovev1alpha1.TopologyLevelStatus
 	for name, c := range map[string]struct {
 		nodes []topology.Node
-		want  topology.Census
+		want  topology.Coverage
 	}{
-		"no node": {want: topology.Census{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}}},
+		"no node": {want: topology.Coverage{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}}},
 		"nodes without any label of the topology are none of its business": {
 			nodes: []topology.Node{node("a"), node("b", "host", "b")},
-			want:  topology.Census{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}},
+			want:  topology.Coverage{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}},
 		},
 		"racks of one name in two blocks are two racks": {
 			nodes: []topology.Node{
 				node("a", "zone", "z", "block", "1", "rack", "1"), node("b", "zone", "z", "block", "2", "rack", "1"),
 				node("c", "zone", "z", "block", "2", "rack", "1"),
 			},
-			want: topology.Census{Complete: 3, Levels: []level{
+			want: topology.Coverage{Complete: 3, Levels: []level{
 				{Domain: "zone", Nodes: 3, DomainCount: 1}, {Domain: "block", Nodes: 3, DomainCount: 2}, {Domain: "rack", Nodes: 3, DomainCount: 2},
 			}},
 		},
 		"a node without the label of a level in between stands in no domain below": {
 			nodes: []topology.Node{node("a", "zone", "z", "rack", "1")},
-			want: topology.Census{Incomplete: 1, Levels: []level{
+			want: topology.Coverage{Incomplete: 1, Levels: []level{
 				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", NodesMissing: 1, MissingOn: []string{"a"}}, {Domain: "rack", Nodes: 1},
 			}},
 		},
 		"a node without the narrowest label misses a level, too": {
 			nodes: []topology.Node{node("a", "zone", "z", "block", "1"), node("b", "zone", "z", "block", "1", "rack", "1")},
-			want: topology.Census{Complete: 1, Incomplete: 1, Levels: []level{
+			want: topology.Coverage{Complete: 1, Incomplete: 1, Levels: []level{
 				{Domain: "zone", Nodes: 2, DomainCount: 1}, {Domain: "block", Nodes: 2, DomainCount: 1},
 				{Domain: "rack", Nodes: 1, DomainCount: 1, NodesMissing: 1, MissingOn: []string{"a"}},
 			}},
 		},
 		"a label without a value is a label": {
 			nodes: []topology.Node{node("a", "zone", "", "block", "", "rack", "")},
-			want: topology.Census{Complete: 1, Levels: []level{
+			want: topology.Coverage{Complete: 1, Levels: []level{
 				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", Nodes: 1, DomainCount: 1}, {Domain: "rack", Nodes: 1, DomainCount: 1},
 			}},
 		},
@@ -69,7 +69,7 @@ func TestTake(t *testing.T) {
 				node("g", "zone", "z"), node("b", "zone", "z"), node("f", "zone", "z"), node("a", "zone", "z"),
 				node("e", "zone", "z"), node("c", "zone", "z"), node("d", "zone", "z"),
 			},
-			want: topology.Census{Incomplete: 7, Levels: []level{
+			want: topology.Coverage{Incomplete: 7, Levels: []level{
 				{Domain: "zone", Nodes: 7, DomainCount: 1},
 				{Domain: "block", NodesMissing: 7, MissingOn: []string{"a", "b", "c", "d", "e"}},
 				{Domain: "rack", NodesMissing: 7, MissingOn: []string{"a", "b", "c", "d", "e"}},
@@ -77,9 +77,9 @@ func TestTake(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := topology.TakeCensus(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
+			got := topology.CoverageOf(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("census (-want +got):\n%s", diff)
+				t.Errorf("coverage (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -101,15 +101,15 @@ func TestTakeAgreesWithQuestionsToEachNode(t *testing.T) {
 		want := asked(levels, nodes)
 		seed := rapid.Uint64().Draw(t, "order")
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		if diff := cmp.Diff(want, topology.TakeCensus(levels, nodes)); diff != "" {
-			t.Fatalf("census (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, topology.CoverageOf(levels, nodes)); diff != "" {
+			t.Fatalf("coverage (-want +got):\n%s", diff)
 		}
 	})
 }
 
 // asked asks each question of every node anew. The nodes are in the order of their names.
-func asked(levels []grovev1alpha1.TopologyLevel, nodes []topology.Node) topology.Census {
-	var answer topology.Census
+func asked(levels []grovev1alpha1.TopologyLevel, nodes []topology.Node) topology.Coverage {
+	var answer topology.Coverage
 	carries := func(node topology.Node, levels ...grovev1alpha1.TopologyLevel) (count int) {
 		for _, level := range levels {
 			if _, ok := node.Labels[level.Key]; ok {
@@ -189,15 +189,15 @@ func BenchmarkTake(b *testing.B) {
 	for i := range nodes {
 		nodes[i] = node(fmt.Sprintf("node-%04d", i), "zone", fmt.Sprint(i/1280), "block", fmt.Sprint(i/160), "rack", fmt.Sprint(i/16), "host", fmt.Sprint(i))
 	}
-	if !slices.Equal([]int32{4, 32, 313, 5000}, domainCounts(topology.TakeCensus(levels, nodes))) {
-		b.Fatalf("domains %v", domainCounts(topology.TakeCensus(levels, nodes)))
+	if !slices.Equal([]int32{4, 32, 313, 5000}, domainCounts(topology.CoverageOf(levels, nodes))) {
+		b.Fatalf("domains %v", domainCounts(topology.CoverageOf(levels, nodes)))
 	}
 	for b.Loop() {
-		topology.TakeCensus(levels, nodes)
+		topology.CoverageOf(levels, nodes)
 	}
 }
 
-func domainCounts(taken topology.Census) []int32 {
+func domainCounts(taken topology.Coverage) []int32 {
 	var counts []int32
 	for _, level := range taken.Levels {
 		counts = append(counts, level.DomainCount)
