@@ -14,7 +14,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 DATE ?= $(shell git log -1 --format=%cs 2>/dev/null || echo unknown)
 V := packtree.dev/shared/version
-LDFLAGS := -X $(V).version=$(VERSION) -X $(V).commit=$(COMMIT) -X $(V).date=$(DATE)
+# kube-scheduler says by which Kubernetes it is, in its log and at /version.
+KUBERNETES := $(shell sed -n 's/^\tk8s.io\/kubernetes \(v[^ ]*\).*/\1/p' kai-topology-plugin/go.mod)
+LDFLAGS := -X $(V).version=$(VERSION) -X $(V).commit=$(COMMIT) -X $(V).date=$(DATE) -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)
 
 export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
