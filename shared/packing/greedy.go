@@ -86,9 +86,12 @@ func (g *greedy) choose(i int, r region) bool {
 
 // holding leaves out regions that cannot hold a group.
 func (g *greedy) holding(i int, candidates []region) []region {
-	g.Steps += len(candidates) / 16
+	g.Steps += len(candidates) * g.looks(i) / 16
 	return slices.DeleteFunc(candidates, func(r region) bool { return !g.p.holds(g.s, i, r) })
 }
+
+// looks is what it costs to compare a group with a region: a step for some kinds.
+func (g *greedy) looks(i int) int { return 1 + len(g.p.kindsOf(i))/8 }
 
 // regions are those that the domains of a level cut out of a region, without those
 // where no pod of the group's leading shape fits if few nodes take any.
@@ -195,6 +198,7 @@ func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(
 
 // takesAll is a bound: whether a domain has room for the pods of each shape.
 func (g *greedy) takesAll(i int, in place) bool {
+	g.Steps += g.looks(i) / 8
 	kinds := g.p.kindsOf(i)
 	for k, n := range g.p.wants(g.s.want, i) {
 		if g.p.shapes[kinds[k]].in(g.p.cluster, in.slot, in.at) < int64(n) {
@@ -228,7 +232,7 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 
 // into tries to place a group's content in one region.
 func (g *greedy) into(i int, r region) bool {
-	g.Steps++
+	g.Steps += g.looks(i)
 	if g.Exhausted() || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
 		return false
 	}

@@ -32,7 +32,8 @@ func (g *greedy) prefer(i int, r region) bool {
 
 // unit places a group inside one unit of its preferred level, or nothing.
 func (g *greedy) unit(i int, u region) bool {
-	if !g.p.holds(g.s, i, u) {
+	g.Steps += g.looks(i) / 8
+	if g.Exhausted() || !g.p.holds(g.s, i, u) {
 		return false
 	}
 	g.Steps++
@@ -72,7 +73,7 @@ func (g *greedy) spread(i int, r region, units []region) bool {
 func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
 	best, bestKey := 0, [3]int64{-1}
 	total := int64(g.p.total(rest, i))
-	g.Steps += len(units) / 4
+	g.Steps += len(units) * g.looks(i) / 4
 	for k, u := range units {
 		takes, fit := g.takes(i, rest, u)
 		key := [3]int64{int64(1 - g.p.strange(&g.p.groups[i], u)), takes, 0}

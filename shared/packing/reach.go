@@ -49,7 +49,7 @@ func (g *reach) whole(i int, r region) bool {
 		return g.into(i, r)
 	}
 	candidates := g.regions(i, r, grp.required)
-	g.Steps += len(candidates) / 16
+	g.Steps += len(candidates) * g.looks(i) / 16
 	candidates = slices.DeleteFunc(candidates, func(r region) bool { return !g.mayHold(i, r) })
 	g.sortByTightness(i, candidates)
 	g.shuffle(len(candidates), func(a, b int) { candidates[a], candidates[b] = candidates[b], candidates[a] })
@@ -95,7 +95,7 @@ func (g *reach) mayHold(i int, r region) bool {
 }
 
 func (g *reach) into(i int, r region) bool {
-	g.Steps++
+	g.Steps += g.looks(i)
 	if g.Exhausted() || !g.mayHold(i, r) {
 		return false
 	}

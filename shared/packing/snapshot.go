@@ -34,8 +34,13 @@ func newSnapshot(p *problem, slot int, levels []int) *snapshot {
 	levels = slices.Compact(levels)
 	s.domains = []exact.Domain{{Level: none}}
 	index := map[int32]int{}
+	kinds := make([]int32, len(p.shapes))
+	for k := range kinds {
+		kinds[k] = int32(k)
+	}
+	useful := p.takesAny(kinds)
 	t.nodesOf(whole, func(node int32) bool {
-		if s.useful(node) {
+		if useful(node) {
 			s.addNode(node, columns, s.domainOf(t, t.home[node], levels, index))
 		}
 		return true
@@ -66,15 +71,6 @@ func (s *snapshot) resources() []int {
 		s.requests = append(s.requests, row)
 	}
 	return columns
-}
-
-func (s *snapshot) useful(node int32) bool {
-	for _, shape := range s.p.shapes {
-		if shape.on(node) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *snapshot) addNode(node int32, columns []int, into int) {

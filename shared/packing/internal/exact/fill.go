@@ -123,36 +123,39 @@ func (f *filling) judge() bool {
 	return f.best.volume >= f.capacity*(1-slackError)
 }
 
-// oneByOne tries to fill the bin by adding items that fit together with those
-// before, large ones first.
+// oneByOne fills the bin by adding items that fit together with those before, large
+// ones first, as many of each as it can.
 func (f *filling) oneByOne() {
 	if f.bin.domain == None || len(f.candidates) == 0 {
 		return
 	}
-	one := *f
-	one.now = content{used: make([]int64, f.resources)}
+	f.now = content{used: make([]int64, f.resources)}
 	inner, failed := (*Packing)(nil), 0
 	for _, item := range f.candidates {
-		if failed == maxChecked {
-			break
-		}
-		for f.have[item] > 0 && one.holds(item) {
-			one.add(item)
-			laid, ok := f.layOut(f.bin, one.now.items)
-			if !ok {
-				one.drop(item)
-				failed++
+		for n := f.have[item]; n > 0 && failed < maxChecked; {
+			added := 0
+			for ; added < n && f.have[item] > 0 && f.holds(item); added++ {
+				f.add(item)
+			}
+			if added == 0 {
 				break
 			}
-			inner = laid
+			if laid, ok := f.layOut(f.bin, f.now.items); ok {
+				inner = laid
+				continue
+			}
+			for range added {
+				f.drop(item)
+			}
+			failed++
+			n = added / 2
 		}
 	}
-	for _, item := range one.now.items {
-		f.have[item]++
+	if f.now.volume > f.best.volume {
+		f.best = content{items: slices.Clone(f.now.items), used: f.now.used, volume: f.now.volume, inner: inner}
 	}
-	if one.now.volume > f.best.volume {
-		f.best = one.now
-		f.best.inner = inner
+	for _, item := range f.now.items {
+		f.have[item]++
 	}
 }
 

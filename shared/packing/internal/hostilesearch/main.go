@@ -33,21 +33,26 @@ func main() {
 		fmt.Fprintf(os.Stderr, "--by is time or memory, not %q\n", *by)
 		os.Exit(2)
 	}
-	judged := 0
+	judged, worst := 0, 0.0
 	s := &hostile.Search{Random: rand.New(rand.NewPCG(*seed, 1)), Judge: func(c hostile.Case) float64 {
 		judged++
-		return judge(c)
+		score := judge(c)
+		if score > worst {
+			worst = score
+			fmt.Fprintf(os.Stderr, "%.1f: %s\n", score, text(c))
+		}
+		return score
 	}}
 	for end := time.Now().Add(*duration); time.Now().Before(end); {
 		s.Climb(func() bool { return time.Now().Before(end) })
 	}
-	worst := s.Finds[:min(*keep, len(s.Finds))]
+	finds := s.Finds[:min(*keep, len(s.Finds))]
 	fmt.Printf("%d cases judged in %d climbs\n", judged, len(s.Finds))
-	for _, find := range worst {
+	for _, find := range finds {
 		fmt.Println(describe(find.Case))
 	}
 	if *out != "" {
-		if err := write(*out, worst); err != nil {
+		if err := write(*out, finds); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -114,10 +119,14 @@ func computed() time.Duration {
 func describe(c hostile.Case) string {
 	cluster, gang := question(c)
 	d := cluster.Decide(gang, packing.Options{})
+	return fmt.Sprintf("%.1f ms, %.1f MB, %s after %d steps, %d placed: %s",
+		milliseconds(c), megabytes(c), d.Verdict, d.Steps, d.Groups[0].Placed, text(c))
+}
+
+func text(c hostile.Case) string {
 	written, err := json.Marshal(c)
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf("%.1f ms, %.1f MB, %s after %d steps, %d placed: %s",
-		milliseconds(c), megabytes(c), d.Verdict, d.Steps, d.Groups[0].Placed, written)
+	return string(written)
 }
