@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -112,6 +113,7 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 	v.moments.note(known, offered, used)
 	if known.version == 0 || !known.offer.equal(offered) {
 		v.versions++
+		v.house(known, offered.labels)
 		known.offer, known.version, known.taints = *offered, v.versions, offered.repels()
 		v.cluster.SetNode(packing.Node{Name: known.name, Labels: offered.labels, Allocatable: offered.allocatable})
 	}
@@ -120,6 +122,24 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 		v.cluster.Assign(packing.Pod{ID: usedOn(known.name), Node: known.name, Requests: used})
 	}
 	v.repelling.set(known.name, info)
+}
+
+// house records on which host a node is by its labels now.
+func (v *View) house(known *seen, labels map[string]string) {
+	before, was := known.offer.labels[corev1.LabelHostname]
+	now, is := labels[corev1.LabelHostname]
+	if was {
+		v.byHost[before].Delete(known.name)
+		if v.byHost[before].Len() == 0 {
+			delete(v.byHost, before)
+		}
+	}
+	if is {
+		if v.byHost[now] == nil {
+			v.byHost[now] = sets.New[string]()
+		}
+		v.byHost[now].Insert(known.name)
+	}
 }
 
 // usedOn is the pod that stands for all pods on a node.
@@ -139,6 +159,7 @@ func (v *View) reorder(nodes []fwk.NodeInfo) {
 			v.cluster.Release(usedOn(name))
 			v.cluster.RemoveNode(name)
 			v.repelling.drop(name)
+			v.house(known, nil)
 			delete(v.byName, name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/eligibility"
@@ -25,6 +26,8 @@ type View struct {
 	seen   []*seen
 	given  []given
 	byName map[string]*seen
+	// byHost has the names of the nodes of each host, by their label.
+	byHost map[string]sets.Set[string]
 	// versions counts the Node objects looked at.
 	versions  int
 	moments   moments
@@ -51,6 +54,7 @@ func (v *View) Resources() *kubeframework.Resources { return v.memory.Resources(
 func (v *View) renew() {
 	v.cluster = packing.NewCluster()
 	v.seen, v.given, v.byName = nil, nil, map[string]*seen{}
+	v.byHost = map[string]sets.Set[string]{}
 	v.repelling = repelling{}
 	v.grown = topologies{}
 	if v.moments.now == 0 {
@@ -75,6 +79,9 @@ func (v *View) Find(name string) (node eligibility.Node, ok bool) {
 	}
 	return eligibility.Node{Info: known.info, Taints: known.taints}, true
 }
+
+// OnHost implements eligibility.Nodes.
+func (v *View) OnHost(host string) []string { return v.byHost[host].UnsortedList() }
 
 // Repelling implements eligibility.Nodes.
 func (v *View) Repelling() eligibility.Repelling { return v.repelling.all() }

@@ -226,3 +226,40 @@ func TestAViewAnswersAsOneMadeAnew(t *testing.T) {
 		}
 	})
 }
+
+func TestNodesAreFoundByTheirHost(t *testing.T) {
+	labels := func(host string) map[string]string { return map[string]string{corev1.LabelHostname: host} }
+	view, now := clusterview.New(nil), func(hosts map[string]string) []fwk.NodeInfo {
+		var nodes []*corev1.Node
+		for name, host := range hosts {
+			made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			if host != "" {
+				made.Labels = labels(host)
+			}
+			nodes = append(nodes, made)
+		}
+		cluster, err := kubeframework.NewOffline(t.Context(), nodes, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		infos, err := cluster.Nodes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return infos
+	}
+	for _, step := range []struct{ hosts, want map[string]string }{
+		{hosts: map[string]string{"a": "x", "b": "x", "c": ""}, want: map[string]string{"x": "[a b]", "y": "[]"}},
+		{hosts: map[string]string{"a": "y", "b": "x", "c": "x"}, want: map[string]string{"x": "[b c]", "y": "[a]"}},
+		{hosts: map[string]string{"a": "", "c": "x"}, want: map[string]string{"x": "[c]", "y": "[]"}},
+	} {
+		view.Version(now(step.hosts))
+		for host, want := range step.want {
+			found := view.OnHost(host)
+			slices.Sort(found)
+			if got := fmt.Sprint(found); got != want {
+				t.Errorf("with %v host %s has %s, want %s", step.hosts, host, got, want)
+			}
+		}
+	}
+}

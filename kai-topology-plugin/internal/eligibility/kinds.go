@@ -1,6 +1,7 @@
 package eligibility
 
 import (
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,8 +14,12 @@ import (
 // kind is what pods have in common that ask for the same of a node, whatever is on the nodes. It is never changed.
 type kind struct {
 	key string
+	// filter is equal for pods that differ in nothing but what they request.
+	filter string
 	// requests are those without host ports.
 	requests packing.Resources
+	// hosts are the names of the hosts that its selectors leave; nil if they leave others than those they name.
+	hosts []string
 	// labels are the keys of the node labels that its selectors read.
 	labels []string
 }
@@ -55,11 +60,17 @@ func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the requests of pod %s: %w", pod.Name, err)
 	}
-	key, err := traitsOf(pod, requests)
+	filter, err := traitsOf(pod)
 	if err != nil {
 		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
 	}
-	return k.remember(pod, &kind{key: key, requests: requests, labels: selecting(&pod.Spec)}), nil
+	asked, err := json.Marshal(requests)
+	if err != nil {
+		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
+	}
+	return k.remember(pod, &kind{
+		key: filter + " requesting " + string(asked), filter: filter, requests: requests, hosts: hosts(&pod.Spec), labels: selecting(&pod.Spec),
+	}), nil
 }
 
 // remember returns the kind that is kept for the pod: equal to the one given, and shared.

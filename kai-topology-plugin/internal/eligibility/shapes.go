@@ -20,6 +20,8 @@ import (
 // Nodes finds the nodes that filters see.
 type Nodes interface {
 	Find(name string) (node Node, ok bool)
+	// OnHost names the nodes of a host, by their label.
+	OnHost(host string) []string
 	// Repelling is how pods on the nodes keep others away, so that even pods without rules of their own differ.
 	Repelling() Repelling
 }
@@ -70,7 +72,7 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 	if shape, ok := s.known[key]; ok {
 		return shape, nil
 	}
-	shape, err := s.made(ctx, pod, key, requests)
+	shape, err := s.made(ctx, pod, kind, key, requests)
 	if err != nil {
 		return packing.Shape{}, fmt.Errorf("running the filters for pod %s: %w", pod.Name, err)
 	}
@@ -102,13 +104,14 @@ func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources
 	return key, requests, nil
 }
 
-func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, key string, requests packing.Resources) (packing.Shape, error) {
+func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, kind *kind, key string, requests packing.Resources) (packing.Shape, error) {
 	verdicts, err := s.memory.prefilter(ctx, pod, s.nodes)
 	if err != nil {
 		return packing.Shape{}, err
 	}
-	shape := packing.Shape{Key: key, Requests: requests}
+	shape := packing.Shape{Key: key, Filter: kind.filter, Requests: requests, Only: s.only(kind, verdicts)}
 	if !verdicts.lasting {
+		shape.Filter = ""
 		shape.Key = fmt.Sprintf("%s in decision %d", key, s.memory.decisions)
 		s.passing = append(s.passing, shape.Key)
 	}
@@ -127,6 +130,23 @@ func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, key string, requests
 		return reason
 	}
 	return shape, nil
+}
+
+// only names the nodes that a pod may go to, as far as that can be told without looking at each; nil if it cannot.
+func (s *Shapes) only(kind *kind, verdicts *filtered) []string {
+	switch {
+	case verdicts.rejected != nil:
+		return []string{}
+	case !verdicts.narrowed.AllNodes():
+		return verdicts.narrowed.NodeNames.UnsortedList()
+	case kind.hosts == nil:
+		return nil
+	}
+	named := []string{}
+	for _, host := range kind.hosts {
+		named = append(named, s.nodes.OnHost(host)...)
+	}
+	return named
 }
 
 // Err returns what went wrong while nodes were looked at. The decision then means nothing.

@@ -2,18 +2,16 @@ package eligibility
 
 import (
 	"encoding/json"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-
-	"packtree.dev/shared/packing"
 )
 
-// traits are what filters look at in a pod. Names, hostnames, environment and the like differ from pod to pod of a gang,
+// traits are what filters look at in a pod besides its requests. Names, hostnames, environment and the like differ from pod to pod of a gang,
 // and no filter reads them.
 type traits struct {
-	Requests     packing.Resources
 	Namespace    string
 	NodeSelector map[string]string                 `json:",omitempty"`
 	Affinity     *corev1.Affinity                  `json:",omitempty"`
@@ -27,12 +25,11 @@ type traits struct {
 	Labels map[string]string `json:",omitempty"`
 }
 
-// traitsOf returns a text that is equal for pods that filters cannot tell apart, but for host ports, for claims, and for labels that
+// traitsOf returns a text that is equal for pods that filters cannot tell apart, but for what they request, for claims, and for labels that
 // rules of pods on the nodes read.
-func traitsOf(pod *corev1.Pod, requests packing.Resources) (string, error) {
+func traitsOf(pod *corev1.Pod) (string, error) {
 	spec := &pod.Spec
 	t := traits{
-		Requests:     requests,
 		Namespace:    pod.Namespace,
 		NodeSelector: spec.NodeSelector,
 		Affinity:     spec.Affinity,
@@ -114,6 +111,27 @@ func attachable(volumes []corev1.Volume) []corev1.Volume {
 		}
 	}
 	return result
+}
+
+// hosts returns the names of the hosts that the selectors of a pod leave; nil if they leave others than those they name.
+func hosts(spec *corev1.PodSpec) []string {
+	if host, ok := spec.NodeSelector[corev1.LabelHostname]; ok {
+		return []string{host}
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	var all []string
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		at := slices.IndexFunc(term.MatchExpressions, func(rule corev1.NodeSelectorRequirement) bool {
+			return rule.Key == corev1.LabelHostname && rule.Operator == corev1.NodeSelectorOpIn
+		})
+		if at < 0 {
+			return nil
+		}
+		all = append(all, term.MatchExpressions[at].Values...)
+	}
+	return all
 }
 
 // selecting returns the keys of the node labels that the selectors of a pod read.
