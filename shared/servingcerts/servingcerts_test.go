@@ -16,7 +16,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +74,7 @@ func startProgram(t *testing.T) *program {
 	}
 	p.install()
 	ready, err := servingcerts.Start(mgr, servingcerts.Options{
-		Mode: servingcerts.Auto, Dir: p.dir, Secret: types.NamespacedName(client.ObjectKeyFromObject(p.secret)), Service: "program",
+		Mode: servingcerts.Auto, Dir: p.dir, Secret: client.ObjectKeyFromObject(p.secret), Service: "program",
 		Webhooks: []rotator.WebhookInfo{{Name: p.caller.Name, Type: rotator.Validating}},
 	})
 	if err != nil {

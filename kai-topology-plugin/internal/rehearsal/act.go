@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
 // performance is how a plan went.
@@ -33,13 +35,21 @@ func (r *refusal) sentence() string {
 }
 
 // act puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try again after others
-// have entered. When nobody can go where planned, one moves.
+// have entered, as far as that may have opened a node. When nobody can go where planned, others of their nodes are tried.
 func (r *rehearsal) act(ctx context.Context, plan map[string]string) (*performance, error) {
 	acted := &performance{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
+	r.opened = true
 	for len(acted.waiting) > 0 {
-		entered, err := r.enterAsPlanned(ctx, acted, plan)
+		entered, err := false, error(nil)
+		if r.opened {
+			entered, err = r.enterAsPlanned(ctx, acted, plan)
+		}
 		if err == nil && !entered {
-			entered, err = r.moveOne(ctx, acted, plan)
+			entered, err = r.move(ctx, acted, plan)
+		}
+		if err == nil && !entered {
+			// Says who is refused of those that are left.
+			entered, err = r.enterAsPlanned(ctx, acted, plan)
 		}
 		if err != nil {
 			return nil, err
@@ -67,7 +77,7 @@ func (r *rehearsal) planned(plan map[string]string) []*corev1.Pod {
 // enterAsPlanned lets everybody try who waits, and reports whether anybody entered.
 func (r *rehearsal) enterAsPlanned(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
 	var rest []*corev1.Pod
-	acted.refused = nil
+	acted.refused, r.opened = nil, false
 	for _, pod := range acted.waiting {
 		why, err := r.enter(ctx, pod, plan[pod.Name])
 		switch {
@@ -87,47 +97,80 @@ func (r *rehearsal) enterAsPlanned(ctx context.Context, acted *performance, plan
 	return entered, nil
 }
 
-// moveOne finds another node for one of those who wait.
-func (r *rehearsal) moveOne(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
-	tried, expected := map[string]bool{}, map[string][]*corev1.Pod{}
+// move finds other nodes for those who wait, until one that has entered may have opened a node to somebody. It reports whether
+// anybody entered.
+func (r *rehearsal) move(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
+	expected := map[string][]*corev1.Pod{}
 	for _, pod := range acted.waiting {
 		expected[plan[pod.Name]] = append(expected[plan[pod.Name]], pod)
 	}
-	for i, pod := range acted.waiting {
+	// left are the nodes that alike pods of one planned node may still try.
+	stuck, left := map[string]bool{}, map[string][]fwk.NodeInfo{}
+	var rest []*corev1.Pod
+	for _, pod := range acted.waiting {
+		planned := plan[pod.Name]
 		// Alike pods that were planned for one domain have the same nodes to choose from.
-		choice := r.kinds[pod.Name] + r.domainOf(pod, plan[pod.Name])
-		if tried[choice] {
+		choice, from := r.kinds[pod.Name]+r.domainOf(pod, planned), gang.LeafOf(pod)+"\x00"+r.kinds[pod.Name]+"\x00"+planned
+		if r.opened || r.spent() || stuck[choice] {
+			rest = append(rest, pod)
 			continue
 		}
-		tried[choice] = true
-		for _, node := range r.alternatives(pod, plan[pod.Name]) {
-			if r.spent() {
-				return false, nil
-			}
-			if known, err := r.audition(ctx, pod); err != nil {
-				return false, err
-			} else if _, refused := known.remembers(node.Node()); refused {
-				continue
-			}
-			if fits, err := r.fitsBeside(pod, node, expected[node.Node().Name]); err != nil || !fits {
-				if err != nil {
-					return false, err
-				}
-				continue
-			}
-			r.steps++
-			why, err := r.enter(ctx, pod, node.Node().Name)
-			if err != nil {
-				return false, err
-			}
-			if why == "" {
-				acted.waiting = slices.Delete(slices.Clone(acted.waiting), i, i+1)
-				acted.entered(pod, node.Node().Name)
-				return true, nil
-			}
+		if _, known := left[from]; !known {
+			left[from] = r.alternatives(pod, planned)
+		}
+		node, others, err := r.enterAny(ctx, pod, left[from], expected)
+		if err != nil {
+			return false, err
+		}
+		left[from] = others
+		if node == "" {
+			stuck[choice] = true
+			rest = append(rest, pod)
+			continue
+		}
+		expected[planned] = slices.DeleteFunc(expected[planned], func(other *corev1.Pod) bool { return other == pod })
+		acted.entered(pod, node)
+	}
+	entered := len(rest) < len(acted.waiting)
+	acted.waiting = rest
+	return entered, nil
+}
+
+// enterAny puts a pod on the first of several nodes that accepts it and has room for those expected there besides. It returns the node,
+// "" if there is none, and those that have not refused the pod.
+func (r *rehearsal) enterAny(
+	ctx context.Context, pod *corev1.Pod, nodes []fwk.NodeInfo, expected map[string][]*corev1.Pod,
+) (entered string, left []fwk.NodeInfo, err error) {
+	known, err := r.audition(ctx, pod)
+	if err != nil {
+		return "", nil, err
+	}
+	for i, node := range nodes {
+		name := node.Node().Name
+		if r.spent() {
+			return "", append(left, nodes[i:]...), nil
+		}
+		if _, refused := known.remembers(node.Node()); refused {
+			continue
+		}
+		fits, err := r.fitsBeside(pod, node, expected[name])
+		if err != nil {
+			return "", nil, err
+		}
+		if !fits {
+			left = append(left, node)
+			continue
+		}
+		r.steps++
+		why, err := r.enter(ctx, pod, name)
+		if err != nil {
+			return "", nil, err
+		}
+		if why == "" {
+			return name, append(left, nodes[i:]...), nil
 		}
 	}
-	return false, nil
+	return "", left, nil
 }
 
 func (p *performance) entered(pod *corev1.Pod, node string) {

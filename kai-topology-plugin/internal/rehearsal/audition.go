@@ -33,6 +33,8 @@ type refusedAlike struct {
 	why  map[string]string
 }
 
+func (r *refusals) empty() bool { return len(r.refused) == 0 && len(r.alike) == 0 }
+
 func (r *refusals) remembers(node *corev1.Node) (why string, refused bool) {
 	if why, refused := r.refused[node.Name]; refused {
 		return why, true
@@ -112,6 +114,7 @@ func (r *rehearsal) follow(ctx context.Context, entered *corev1.Pod, node *corev
 	claims := r.claims(entered)
 	for kind, known := range r.auditions {
 		if !known.rejected.IsSuccess() || claims && r.claims(known.pod) {
+			r.opened = true
 			delete(r.auditions, kind)
 			continue
 		}
@@ -120,10 +123,12 @@ func (r *rehearsal) follow(ctx context.Context, entered *corev1.Pod, node *corev
 			return fmt.Errorf("rehearsing pod %s: %w", known.pod.Name, err)
 		}
 		if !follows {
+			r.opened = true
 			delete(r.auditions, kind)
 			continue
 		}
 		if known.spread == nil || known.spread.Put(entered, node) || len(requiredAffinity(known.pod)) > 0 {
+			r.opened = r.opened || !known.passing.empty()
 			known.passing = refusals{}
 		}
 	}

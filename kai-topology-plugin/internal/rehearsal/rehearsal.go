@@ -67,6 +67,8 @@ type rehearsal struct {
 	// nobody enters the stage.
 	kinds     map[string]string
 	auditions map[string]*audition
+	// opened is set if somebody's entering may have opened a node to one who was turned away.
+	opened bool
 	// moves are the nodes to which pods of a leaf may move from a node.
 	moves map[string][]fwk.NodeInfo
 	// steps is what of the budget is spent: those of the engine, and one for each node that is tried for a pod which has to move.

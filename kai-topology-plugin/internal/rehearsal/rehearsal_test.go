@@ -131,7 +131,7 @@ type scenario struct {
 	budget   int
 }
 
-func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
+func (s scenario) question(t testing.TB) decision.Question {
 	t.Helper()
 	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: zone}, {NodeLabel: rack}}
@@ -148,20 +148,26 @@ func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := rehearsal.Decide(t.Context(), decision.Question{
+	return decision.Question{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster), Reserved: s.reserved, Budget: s.budget,
-	})
+	}
+}
+
+func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
+	t.Helper()
+	question := s.question(t)
+	answer, err := rehearsal.Decide(t.Context(), question)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, node := range infos {
+	for _, node := range question.Nodes {
 		for _, pod := range node.GetPods() {
 			if answer.Nodes[pod.GetPod().Name] != "" {
 				t.Errorf("pod %s was left on the stage", pod.GetPod().Name)
 			}
 		}
 	}
-	return answer, assembled
+	return answer, question.Gang
 }
 
 // enact puts the pods on their nodes one after the other, in a cluster of its own, and has all filters look at each.

@@ -1,0 +1,46 @@
+package rehearsal_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// BenchmarkThousand is the first decision about a gang of 1,000 pods on 2,000 nodes that have room for eight each.
+func BenchmarkThousand(b *testing.B) {
+	const size = 1000
+	var racks []string
+	for rack := range 125 {
+		racks = append(racks, fmt.Sprintf("z%d/r%d*16", rack/64, rack))
+	}
+	site := nodes(8, racks...)
+	pinned := pods("", size)
+	for i, pod := range pinned {
+		pod.Spec.NodeSelector = map[string]string{hostname: site[i].Name}
+	}
+	for name, asking := range map[string][]*corev1.Pod{
+		"plain":                   pods("", size),
+		"spread over nodes":       pods("", size, spread("", hostname, 1)),
+		"spread over racks":       pods("", size, spread("", rack, 1)),
+		"apart on nodes":          pods("", size, apartFrom("", hostname)),
+		"each pinned to its host": pinned,
+	} {
+		b.Run(name, func(b *testing.B) {
+			question := scenario{nodes: site, spec: scheduling.PodGroupSpec{MinMember: ptr.To(int32(size))}, pods: asking}.question(b)
+			filters := question.View.Filters()
+			for b.Loop() {
+				question.View = clusterview.New(filters)
+				answer, err := rehearsal.Decide(b.Context(), question)
+				if err != nil || len(answer.Nodes) != size {
+					b.Fatalf("%v: %d pods have a node: %s", err, len(answer.Nodes), answer.Message)
+				}
+			}
+		})
+	}
+}
