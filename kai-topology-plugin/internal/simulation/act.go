@@ -1,4 +1,4 @@
-package rehearsal
+package simulation
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ func (r *refusal) sentence() string {
 
 // act puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try again after others
 // have entered. When nobody can go where planned, one moves.
-func (r *rehearsal) act(ctx context.Context, plan map[string]string) (*performance, error) {
+func (r *simulation) act(ctx context.Context, plan map[string]string) (*performance, error) {
 	acted := &performance{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
 	for len(acted.waiting) > 0 {
 		entered, err := r.enterAsPlanned(ctx, acted, plan)
@@ -53,7 +53,7 @@ func (r *rehearsal) act(ctx context.Context, plan map[string]string) (*performan
 }
 
 // planned are the pods that a plan has nodes for.
-func (r *rehearsal) planned(plan map[string]string) []*corev1.Pod {
+func (r *simulation) planned(plan map[string]string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range r.question.Gang.Pending {
 		if plan[pod.Name] != "" {
@@ -65,7 +65,7 @@ func (r *rehearsal) planned(plan map[string]string) []*corev1.Pod {
 }
 
 // enterAsPlanned lets everybody try who waits, and reports whether anybody entered.
-func (r *rehearsal) enterAsPlanned(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
+func (r *simulation) enterAsPlanned(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
 	var rest []*corev1.Pod
 	acted.refused = nil
 	for _, pod := range acted.waiting {
@@ -88,7 +88,7 @@ func (r *rehearsal) enterAsPlanned(ctx context.Context, acted *performance, plan
 }
 
 // moveOne finds another node for one of those who wait.
-func (r *rehearsal) moveOne(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
+func (r *simulation) moveOne(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
 	tried, expected := map[string]bool{}, map[string][]*corev1.Pod{}
 	for _, pod := range acted.waiting {
 		expected[plan[pod.Name]] = append(expected[plan[pod.Name]], pod)
@@ -137,7 +137,7 @@ func (p *performance) entered(pod *corev1.Pod, node string) {
 
 // fitsBeside reports whether a node would still have room for the pods of other kinds among those that are planned for it.
 // Those of the same kind would be turned away there themselves by now.
-func (r *rehearsal) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*corev1.Pod) (bool, error) {
+func (r *simulation) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*corev1.Pod) (bool, error) {
 	var others []*corev1.Pod
 	for _, waiting := range expected {
 		if r.kinds[waiting.Name] != r.kinds[pod.Name] {
