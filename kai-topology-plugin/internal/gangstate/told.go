@@ -43,16 +43,13 @@ func toldBefore(podGroup *scheduling.PodGroup) *Told {
 }
 
 // Concluded records what the status of a gang says: the reason for which it waits, empty if it does not. It returns the reason that was
-// recorded before, and for how long the gang has had all pods that it needs, 0 if it has not, or that was asked for already.
-func (s *State) Concluded(key gang.Key, reason string, now time.Time) (before string, complete time.Duration) {
+// recorded before, and since when a gang that does not wait any more has had all pods that it needs; zero if that was returned already.
+func (s *State) Concluded(key gang.Key, reason string) (before string, complete time.Time) {
 	s.change(key, func(r *record, _ *Effects) {
 		before, r.waits = r.waits, reason
 		switch reason {
 		case "":
-			if !r.complete.IsZero() {
-				complete = now.Sub(r.complete)
-			}
-			r.complete = time.Time{}
+			complete, r.complete = r.complete, time.Time{}
 		case scheduling.ReasonIncomplete, scheduling.ReasonInvalid:
 			r.complete = time.Time{}
 		}

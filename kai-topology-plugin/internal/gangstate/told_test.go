@@ -29,21 +29,21 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		reasons []string
-		want    time.Duration
+		want    time.Time
 		before  string
 	}{
-		"until it is bound":              {nil, 2 * time.Second, ""},
-		"also if it did not fit":         {[]string{"Infeasible"}, 2 * time.Second, "Infeasible"},
-		"not again":                      {[]string{""}, 0, ""},
-		"not since it lost a pod":        {[]string{"Infeasible", scheduling.ReasonIncomplete}, 0, scheduling.ReasonIncomplete},
-		"not since it cannot be planned": {[]string{scheduling.ReasonInvalid}, 0, scheduling.ReasonInvalid},
+		"until it is bound":              {nil, start.Add(time.Second), ""},
+		"also if it did not fit":         {[]string{"Infeasible"}, start.Add(time.Second), "Infeasible"},
+		"not again":                      {[]string{""}, time.Time{}, ""},
+		"not since it lost a pod":        {[]string{"Infeasible", scheduling.ReasonIncomplete}, time.Time{}, scheduling.ReasonIncomplete},
+		"not since it cannot be planned": {[]string{scheduling.ReasonInvalid}, time.Time{}, scheduling.ReasonInvalid},
 	} {
 		state := complete()
 		state.Queued(mine, member, start.Add(2*time.Second))
 		for _, reason := range test.reasons {
-			state.Concluded(mine, reason, start.Add(3*time.Second))
+			state.Concluded(mine, reason)
 		}
-		if before, got := state.Concluded(mine, "", start.Add(3*time.Second)); got != test.want || before != test.before {
+		if before, got := state.Concluded(mine, ""); !got.Equal(test.want) || before != test.before {
 			t.Errorf("%s: %s, want %s; waited for %q, want %q", name, got, test.want, before, test.before)
 		}
 	}
@@ -52,7 +52,7 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 func TestWhyAGangWaitedIsKnownWhenItIsGone(t *testing.T) {
 	state, group := New(anyone), asking().PodGroup
 	state.PodGroupChanged(nil, group, start)
-	state.Concluded(mine, "Infeasible", start)
+	state.Concluded(mine, "Infeasible")
 	state.PodGroupDeleted(group, start)
 	if before := state.Unspoken(mine); before != "Infeasible" {
 		t.Errorf("it waited for %q", before)
@@ -95,7 +95,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		},
 		func() {
 			state.Tell(group, func(told *Told) { told.Reasons.Insert("x") })
-			state.Concluded(mine, "x", start)
+			state.Concluded(mine, "x")
 		},
 		func() {
 			state.Preempting(asked, version, member, nil, nil, "they leave")
@@ -114,7 +114,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 	all.Wait()
 	state.PodDeleted(member, start)
 	state.PodGroupDeleted(group, start)
-	state.Concluded(mine, "", start)
+	state.Concluded(mine, "")
 	state.Unassumed(mine, member.UID, start)
 	state.StopWaiting(mine)
 	if len(state.gangs) > 0 {

@@ -90,7 +90,7 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	}
 	now := metav1.Now().Rfc3339Copy()
 	desired := Of(observed, now)
-	w.measure(key, desired, now.Time)
+	w.measure(key, desired)
 	podGroup := observed.Gang.PodGroup
 	subject := gangevents.Subject{NamespacedName: key, UID: podGroup.UID, Version: podGroup.ResourceVersion}
 	if desired.Differs(&podGroup.Status) {
@@ -136,14 +136,14 @@ func (w *Writer) apply(ctx context.Context, podGroup *scheduling.PodGroup, desir
 }
 
 // measure tells the metrics whether and why the gang waits.
-func (w *Writer) measure(key gang.Key, desired Desired, now time.Time) {
+func (w *Writer) measure(key gang.Key, desired Desired) {
 	reason := ""
 	if desired.Condition.Status != metav1.ConditionTrue {
 		reason = desired.Condition.Reason
 	}
-	before, complete := w.gangs.Concluded(key, reason, now)
+	before, complete := w.gangs.Concluded(key, reason)
 	metrics.GangWaits(before, reason)
-	if complete > 0 {
-		metrics.GangBound(complete)
+	if !complete.IsZero() {
+		metrics.GangBound(time.Since(complete))
 	}
 }
