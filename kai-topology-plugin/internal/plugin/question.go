@@ -147,5 +147,5 @@ func noteOf(closed []gangstate.Closure) string {
 	if len(first.Ground.Levels) > 0 {
 		where = fmt.Sprintf("%s %s", first.Ground.Levels[len(first.Ground.Levels)-1], first.Domain)
 	}
-	return fmt.Sprintf("room in %s is kept for gang %s, which %d others have gone past", where, first.For, gangstate.MaxOvertakes)
+	return fmt.Sprintf("room in %s is kept for gang %s, which %d others have overtaken", where, first.For, gangstate.MaxOvertakes)
 }
