@@ -11,7 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
-	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	"packtree.dev/kai-topology-plugin/internal/simulation"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing/certificate"
@@ -149,7 +149,7 @@ func (v *verifier) judge(ctx context.Context, turn turns.Turn, nodes map[string]
 	if err != nil || len(faults) > 0 {
 		return faults, err
 	}
-	refused, err := rehearsal.Accepts(ctx, question, nodes)
+	refused, err := simulation.Accepts(ctx, question, nodes)
 	if refused != "" {
 		faults = append(faults, errors.New(refused))
 	}
@@ -181,7 +181,7 @@ func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.
 
 // asInput hands over a question in the words of package certificate.
 func asInput(ctx context.Context, question decision.Question, use func(*certificate.Input)) error {
-	return rehearsal.Relaxed(ctx, question, func(relaxed decision.Question) error {
+	return simulation.Relaxed(ctx, question, func(relaxed decision.Question) error {
 		session, err := decision.Open(ctx, relaxed)
 		if err != nil {
 			return err

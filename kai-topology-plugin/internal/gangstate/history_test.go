@@ -321,8 +321,7 @@ func (s *scheduler) bind(pod *member) {
 }
 
 func (s *scheduler) deletePod(pod *member) {
-	switch pod.phase {
-	case told, waits, binding:
+	if pod.phase == told || pod.phase == waits || pod.phase == binding {
 		s.unreserve(pod) // The queue's own handler rejects it.
 	}
 	delete(s.pods, pod.UID)

@@ -152,6 +152,7 @@ func (s *State) Changed(key gang.Key, now time.Time) Effects {
 func (s *State) Queued(key gang.Key, pod *corev1.Pod, now time.Time) (reason string, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
 		if reason = s.reasonToHold(e, r, pod, now); reason == "" {
+			r.isComplete(now)
 			delete(r.gated, pod.UID)
 		} else {
 			r.gated[pod.UID] = pod

@@ -19,6 +19,7 @@ import (
 // asking is a gang of priority 5 with one pod, a.
 func asking() *gang.Gang {
 	group := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: mine.Namespace, Name: mine.Name, Generation: 1}}
+	group.Spec.MinMember = ptr.To[int32](1)
 	a := pod("a")
 	a.Spec.Priority = ptr.To[int32](5)
 	return &gang.Gang{PodGroup: group, Tree: needing(1), Pending: []*corev1.Pod{a}}

@@ -85,6 +85,12 @@ type record struct {
 	overtaken *overtaken
 	// barred is set if the gang may have been kept out of a domain for the sake of another.
 	barred bool
+
+	// told is what events have said of the gang; nil if none has been looked for.
+	told *Told
+	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if that was told.
+	waits    string
+	complete time.Time
 }
 
 // since is a time in the life of a PodGroup; its zero value is none.
@@ -149,7 +155,7 @@ func (s *State) change(key gang.Key, event func(r *record, e *Effects)) (effects
 func (s *State) tidy(r *record) {
 	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime())
 	index(s.waiting, r, r.overtaken != nil)
-	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && s.holding[r.key] == nil && s.waiting[r.key] == nil {
+	if r.podGroup == nil && r.told == nil && r.waits == "" && r.members.Len() == 0 && len(r.gated) == 0 && s.holding[r.key] == nil && s.waiting[r.key] == nil {
 		delete(s.gangs, r.key)
 	}
 }

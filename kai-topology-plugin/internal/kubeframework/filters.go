@@ -46,7 +46,7 @@ func Changeable(filters Filters) []string {
 
 // Selects reports whether the profile itself selects nodes by labels, by an affinity that its configuration adds to all pods.
 func Selects(ctx context.Context, filters Filters) bool {
-	state := Rehearsal()
+	state := Simulation()
 	_, status, _ := filters.RunPreFilterPlugins(ctx, state, &corev1.Pod{})
 	enabled := slices.ContainsFunc(filters.ListPlugins().Filter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.NodeAffinity })
 	return enabled && (!status.IsSuccess() || !state.GetSkipFilterPlugins().Has(names.NodeAffinity))
@@ -81,23 +81,23 @@ func FiltersOf(handle fwk.Handle) (Filters, error) {
 	return filters, nil
 }
 
-// rehearsalKey marks a cycle in which a plugin asks the filters about a pod that is not being scheduled now.
-const rehearsalKey fwk.StateKey = "packtree.dev/rehearsal"
+// simulationKey marks a cycle in which a plugin asks the filters about a pod that is not being scheduled now.
+const simulationKey fwk.StateKey = "packtree.dev/simulation"
 
-type rehearsal struct{}
+type simulation struct{}
 
 // Clone returns the mark itself: it holds nothing.
-func (r rehearsal) Clone() fwk.StateData { return r }
+func (r simulation) Clone() fwk.StateData { return r }
 
-// Rehearsal returns the state of a cycle in which InRehearsal is true.
-func Rehearsal() fwk.CycleState {
+// Simulation returns the state of a cycle in which InSimulation is true.
+func Simulation() fwk.CycleState {
 	state := framework.NewCycleState()
-	state.Write(rehearsalKey, rehearsal{})
+	state.Write(simulationKey, simulation{})
 	return state
 }
 
-// InRehearsal reports whether our own plugin is being run by itself and must stay out of the way.
-func InRehearsal(state fwk.CycleState) bool {
-	_, err := state.Read(rehearsalKey)
+// InSimulation reports whether our own plugin is being run by itself and must stay out of the way.
+func InSimulation(state fwk.CycleState) bool {
+	_, err := state.Read(simulationKey)
 	return err == nil
 }

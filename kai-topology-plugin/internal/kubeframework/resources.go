@@ -167,7 +167,7 @@ func (r *Resources) offersTooLittle(name string) bool {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
 	node.Status.Allocatable = amount(1)
 	node.Status.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
-	state := Rehearsal()
+	state := Simulation()
 	r.filters.RunPreFilterPlugins(context.Background(), state, pod)
 	state.SetSkipFilterPlugins(r.enabled().Difference(sets.New(names.NodeResourcesFit)))
 	return r.filters.RunFilterPlugins(context.Background(), state, pod, BareNode(node)).IsSuccess()

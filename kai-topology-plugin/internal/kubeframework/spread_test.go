@@ -76,7 +76,7 @@ func TestASpreadFollowsAsTheFilterCountsAnew(t *testing.T) {
 		}
 		refused := map[string]bool{}
 		for i := range rapid.IntRange(1, 12).Draw(t, "puts") {
-			state := kubeframework.Rehearsal()
+			state := kubeframework.Simulation()
 			if _, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, pod); !status.IsSuccess() {
 				t.Fatal(status)
 			}

@@ -52,11 +52,11 @@ func StageOf(resources *Resources) (*Stage, error) {
 	filters := resources.filters
 	runner, ok := filters.(stageable)
 	if !ok {
-		return nil, fmt.Errorf("kube-scheduler's framework %T cannot rehearse: this Kubernetes minor is not supported", filters)
+		return nil, fmt.Errorf("kube-scheduler's framework %T cannot simulate: this Kubernetes minor is not supported", filters)
 	}
 	snapshot, ok := runner.SnapshotSharedLister().(assumable)
 	if !ok {
-		return nil, fmt.Errorf("kube-scheduler's snapshot %T cannot be rehearsed on: this Kubernetes minor is not supported", runner.SnapshotSharedLister())
+		return nil, fmt.Errorf("kube-scheduler's snapshot %T cannot be simulated on: this Kubernetes minor is not supported", runner.SnapshotSharedLister())
 	}
 	return &Stage{framework: runner, resources: resources, snapshot: snapshot}, nil
 }

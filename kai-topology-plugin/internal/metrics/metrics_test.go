@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
@@ -59,36 +58,21 @@ func TestTheBudgetIsTheEnginesOwnUnlessGiven(t *testing.T) {
 
 func TestAGangWaitsForOneReasonAtATime(t *testing.T) {
 	metrics.Register()
-	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	for range 2 {
-		metrics.GangWaits(a, "Infeasible")
-		metrics.GangWaits(b, "Infeasible")
+		metrics.GangWaits("", "Infeasible")
 	}
+	metrics.GangWaits("Infeasible", "Infeasible")
 	expect(t, 2, "gangs_waiting", model.LabelSet{"reason": "Infeasible"})
-	metrics.GangWaits(a, "Unknown")
-	metrics.GangWaits(b, "")
-	metrics.GangWaits(b, "")
+	metrics.GangWaits("Infeasible", "Unknown")
+	metrics.GangWaits("Infeasible", "")
 	expect(t, 0, "gangs_waiting", model.LabelSet{"reason": "Infeasible"})
 	expect(t, 1, "gangs_waiting", model.LabelSet{"reason": "Unknown"})
 }
 
-func TestAGangIsBoundOnceAfterItWasComplete(t *testing.T) {
+func TestHowLongAGangTookToBeBound(t *testing.T) {
 	metrics.Register()
-	gang := types.NamespacedName{Name: "gang"}
-	metrics.GangBound(gang)
-	expect(t, 0, "gang_complete_to_bound_seconds", nil)
-	metrics.GangComplete(gang)
-	metrics.GangNotComplete(gang)
-	metrics.GangBound(gang)
-	expect(t, 0, "gang_complete_to_bound_seconds", nil)
-	metrics.GangComplete(gang)
-	metrics.GangBound(gang)
-	after := value(t, "gang_complete_to_bound_seconds", nil)
-	if after <= 0 {
-		t.Error("a gang that was bound is not counted")
-	}
-	metrics.GangBound(gang)
-	expect(t, after, "gang_complete_to_bound_seconds", nil)
+	metrics.GangBound(1500 * time.Millisecond)
+	expect(t, 1.5, "gang_complete_to_bound_seconds", nil)
 }
 
 func TestMadeRoom(t *testing.T) {

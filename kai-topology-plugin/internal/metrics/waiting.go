@@ -1,9 +1,8 @@
 package metrics
 
 import (
-	"sync"
+	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 )
 
@@ -13,28 +12,18 @@ var gangsWaiting = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		"Only the scheduler that leads knows; the others report nothing.",
 }, []string{"reason"})
 
-// waiting has why each gang waits. A gang is counted once however often it is told of, so that the gauge is right after a
-// restart as soon as every PodGroup has been looked at.
-var waiting = struct {
-	sync.Mutex
-	reasons map[types.NamespacedName]string
-}{reasons: map[types.NamespacedName]string{}}
-
-// GangWaits tells why a gang waits; an empty reason says that it does not, or is no more.
-func GangWaits(gang types.NamespacedName, reason string) {
-	waiting.Lock()
-	defer waiting.Unlock()
-	before := waiting.reasons[gang]
+// GangWaits is for a gang that waits for another reason than before; an empty reason says that it does not wait, or is no more.
+func GangWaits(before, reason string) {
 	if before == reason {
 		return
 	}
 	if before != "" {
 		gangsWaiting.WithLabelValues(before).Dec()
 	}
-	if reason == "" {
-		delete(waiting.reasons, gang)
-		return
+	if reason != "" {
+		gangsWaiting.WithLabelValues(reason).Inc()
 	}
-	waiting.reasons[gang] = reason
-	gangsWaiting.WithLabelValues(reason).Inc()
 }
+
+// GangBound is for a gang whose minima are bound, so long after it had all pods that it needs.
+func GangBound(after time.Duration) { boundSeconds.Observe(after.Seconds()) }

@@ -15,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/solve"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -127,15 +128,15 @@ func (p *Plugin) planAhead(ctx context.Context, key gang.Key, nodes []fwk.NodeIn
 
 // answer decides a gang, and has it know of whatever kept it out.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, error) {
-	question, followers, kept, err := p.question(ctx, asked.Gang, asked.nodes)
+	question, from, err := p.ask(ctx, asked.Gang, asked.nodes)
 	if err != nil {
 		return nil, err
 	}
-	for _, pod := range kept.stale {
+	for _, pod := range from.stale {
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
-	p.gangs.Bar(asked.Key(), kept.barred)
-	return solve(ctx, question, followers, kept.note)
+	p.gangs.Bar(asked.Key(), from.barred)
+	return solve.Solve(ctx, question)
 }
 
 // refuse records that a gang gets no node, and returns what to say of it.

@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
+	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -101,11 +102,11 @@ func (p *Plugin) confirm(ctx context.Context, assembled *gang.Gang, nodes fwk.No
 	}
 	var planned *decision.Answer
 	plan := func() error {
-		question, followers, _, err := p.question(ctx, assembled, all)
+		question, _, err := p.ask(ctx, assembled, all)
 		if err != nil {
 			return err
 		}
-		planned, err = solve(ctx, question, followers, "")
+		planned, err = solve.Solve(ctx, question)
 		return err
 	}
 	err := p.view.Aside(all, func() error { return kubeframework.Without(nodes, made.awaited, plan) })

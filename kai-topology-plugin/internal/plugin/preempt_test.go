@@ -204,7 +204,7 @@ func TestAQuestionHasNoConsequences(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := gang.Key{Namespace: "default", Name: "young"}
-	question, _, kept, err := bench.plugin.question(t.Context(), bench.read(t, key, young).Gang, all)
+	question, kept, err := bench.plugin.ask(t.Context(), bench.read(t, key, young).Gang, all)
 	if err != nil || len(question.Reserved["n0"]) == 0 || !kept.barred || len(kept.stale) != 1 {
 		t.Fatalf("the question does not say what is kept from the gang: %+v, %v", kept, err)
 	}

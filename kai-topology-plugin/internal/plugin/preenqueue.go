@@ -4,11 +4,9 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -30,10 +28,6 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	p.do(effects)
 	if reason != "" {
 		return hold(reason)
-	}
-	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
-	if err == nil && !meta.IsStatusConditionTrue(podGroup.Status.Conditions, scheduling.ConditionScheduled) {
-		metrics.GangComplete(key)
 	}
 	return nil
 }

@@ -10,40 +10,31 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
-	"packtree.dev/kai-topology-plugin/internal/foresight"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/solve"
 )
 
-// question reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it, and the room
-// that is kept from it. It changes nothing.
-func (p *Plugin) question(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (decision.Question, []*gang.Gang, kept, error) {
+// ask reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it, and the room that is
+// kept from it. It changes nothing.
+func (p *Plugin) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, kept, error) {
 	p.meetRelated(assembled)
 	followers, err := p.followersOf(assembled)
 	if err != nil {
-		return decision.Question{}, nil, kept{}, err
+		return solve.Request{}, kept{}, err
 	}
-	topologies, err := p.topologiesOf(append(followers, assembled)...)
+	topologies, err := p.topologiesOf(append(slices.Clone(followers), assembled)...)
 	if err != nil {
-		return decision.Question{}, nil, kept{}, err
+		return solve.Request{}, kept{}, err
 	}
 	from := p.keptFrom(ctx, assembled, nodes)
-	return decision.Question{
-		Gang: assembled, Topologies: topologies, View: p.view, Nodes: nodes, Reserved: from.room, Placement: p.placement,
-	}, followers, from, nil
-}
-
-// solve answers a question, and adds a note to what the answer says.
-func solve(ctx context.Context, question decision.Question, followers []*gang.Gang, note string) (*decision.Answer, error) {
-	answer, err := foresight.Decide(ctx, question, followers)
-	if err != nil {
-		return nil, err
-	}
-	if note != "" && answer.Message != "" {
-		answer.Message += "; " + note
-	}
-	return answer, nil
+	return solve.Request{
+		Question: decision.Question{
+			Gang: assembled, Topologies: topologies, View: p.view, Nodes: nodes, Reserved: from.room, Placement: p.placement,
+		},
+		Followers: followers, Note: from.note,
+	}, from, nil
 }
 
 // meetRelated tells a gang where those stand, or are about to, that it shares a constraint with.
@@ -156,5 +147,5 @@ func noteOf(closed []gangstate.Closure) string {
 	if len(first.Ground.Levels) > 0 {
 		where = fmt.Sprintf("%s %s", first.Ground.Levels[len(first.Ground.Levels)-1], first.Domain)
 	}
-	return fmt.Sprintf("room in %s is kept for gang %s, which %d others have gone past", where, first.For, gangstate.MaxOvertakes)
+	return fmt.Sprintf("room in %s is kept for gang %s, which %d others have overtaken", where, first.For, gangstate.MaxOvertakes)
 }

@@ -12,7 +12,7 @@ import (
 
 // Reserve records that a pod of a gang has been put on its node.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	if kubeframework.InRehearsal(state) {
+	if kubeframework.InSimulation(state) {
 		return nil
 	}
 	key, member := gang.KeyOf(p.latest(pod))
@@ -37,7 +37,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 
 // Unreserve takes a pod off its node again. If its gang still waited for it, the gang's other pods come back as well.
 func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) {
-	if kubeframework.InRehearsal(state) {
+	if kubeframework.InSimulation(state) {
 		return
 	}
 	releaseSlot(state)

@@ -34,7 +34,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	p.podGroups, p.topologies = podGroups.Lister(), topologies.Lister()
 	p.profiles.know(p.podGroups)
 	p.stopper = p.newStopper()
-	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.tell)
+	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.tell, p.gangs)
 
 	var handlers []cache.ResourceEventHandlerRegistration
 	for _, watched := range []struct {

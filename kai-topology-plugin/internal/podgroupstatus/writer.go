@@ -14,6 +14,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	schedulingclient "packtree.dev/shared/client/clientset/versioned/typed/scheduling/v2alpha2"
@@ -34,17 +35,17 @@ type Writer struct {
 	client  schedulingclient.PodGroupsGetter
 	observe Observe
 	tell    *gangevents.Announcer
-	journal *journal
+	gangs   *gangstate.State
 	queue   workqueue.TypedRateLimitingInterface[gang.Key]
 }
 
 // NewWriter returns a writer that writes nothing until Run.
-func NewWriter(client schedulingclient.PodGroupsGetter, observe Observe, tell *gangevents.Announcer) *Writer {
+func NewWriter(client schedulingclient.PodGroupsGetter, observe Observe, tell *gangevents.Announcer, gangs *gangstate.State) *Writer {
 	return &Writer{
 		client:  client,
 		observe: observe,
 		tell:    tell,
-		journal: newJournal(),
+		gangs:   gangs,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](settling, time.Minute)),
 	}
@@ -77,20 +78,19 @@ func (w *Writer) Run(ctx context.Context) {
 func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	observed, err := w.observe(key)
 	if apierrors.IsNotFound(err) {
-		w.journal.forget(key)
-		measureGone(key)
+		metrics.GangWaits(w.gangs.Unspoken(key), "")
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("observing gang: %w", err)
 	}
 	if observed.Elsewhere {
-		w.journal.forget(key)
+		metrics.GangWaits(w.gangs.Unspoken(key), "")
 		return nil
 	}
 	now := metav1.Now().Rfc3339Copy()
 	desired := Of(observed, now)
-	measure(key, desired)
+	w.measure(key, desired)
 	podGroup := observed.Gang.PodGroup
 	subject := gangevents.Subject{NamespacedName: key, UID: podGroup.UID, Version: podGroup.ResourceVersion}
 	if desired.Differs(&podGroup.Status) {
@@ -103,7 +103,9 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 		}
 		subject.Version = written.ResourceVersion
 	}
-	news, again := w.journal.news(key, observed, desired, now.Time)
+	var news []gangevents.News
+	var again time.Duration
+	w.gangs.Tell(podGroup, func(told *gangstate.Told) { news, again = newsTo(told, observed, desired, now.Time) })
 	for _, one := range news {
 		w.tell.Announce(subject, one)
 	}
@@ -134,20 +136,14 @@ func (w *Writer) apply(ctx context.Context, podGroup *scheduling.PodGroup, desir
 }
 
 // measure tells the metrics whether and why the gang waits.
-func measure(key gang.Key, desired Desired) {
-	if desired.Condition.Status == metav1.ConditionTrue {
-		metrics.GangWaits(key, "")
-		metrics.GangBound(key)
-	} else {
-		metrics.GangWaits(key, desired.Condition.Reason)
+func (w *Writer) measure(key gang.Key, desired Desired) {
+	reason := ""
+	if desired.Condition.Status != metav1.ConditionTrue {
+		reason = desired.Condition.Reason
 	}
-	switch desired.Condition.Reason {
-	case scheduling.ReasonIncomplete, scheduling.ReasonInvalid:
-		metrics.GangNotComplete(key)
+	before, complete := w.gangs.Concluded(key, reason)
+	metrics.GangWaits(before, reason)
+	if !complete.IsZero() {
+		metrics.GangBound(time.Since(complete))
 	}
-}
-
-func measureGone(key gang.Key) {
-	metrics.GangWaits(key, "")
-	metrics.GangNotComplete(key)
 }

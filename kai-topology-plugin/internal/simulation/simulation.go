@@ -1,8 +1,8 @@
-// Package rehearsal plans gangs whose pods have rules about each other: anti-affinity and affinity, topology spread, volumes
+// Package simulation plans gangs whose pods have rules about each other: anti-affinity and affinity, topology spread, volumes
 // and devices that only so many can have. The packing engine knows nothing of these. Its plan is therefore played through, pod
 // by pod, with the profile's own filters, on a snapshot that shows each pod where it was put. A pod that is turned away moves
 // to another node of the domain that its groups chose; if there is none, the domain is closed to it and the engine plans again.
-package rehearsal
+package simulation
 
 import (
 	"cmp"
@@ -35,49 +35,6 @@ func Decide(ctx context.Context, question decision.Question) (answer *decision.A
 		return decision.Decide(ctx, question)
 	}
 	defer func() { err = errors.Join(err, r.stage.Clear(ctx)) }()
-	return r.decide(ctx)
-}
-
-// open returns the rehearsal of a question; nil if the gang's pods have no rules about each other.
-func open(question decision.Question) (*rehearsal, error) {
-	rules := rulesOf(question.Gang.Pending, question.View.Resources())
-	if !rules.any {
-		return nil, nil
-	}
-	stage, err := kubeframework.StageOf(question.View.Resources())
-	if err != nil {
-		return nil, err
-	}
-	r := &rehearsal{question: question, rules: rules, stage: stage, budget: cmp.Or(question.Budget, packing.DefaultBudget)}
-	r.apart, err = r.apartBy(question.Gang.Pending)
-	return r, err
-}
-
-// rehearsal is one decision.
-type rehearsal struct {
-	question decision.Question
-	rules    rules
-	apart    apart
-	stage    *kubeframework.Stage
-	// lenient has the engine use nodes too that are closed to a pod at first, if others of its gang may open them.
-	lenient bool
-	// closed are domains that turned out not to do.
-	closed []closure
-	// kinds tells apart, by name, what filters can tell apart; alike pods share what the filters prepared for them, as long as
-	// nobody enters the stage.
-	kinds     map[string]string
-	auditions map[string]*audition
-	// opened is set if somebody's entering may have opened a node to one who was turned away.
-	opened bool
-	// moves are the nodes to which pods of a leaf may move from a node.
-	moves map[string][]fwk.NodeInfo
-	// steps is what of the budget is spent: those of the engine, and one for each node that is tried for a pod which has to move.
-	steps, budget int
-	// last is the refusal that ended the latest attempt.
-	last *refusal
-}
-
-func (r *rehearsal) decide(ctx context.Context) (*decision.Answer, error) {
 	readings := []bool{false}
 	if r.rules.liftable {
 		readings = append(readings, true)
@@ -100,9 +57,48 @@ func (r *rehearsal) decide(ctx context.Context) (*decision.Answer, error) {
 	return r.refused(), nil
 }
 
-// attempts asks the engine and rehearses its plan, and closes the domain where that fails, until it works. The answer is nil
+// open returns the simulation of a question; nil if the gang's pods have no rules about each other.
+func open(question decision.Question) (*simulation, error) {
+	rules := rulesOf(question.Gang.Pending, question.View.Resources())
+	if !rules.any {
+		return nil, nil
+	}
+	stage, err := kubeframework.StageOf(question.View.Resources())
+	if err != nil {
+		return nil, err
+	}
+	r := &simulation{question: question, rules: rules, stage: stage, budget: cmp.Or(question.Budget, packing.DefaultBudget)}
+	r.apart, err = r.apartBy(question.Gang.Pending)
+	return r, err
+}
+
+// simulation is one decision.
+type simulation struct {
+	question decision.Question
+	rules    rules
+	apart    apart
+	stage    *kubeframework.Stage
+	// lenient has the engine use nodes too that are closed to a pod at first, if others of its gang may open them.
+	lenient bool
+	// closed are domains that turned out not to do.
+	closed []closure
+	// kinds tells apart, by name, what filters can tell apart; alike pods share what the filters prepared for them, as long as
+	// nobody enters the stage.
+	kinds     map[string]string
+	auditions map[string]*audition
+	// opened is set if a pod that was put on a node may have opened one to a pod that was turned away.
+	opened bool
+	// moves are the nodes to which pods of a leaf may move from a node.
+	moves map[string][]fwk.NodeInfo
+	// steps is what of the budget is spent: those of the engine, and one for each node that is tried for a pod which has to move.
+	steps, budget int
+	// last is the refusal that ended the latest attempt.
+	last *refusal
+}
+
+// attempts asks the engine and simulates its plan, and closes the domain where that fails, until it works. The answer is nil
 // if there are plans, but none that works; and what the engine says if it has no plan from the start.
-func (r *rehearsal) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
+func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
 	for attempt := range maxPlans {
 		if attempt > 0 && r.spent() {
 			break
@@ -110,8 +106,9 @@ func (r *rehearsal) attempts(ctx context.Context) (answer *decision.Answer, plac
 		if err := r.prepare(ctx); err != nil {
 			return nil, false, err
 		}
-		plan, err := r.plan(ctx)
-		if err != nil {
+		var failed error
+		plan, err := decision.Decide(ctx, r.asked(ctx, &failed))
+		if err = cmp.Or(failed, err); err != nil {
 			return nil, false, err
 		}
 		r.steps += plan.Steps
@@ -138,10 +135,10 @@ func (r *rehearsal) attempts(ctx context.Context) (answer *decision.Answer, plac
 }
 
 // spent reports whether nothing is left of the budget. To put the pods where they were planned costs nothing of it.
-func (r *rehearsal) spent() bool { return r.steps >= r.budget }
+func (r *simulation) spent() bool { return r.steps >= r.budget }
 
 // prepare clears the stage but for what other gangs' plans reserve.
-func (r *rehearsal) prepare(ctx context.Context) error {
+func (r *simulation) prepare(ctx context.Context) error {
 	if err := r.stage.Clear(ctx); err != nil {
 		return err
 	}
@@ -169,12 +166,12 @@ func on(node string, pod *corev1.Pod) *corev1.Pod {
 }
 
 // satisfied reports whether only pods above the minimum were turned away.
-func (r *rehearsal) satisfied(acted *performance) bool {
+func (r *simulation) satisfied(acted *performance) bool {
 	return r.question.Gang.Satisfied(func(pod *corev1.Pod) bool { return acted.nodes[pod.Name] != "" })
 }
 
-// placed is the answer with the nodes that the rehearsal ended with.
-func (r *rehearsal) placed(plan *decision.Answer, acted *performance) (*decision.Answer, error) {
+// placed is the answer with the nodes that the simulation ended with.
+func (r *simulation) placed(plan *decision.Answer, acted *performance) (*decision.Answer, error) {
 	standing := *r.question.Gang
 	standing.Pending = nil
 	for _, pod := range r.question.Gang.Pending {
@@ -199,7 +196,7 @@ func (r *rehearsal) placed(plan *decision.Answer, acted *performance) (*decision
 }
 
 // refused is the answer for a gang that would fit, were it not for the rules among its pods.
-func (r *rehearsal) refused() *decision.Answer {
+func (r *simulation) refused() *decision.Answer {
 	hold := &gang.Hold{Reason: scheduling.ReasonUnknown, Message: "no placement was found that keeps the rules among the gang's own pods"}
 	if r.last != nil {
 		hold.Message += ": " + r.last.sentence()

@@ -1,4 +1,4 @@
-package foresight
+package solve
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	"packtree.dev/kai-topology-plugin/internal/simulation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -122,7 +122,7 @@ func fill(ctx context.Context, question decision.Question, found *decision.Answe
 			rest.Reserved[node] = append(slices.Clip(rest.Reserved[node]), pod)
 		}
 	}
-	answer, err := rehearsal.Decide(ctx, rest)
+	answer, err := simulation.Decide(ctx, rest)
 	if err != nil || answer.Verdict != scheduling.ReasonPlaced {
 		return nil, err
 	}

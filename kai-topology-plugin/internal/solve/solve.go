@@ -1,6 +1,11 @@
-// Package foresight decides a gang for the pods that are still to come: its own, and those of gangs that will have to follow it into
-// the same domain. Alone, its first pods would go where they leave the least room behind, and the others can go nowhere else.
-package foresight
+// Package solve decides a gang: whether it can run now, and which pod goes to which node. It is asked by the plugin and by the offline
+// commands alike.
+//
+// A gang is decided for the pods that are still to come, too: its own, and those of gangs that will have to follow it into the same domain.
+// Alone, its first pods would go where they leave the least room behind, and the others can go nowhere else. The steps are, in this order:
+// the pods that are expected (expected.go), the gangs that follow (here), the rules that pods of the gang have about each other (package
+// simulation), and the engine (package decision).
+package solve
 
 import (
 	"context"
@@ -11,23 +16,41 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	"packtree.dev/kai-topology-plugin/internal/simulation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Decide answers for a gang as rehearsal.Decide does, and the answer says which room is kept for whom. Among the places where the
-// gang can start it prefers those with room for as many as possible of the pods that it is expected to have.
-func Decide(ctx context.Context, question decision.Question, followers []*gang.Gang) (*decision.Answer, error) {
+// Request is a gang that can be planned, and all that its decision is made of.
+type Request struct {
+	decision.Question
+	// Followers are the gangs that have to go where the gang goes, if it decides that now.
+	Followers []*gang.Gang
+	// Note is added to what the answer says of pods that have no node.
+	Note string
+}
+
+// Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start it prefers those
+// with room for as many as possible of the pods that it is expected to have. It changes nothing.
+func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
+	followers := slices.Clone(request.Followers)
 	for i, follower := range followers {
 		followers[i], _ = whole(follower)
 	}
-	if all, coming := whole(question.Gang); len(coming) > 0 {
-		answer, err := expecting(ctx, question, coming, all, followers)
-		if err != nil || answer != nil {
-			return answer, err
-		}
+	var answer *decision.Answer
+	var err error
+	if all, coming := whole(request.Gang); len(coming) > 0 {
+		answer, err = expecting(ctx, request.Question, coming, all, followers)
 	}
-	return following(ctx, question, followers)
+	if answer == nil && err == nil {
+		answer, err = following(ctx, request.Question, followers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if request.Note != "" && answer.Message != "" {
+		answer.Message += "; " + request.Note
+	}
+	return answer, nil
 }
 
 // following decides a gang that others may have to follow. If the gang leads and has followers, it goes to a domain that has room for
@@ -35,16 +58,15 @@ func Decide(ctx context.Context, question decision.Question, followers []*gang.G
 // may wait, but do not keep it from starting.
 func following(ctx context.Context, question decision.Question, followers []*gang.Gang) (*decision.Answer, error) {
 	if len(followers) == 0 {
-		return rehearsal.Decide(ctx, question)
+		return simulation.Decide(ctx, question)
 	}
-	followers = slices.Clone(followers)
 	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
 	together, err := fit(ctx, question, followers)
 	if err != nil {
 		return nil, err
 	}
 	if together == nil {
-		alone, err := rehearsal.Decide(ctx, question)
+		alone, err := simulation.Decide(ctx, question)
 		if err != nil || alone.Verdict != scheduling.ReasonPlaced {
 			return alone, err
 		}
@@ -113,12 +135,12 @@ func beside(ctx context.Context, question decision.Question, together *party) (*
 	}
 	there := question
 	there.Gang, there.Reserved = &led, reserved
-	answer, err := rehearsal.Decide(ctx, there)
+	answer, err := simulation.Decide(ctx, there)
 	if err != nil {
 		return nil, err
 	}
 	if answer.Verdict != scheduling.ReasonPlaced {
-		return rehearsal.Decide(ctx, question)
+		return simulation.Decide(ctx, question)
 	}
 	answer.Kept = kept
 	answer.Steps += together.steps

@@ -1,4 +1,4 @@
-package rehearsal
+package simulation
 
 import (
 	"context"
@@ -15,18 +15,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// plan asks the engine.
-func (r *rehearsal) plan(ctx context.Context) (*decision.Answer, error) {
-	var failed error
-	answer, err := decision.Decide(ctx, r.asked(ctx, &failed))
-	if failed != nil {
-		err = failed
-	}
-	return answer, err
-}
-
 // asked is what the engine is asked, with the nodes that are closed by now excluded. What goes wrong meanwhile is in failed.
-func (r *rehearsal) asked(ctx context.Context, failed *error) decision.Question {
+func (r *simulation) asked(ctx context.Context, failed *error) decision.Question {
 	question := r.question
 	question.Everywhere, question.Budget = r.apart.offered, max(1, r.budget-r.steps)
 	question.Reshape = func(pod *corev1.Pod, shape packing.Shape) packing.Shape {
@@ -60,7 +50,7 @@ func (r *rehearsal) asked(ctx context.Context, failed *error) decision.Question 
 // closedDomain is why a node is excluded where an earlier plan failed.
 const closedDomain = "rules among the gang's own pods"
 
-func (r *rehearsal) excluded(ctx context.Context, pod *corev1.Pod, name string, ordinary func(string) string) (string, error) {
+func (r *simulation) excluded(ctx context.Context, pod *corev1.Pod, name string, ordinary func(string) string) (string, error) {
 	node := r.stage.Node(name)
 	if node == nil || r.isClosed(pod, node.Node()) {
 		return closedDomain, nil

@@ -1,4 +1,4 @@
-package rehearsal_test
+package simulation_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	"packtree.dev/kai-topology-plugin/internal/simulation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -36,7 +36,7 @@ func BenchmarkThousand(b *testing.B) {
 			filters := question.View.Filters()
 			for b.Loop() {
 				question.View = clusterview.New(filters)
-				answer, err := rehearsal.Decide(b.Context(), question)
+				answer, err := simulation.Decide(b.Context(), question)
 				if err != nil || len(answer.Nodes) != size {
 					b.Fatalf("%v: %d pods have a node: %s", err, len(answer.Nodes), answer.Message)
 				}

@@ -1,4 +1,4 @@
-package rehearsal_test
+package simulation_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/rehearsal"
+	"packtree.dev/kai-topology-plugin/internal/simulation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -156,7 +156,7 @@ func (s scenario) question(t testing.TB) decision.Question {
 func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
 	t.Helper()
 	question := s.question(t)
-	answer, err := rehearsal.Decide(t.Context(), question)
+	answer, err := simulation.Decide(t.Context(), question)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func (s scenario) enact(t *testing.T, answer *decision.Answer) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state := kubeframework.Rehearsal()
+		state := kubeframework.Simulation()
 		if _, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, placed); !status.IsSuccess() {
 			t.Fatalf("pod %s: %v", name, status)
 		}
@@ -343,7 +343,7 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 				t.Fatal(err)
 			}
 			filters := &counting{Offline: offline}
-			answer, err := rehearsal.Decide(t.Context(), decision.Question{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})
+			answer, err := simulation.Decide(t.Context(), decision.Question{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})
 			if err != nil || len(answer.Nodes) != 40 {
 				t.Fatalf("%d pods have a node: %v", len(answer.Nodes), err)
 			}

@@ -12,23 +12,32 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 var start = time.Unix(1000, 0)
 
-// story is a journal and the one gang that it is about.
+// story is what has been told of gangs, and the one that it is about.
 type story struct {
-	journal *journal
-	gang    *gang.Gang
+	gangs *gangstate.State
+	gang  *gang.Gang
+}
+
+// newGangs knows the PodGroup of the story.
+func newGangs() *gangstate.State {
+	gangs := gangstate.New(func(string) bool { return true })
+	gangs.PodGroupChanged(nil, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}, start)
+	return gangs
 }
 
 func newStory() *story {
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang", UID: "1", Generation: 1}}
 	podGroup.Spec.MinMember = ptr.To[int32](1)
 	assembled, _ := gang.Assemble(podGroup, nil, nil)
-	return &story{journal: newJournal(), gang: assembled}
+	return &story{gangs: newGangs(), gang: assembled}
 }
 
 // told has the gang go on to a condition, which is written, and returns the reasons of the events about it.
@@ -37,7 +46,10 @@ func (s *story) told(status metav1.ConditionStatus, reason string, after time.Du
 		Type: scheduling.ConditionScheduled, Status: status, Reason: reason, Message: "since " + reason,
 		ObservedGeneration: s.gang.PodGroup.Generation, LastTransitionTime: metav1.NewTime(start),
 	}
-	news, again := s.journal.news(gang.Key{Name: "gang"}, Observed{Gang: s.gang}, Desired{Condition: condition}, start.Add(after))
+	var news []gangevents.News
+	s.gangs.Tell(s.gang.PodGroup, func(told *gangstate.Told) {
+		news, again = newsTo(told, Observed{Gang: s.gang}, Desired{Condition: condition}, start.Add(after))
+	})
 	s.gang.PodGroup.Status.Conditions = []metav1.Condition{condition}
 	var all []string
 	for _, one := range news {
@@ -90,7 +102,7 @@ func TestARestartTellsNothingTwice(t *testing.T) {
 	}{{"False", "Infeasible"}, {"True", "Placed"}} {
 		s := newStory()
 		s.expect(t, before.status, before.reason, before.reason)
-		s.journal = newJournal()
+		s.gangs = newGangs()
 		s.expect(t, before.status, before.reason, "")
 	}
 }

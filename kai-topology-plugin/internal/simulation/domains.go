@@ -1,4 +1,4 @@
-package rehearsal
+package simulation
 
 import (
 	"maps"
@@ -45,7 +45,7 @@ func alike(node *corev1.Node, keys []string) string {
 }
 
 // required returns, for each required level above a leaf and the narrowest first, the labels that make its domains.
-func (r *rehearsal) required(leaf string) [][]string {
+func (r *simulation) required(leaf string) [][]string {
 	var found [][]string
 	for _, constraint := range r.constraints(leaf) {
 		topology := r.question.Topologies[constraint.Topology]
@@ -61,7 +61,7 @@ func (r *rehearsal) required(leaf string) [][]string {
 }
 
 // constraints are those of a leaf and of all above it, up to what the gang shares with others.
-func (r *rehearsal) constraints(leaf string) []scheduling.TopologyConstraint {
+func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
 	var found []scheduling.TopologyConstraint
 	for group := r.question.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
 		found = append(found, group.Constraint)
@@ -73,7 +73,7 @@ func (r *rehearsal) constraints(leaf string) []scheduling.TopologyConstraint {
 }
 
 // domainOf is a text that is equal for nodes between which a pod may move without leaving the domains of its groups.
-func (r *rehearsal) domainOf(pod *corev1.Pod, node string) string {
+func (r *simulation) domainOf(pod *corev1.Pod, node string) string {
 	var domains []string
 	for _, keys := range r.required(gang.LeafOf(pod)) {
 		domains = append(domains, alike(r.stage.Node(node).Node(), keys))
@@ -82,7 +82,7 @@ func (r *rehearsal) domainOf(pod *corev1.Pod, node string) string {
 }
 
 // alternatives returns the nodes to which a pod may move from the one planned, the nearest first.
-func (r *rehearsal) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInfo {
+func (r *simulation) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInfo {
 	choice := gang.LeafOf(pod) + "\x00" + planned
 	if known, ok := r.moves[choice]; ok {
 		return known
@@ -105,7 +105,7 @@ func (r *rehearsal) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInfo
 }
 
 // distance counts the levels, of all topologies that the pod's groups name, at which two nodes are in different domains.
-func (r *rehearsal) distance(pod *corev1.Pod, a, b *corev1.Node) int {
+func (r *simulation) distance(pod *corev1.Pod, a, b *corev1.Node) int {
 	levels := 0
 	for _, constraint := range r.constraints(gang.LeafOf(pod)) {
 		topology := r.question.Topologies[constraint.Topology]
@@ -122,13 +122,13 @@ func (r *rehearsal) distance(pod *corev1.Pod, a, b *corev1.Node) int {
 	return levels
 }
 
-func (r *rehearsal) isClosed(pod *corev1.Pod, node *corev1.Node) bool {
+func (r *simulation) isClosed(pod *corev1.Pod, node *corev1.Node) bool {
 	return slices.ContainsFunc(r.closed, func(c closure) bool { return c.holds(pod, node) })
 }
 
 // closeDomainOf closes the domain in which a pod was turned away: that of the pods it has to be near, if there are such, or
 // else the narrowest that its groups require. It reports false if there is none, so that another plan would fare no better.
-func (r *rehearsal) closeDomainOf(acted *performance) bool {
+func (r *simulation) closeDomainOf(acted *performance) bool {
 	pod, leaf := acted.refused.pod, gang.LeafOf(acted.refused.pod)
 	if terms := requiredAffinity(pod); len(terms) > 0 && len(acted.order) > 0 {
 		near, keys := r.stage.Node(acted.nodes[acted.order[0]]).Node(), []string{terms[0].TopologyKey}
@@ -140,7 +140,7 @@ func (r *rehearsal) closeDomainOf(acted *performance) bool {
 	return false
 }
 
-func (r *rehearsal) close(domain closure) bool {
+func (r *simulation) close(domain closure) bool {
 	known := slices.ContainsFunc(r.closed, func(c closure) bool {
 		return c.whole == domain.whole && c.leaf == domain.leaf && c.values == domain.values && slices.Equal(c.keys, domain.keys)
 	})

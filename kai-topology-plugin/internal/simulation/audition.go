@@ -1,4 +1,4 @@
-package rehearsal
+package simulation
 
 import (
 	"context"
@@ -86,7 +86,7 @@ func (a *audition) remember(status *fwk.Status, node *corev1.Node) (why string) 
 }
 
 // audition returns what the filters have prepared for a pod.
-func (r *rehearsal) audition(ctx context.Context, pod *corev1.Pod) (*audition, error) {
+func (r *simulation) audition(ctx context.Context, pod *corev1.Pod) (*audition, error) {
 	kind := r.kinds[pod.Name]
 	if r.claims(pod) {
 		// What is set aside for a pod is noted in its own state.
@@ -95,10 +95,10 @@ func (r *rehearsal) audition(ctx context.Context, pod *corev1.Pod) (*audition, e
 	if known := r.auditions[kind]; known != nil {
 		return known, nil
 	}
-	prepared := &audition{pod: pod, state: kubeframework.Rehearsal()}
+	prepared := &audition{pod: pod, state: kubeframework.Simulation()}
 	narrowed, status, _ := r.stage.RunPreFilterPlugins(ctx, prepared.state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
-		return nil, fmt.Errorf("rehearsing pod %s: %w", pod.Name, status.AsError())
+		return nil, fmt.Errorf("simulating pod %s: %w", pod.Name, status.AsError())
 	}
 	prepared.narrowed, prepared.rejected = narrowed, status
 	var err error
@@ -110,7 +110,7 @@ func (r *rehearsal) audition(ctx context.Context, pod *corev1.Pod) (*audition, e
 }
 
 // follow brings what is prepared in step with a pod that has entered, or forgets it where that cannot be done.
-func (r *rehearsal) follow(ctx context.Context, entered *corev1.Pod, node *corev1.Node) error {
+func (r *simulation) follow(ctx context.Context, entered *corev1.Pod, node *corev1.Node) error {
 	claims := r.claims(entered)
 	for kind, known := range r.auditions {
 		if !known.rejected.IsSuccess() || claims && r.claims(known.pod) {
@@ -120,7 +120,7 @@ func (r *rehearsal) follow(ctx context.Context, entered *corev1.Pod, node *corev
 		}
 		follows, err := r.stage.Follow(ctx, known.state, known.pod)
 		if err != nil {
-			return fmt.Errorf("rehearsing pod %s: %w", known.pod.Name, err)
+			return fmt.Errorf("simulating pod %s: %w", known.pod.Name, err)
 		}
 		if !follows {
 			r.opened = true
@@ -135,10 +135,10 @@ func (r *rehearsal) follow(ctx context.Context, entered *corev1.Pod, node *corev
 	return nil
 }
 
-func (r *rehearsal) claims(pod *corev1.Pod) bool { return r.question.View.Resources().Claims(pod) }
+func (r *simulation) claims(pod *corev1.Pod) bool { return r.question.View.Resources().Claims(pod) }
 
 // enter puts a pod on a node if all filters accept it there, and says which does not.
-func (r *rehearsal) enter(ctx context.Context, pod *corev1.Pod, name string) (why string, err error) {
+func (r *simulation) enter(ctx context.Context, pod *corev1.Pod, name string) (why string, err error) {
 	node := r.stage.Node(name)
 	if node == nil {
 		return "", fmt.Errorf("node %s is not in the snapshot", name)
@@ -167,7 +167,7 @@ func (r *rehearsal) enter(ctx context.Context, pod *corev1.Pod, name string) (wh
 		}
 	}
 	if !status.IsRejected() {
-		return "", fmt.Errorf("rehearsing pod %s on node %s: %w", pod.Name, name, status.AsError())
+		return "", fmt.Errorf("simulating pod %s on node %s: %w", pod.Name, name, status.AsError())
 	}
 	return known.remember(status, node.Node()), nil
 }

@@ -1,4 +1,4 @@
-package foresight_test
+package solve_test
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
-	"packtree.dev/kai-topology-plugin/internal/foresight"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -126,9 +126,9 @@ func decide(t *testing.T, nodes []*corev1.Node, podGroup *scheduling.PodGroup, p
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := foresight.Decide(t.Context(), decision.Question{
+	answer, err := solve.Solve(t.Context(), solve.Request{Question: decision.Question{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"network": topology}, View: clusterview.New(cluster), Nodes: snapshot,
-	}, nil)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

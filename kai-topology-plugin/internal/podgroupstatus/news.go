@@ -9,71 +9,34 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// patience is how long a gang may lack pods before an event says so: whoever makes a gang makes its PodGroup before its pods.
-const patience = 10 * time.Second
+// unfinished is how long a gang may lack pods before an event says so: whoever makes a gang makes its PodGroup before its pods.
+const unfinished = 10 * time.Second
 
-// journal remembers what has been told of each gang, so that it is told once per reason and not with every attempt.
-type journal struct {
-	gangs map[gang.Key]*told
-}
-
-type told struct {
-	uid        types.UID
-	generation int64
-	reasons    sets.Set[string]
-	strays     sets.Set[types.UID]
-}
-
-func newJournal() *journal {
-	return &journal{gangs: map[gang.Key]*told{}}
-}
-
-func (j *journal) forget(key gang.Key) { delete(j.gangs, key) }
-
-// news returns what has not been told yet. If something is to be told later unless it changes, again says when.
-func (j *journal) news(key gang.Key, observed Observed, desired Desired, now time.Time) (news []gangevents.News, again time.Duration) {
-	known := j.entry(key, observed.Gang.PodGroup)
+// newsTo returns what has not been told yet. If something is to be told later unless it changes, again says when.
+func newsTo(told *gangstate.Told, observed Observed, desired Desired, now time.Time) (news []gangevents.News, again time.Duration) {
 	condition := desired.Condition
 	age := now.Sub(condition.LastTransitionTime.Time)
 	switch {
 	case condition.Reason == scheduling.ReasonIncomplete && len(observed.Gang.Gated) > 0:
 		// Somebody holds the pods back on purpose, and says why himself.
-	case condition.Reason == scheduling.ReasonIncomplete && age < patience:
-		again = patience - age
-	case condition.Reason != scheduling.ReasonWaiting && !known.reasons.Has(condition.Reason):
+	case condition.Reason == scheduling.ReasonIncomplete && age < unfinished:
+		again = unfinished - age
+	case condition.Reason != scheduling.ReasonWaiting && !told.Reasons.Has(condition.Reason):
 		if condition.Status == metav1.ConditionTrue {
-			known.reasons.Clear() // If the gang waits again one day, that is news.
+			told.Reasons.Clear() // If the gang waits again one day, that is news.
 		}
-		known.reasons.Insert(condition.Reason)
+		told.Reasons.Insert(condition.Reason)
 		news = append(news, newsOf(desired))
 	}
-	return append(news, known.strayNews(observed.Gang)...), again
-}
-
-// entry returns what has been told of a gang. Of one that was not known, the condition tells what an earlier process told.
-func (j *journal) entry(key gang.Key, podGroup *scheduling.PodGroup) *told {
-	known := j.gangs[key]
-	if known != nil && known.uid == podGroup.UID && known.generation == podGroup.Generation {
-		return known
-	}
-	known = &told{uid: podGroup.UID, generation: podGroup.Generation, reasons: sets.New[string](), strays: sets.New[types.UID]()}
-	j.gangs[key] = known
-	present := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
-	// A gang that was changed and stands as before is no news either.
-	if present != nil && (present.Status == metav1.ConditionTrue || present.ObservedGeneration == podGroup.Generation) {
-		known.reasons.Insert(present.Reason)
-	}
-	return known
+	return append(news, strayNews(told, observed.Gang)...), again
 }
 
 func newsOf(desired Desired) gangevents.News {
@@ -138,18 +101,18 @@ func domainsOf(group scheduling.SubGroupStatus) string {
 func depth(domains scheduling.Domains) int { return strings.Count(domains[0], "/") }
 
 // strayNews tells each pod that names a leaf which does not exist, and the PodGroup of the first.
-func (t *told) strayNews(g *gang.Gang) []gangevents.News {
+func strayNews(told *gangstate.Told, g *gang.Gang) []gangevents.News {
 	var news []gangevents.News
 	for _, pod := range g.Strays {
-		if t.strays.Has(pod.UID) {
+		if told.Strays.Has(pod.UID) {
 			continue
 		}
-		t.strays.Insert(pod.UID)
+		told.Strays.Insert(pod.UID)
 		note := fmt.Sprintf("the pod names subgroup %q, which is no leaf of PodGroup %s, and is not scheduled", gang.LeafOf(pod), g.PodGroup.Name)
 		news = append(news, gangevents.News{Pod: pod, Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: note})
 	}
-	if len(news) > 0 && !t.reasons.Has(gangevents.UnknownSubGroup) {
-		t.reasons.Insert(gangevents.UnknownSubGroup)
+	if len(news) > 0 && !told.Reasons.Has(gangevents.UnknownSubGroup) {
+		told.Reasons.Insert(gangevents.UnknownSubGroup)
 		news = append(news, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: g.StrayMessage()})
 	}
 	return news

@@ -1,4 +1,4 @@
-package rehearsal
+package simulation
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ func (r *refusal) sentence() string {
 
 // act puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try again after others
 // have entered, as far as that may have opened a node. When nobody can go where planned, others of their nodes are tried.
-func (r *rehearsal) act(ctx context.Context, plan map[string]string) (*performance, error) {
+func (r *simulation) act(ctx context.Context, plan map[string]string) (*performance, error) {
 	acted := &performance{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
 	r.opened = true
 	for len(acted.waiting) > 0 {
@@ -63,7 +63,7 @@ func (r *rehearsal) act(ctx context.Context, plan map[string]string) (*performan
 }
 
 // planned are the pods that a plan has nodes for.
-func (r *rehearsal) planned(plan map[string]string) []*corev1.Pod {
+func (r *simulation) planned(plan map[string]string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range r.question.Gang.Pending {
 		if plan[pod.Name] != "" {
@@ -75,7 +75,7 @@ func (r *rehearsal) planned(plan map[string]string) []*corev1.Pod {
 }
 
 // enterAsPlanned lets everybody try who waits, and reports whether anybody entered.
-func (r *rehearsal) enterAsPlanned(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
+func (r *simulation) enterAsPlanned(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
 	var rest []*corev1.Pod
 	acted.refused, r.opened = nil, false
 	for _, pod := range acted.waiting {
@@ -99,7 +99,7 @@ func (r *rehearsal) enterAsPlanned(ctx context.Context, acted *performance, plan
 
 // move finds other nodes for those who wait, until one that has entered may have opened a node to somebody. It reports whether
 // anybody entered.
-func (r *rehearsal) move(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
+func (r *simulation) move(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
 	expected := map[string][]*corev1.Pod{}
 	for _, pod := range acted.waiting {
 		expected[plan[pod.Name]] = append(expected[plan[pod.Name]], pod)
@@ -138,7 +138,7 @@ func (r *rehearsal) move(ctx context.Context, acted *performance, plan map[strin
 
 // enterAny puts a pod on the first of several nodes that accepts it and has room for those expected there besides. It returns the node,
 // "" if there is none, and those that have not refused the pod.
-func (r *rehearsal) enterAny(
+func (r *simulation) enterAny(
 	ctx context.Context, pod *corev1.Pod, nodes []fwk.NodeInfo, expected map[string][]*corev1.Pod,
 ) (entered string, left []fwk.NodeInfo, err error) {
 	known, err := r.audition(ctx, pod)
@@ -180,7 +180,7 @@ func (p *performance) entered(pod *corev1.Pod, node string) {
 
 // fitsBeside reports whether a node would still have room for the pods of other kinds among those that are planned for it.
 // Those of the same kind would be turned away there themselves by now.
-func (r *rehearsal) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*corev1.Pod) (bool, error) {
+func (r *simulation) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*corev1.Pod) (bool, error) {
 	var others []*corev1.Pod
 	for _, waiting := range expected {
 		if r.kinds[waiting.Name] != r.kinds[pod.Name] {

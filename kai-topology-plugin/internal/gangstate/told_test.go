@@ -1,0 +1,126 @@
+package gangstate
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// A gang of one pod, which may enter the queue after a second.
+func TestHowLongAGangIsComplete(t *testing.T) {
+	member := pod("a")
+	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
+	complete := func() *State {
+		state := New(anyone)
+		state.Opened(start)
+		state.PodGroupChanged(nil, asking().PodGroup, start)
+		state.PodAdded(member, start)
+		if reason, _ := state.Queued(mine, member, start.Add(time.Second)); reason != "" {
+			t.Fatalf("it is held: %s", reason)
+		}
+		return state
+	}
+	for name, test := range map[string]struct {
+		reasons []string
+		want    time.Time
+		before  string
+	}{
+		"until it is bound":              {nil, start.Add(time.Second), ""},
+		"also if it did not fit":         {[]string{"Infeasible"}, start.Add(time.Second), "Infeasible"},
+		"not again":                      {[]string{""}, time.Time{}, ""},
+		"not since it lost a pod":        {[]string{"Infeasible", scheduling.ReasonIncomplete}, time.Time{}, scheduling.ReasonIncomplete},
+		"not since it cannot be planned": {[]string{scheduling.ReasonInvalid}, time.Time{}, scheduling.ReasonInvalid},
+	} {
+		state := complete()
+		state.Queued(mine, member, start.Add(2*time.Second))
+		for _, reason := range test.reasons {
+			state.Concluded(mine, reason)
+		}
+		if before, got := state.Concluded(mine, ""); !got.Equal(test.want) || before != test.before {
+			t.Errorf("%s: %s, want %s; waited for %q, want %q", name, got, test.want, before, test.before)
+		}
+	}
+}
+
+func TestWhyAGangWaitedIsKnownWhenItIsGone(t *testing.T) {
+	state, group := New(anyone), asking().PodGroup
+	state.PodGroupChanged(nil, group, start)
+	state.Concluded(mine, "Infeasible")
+	state.PodGroupDeleted(group, start)
+	if before := state.Unspoken(mine); before != "Infeasible" {
+		t.Errorf("it waited for %q", before)
+	}
+	if before := state.Unspoken(mine); before != "" || len(state.gangs) > 0 {
+		t.Errorf("it is remembered: %q", before)
+	}
+}
+
+// The race detector looks at this.
+func TestEverybodyMayCallAtAnyTime(t *testing.T) {
+	state := New(anyone)
+	state.Opened(start)
+	group, member := asking().PodGroup, pod("a")
+	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
+	version := VersionOf(group, func(string) string { return "" })
+	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"a": "n1"}}
+	refusal := &decision.Answer{Verdict: scheduling.ReasonInfeasible}
+	asked := &gang.Gang{PodGroup: group, Tree: needing(1), Pending: []*corev1.Pod{member}}
+	onNode := member.DeepCopy()
+	onNode.Spec.NodeName = "n1"
+	var all sync.WaitGroup
+	for _, call := range []func(){
+		func() { state.PodGroupChanged(nil, group, start) },
+		func() { state.PodAdded(member, start) },
+		func() { state.PodChanged(member, onNode, start) },
+		func() { state.PodDeleted(member, start) },
+		func() { state.Queued(mine, member, start); state.Begun(mine); state.Gated(mine) },
+		func() { state.Ask(mine, version, member.UID); state.Last(mine); state.Asker(mine) },
+		func() { state.Planned(asked, version, member, answer, []Placement{{Pod: member, Node: "n1"}}, start) },
+		func() { state.Refused(asked, version, member, refusal, state.Now()) },
+		func() { state.Assumed(mine, onNode); state.Permit(mine, member.UID, version) },
+		func() { state.Unassumed(mine, member.UID, start); state.Tick(start) },
+		func() { state.Break(mine, metrics.PodLost, "test"); state.Reserved(other, 0); state.Nodes(mine) },
+		func() { state.TopologyChanged("t", []string{"rack"}, start); state.Tree(mine) },
+		func() { state.NodeChanged("n1", "went", func(Place) bool { return false }) },
+		func() {
+			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Room())
+			state.Closures(gang.Rank{Gang: other})
+		},
+		func() {
+			state.Tell(group, func(told *Told) { told.Reasons.Insert("x") })
+			state.Concluded(mine, "x")
+		},
+		func() {
+			state.Preempting(asked, version, member, nil, nil, "they leave")
+			state.Left("v")
+			state.EndPreemption(mine)
+		},
+	} {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for range 200 {
+				call()
+			}
+		}()
+	}
+	all.Wait()
+	state.PodDeleted(member, start)
+	state.PodGroupDeleted(group, start)
+	state.Concluded(mine, "")
+	state.Unassumed(mine, member.UID, start)
+	state.StopWaiting(mine)
+	if len(state.gangs) > 0 {
+		state.Tick(start.Add(2 * SeatLife))
+	}
+	if left := state.Reserved(other, 0); len(left) > 0 {
+		t.Errorf("room is kept for a gang that is gone: %v", left)
+	}
+}
