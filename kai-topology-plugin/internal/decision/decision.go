@@ -33,7 +33,8 @@ type Question struct {
 	Reserved clusterview.Reserved
 	// Everywhere are resources that each node offers besides its own, for what Reshape has pods ask of it.
 	Everywhere packing.Resources
-	// Reshape, if set, has the last word on what a pod asks of a node. What it adds to Excluded it adds to the Key too.
+	// Reshape, if set, has the last word on what a pod asks of a node. What it adds to Excluded it adds to the Key too, and to
+	// the Filter unless it clears that.
 	Reshape func(pod *corev1.Pod, shape packing.Shape) packing.Shape
 	// Budget bounds the search in steps; 0 means the engine's own bound.
 	Budget int

@@ -13,6 +13,8 @@ import (
 // kind is what pods have in common that ask for the same of a node, whatever is on the nodes. It is never changed.
 type kind struct {
 	key string
+	// filter is equal for kinds that differ in their requests only: no filter that looks at the Node alone reads those.
+	filter string
 	// requests are those without host ports.
 	requests packing.Resources
 	// labels are the keys of the node labels that its selectors read.
@@ -59,7 +61,11 @@ func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
 	}
-	return k.remember(pod, &kind{key: key, requests: requests, labels: selecting(&pod.Spec)}), nil
+	filter, err := traitsOf(pod, nil)
+	if err != nil {
+		return nil, fmt.Errorf("telling the filter of pod %s: %w", pod.Name, err)
+	}
+	return k.remember(pod, &kind{key: key, filter: filter, requests: requests, labels: selecting(&pod.Spec)}), nil
 }
 
 // remember returns the kind that is kept for the pod: equal to the one given, and shared.

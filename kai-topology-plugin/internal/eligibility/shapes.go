@@ -63,15 +63,15 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 		selects := kubeframework.Selects(ctx, s.memory.filters)
 		s.memory.selects = &selects
 	}
-	key, requests, err := s.specify(pod, kind)
+	shape, err := s.specify(pod, kind)
 	if err != nil {
 		return packing.Shape{}, err
 	}
+	key := shape.Key
 	if shape, ok := s.known[key]; ok {
 		return shape, nil
 	}
-	shape, err := s.made(ctx, pod, key, requests)
-	if err != nil {
+	if err := s.complete(ctx, pod, &shape); err != nil {
 		return packing.Shape{}, fmt.Errorf("running the filters for pod %s: %w", pod.Name, err)
 	}
 	s.known[key] = shape
@@ -80,38 +80,47 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 
 // specify adds to a kind what depends on others: what its claims are tied to by now, the host ports that pods of this decision
 // must not share, and the labels by which pods on the nodes keep others away.
-func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources, error) {
-	key, requests := kind.key, kind.requests
+func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (packing.Shape, error) {
+	shape := packing.Shape{Key: kind.key, Filter: kind.filter, Requests: kind.requests}
+	add := func(text string) {
+		shape.Key += text
+		shape.Filter += text
+	}
 	if claims := s.memory.claims.Of(pod, s.shared); len(claims) > 0 {
 		text, err := json.Marshal(claims)
 		if err != nil {
-			return "", nil, fmt.Errorf("reading the claims of pod %s: %w", pod.Name, err)
+			return packing.Shape{}, fmt.Errorf("reading the claims of pod %s: %w", pod.Name, err)
 		}
-		key += " claiming " + string(text)
+		add(" claiming " + string(text))
 	}
 	if ports := s.ports.Asked(pod); len(ports) > 0 {
-		requests = maps.Clone(requests)
+		shape.Requests = maps.Clone(shape.Requests)
 		for _, port := range ports {
-			requests[port] = 1
+			shape.Requests[port] = 1
 		}
-		key += fmt.Sprintf(" with %q", ports)
+		add(fmt.Sprintf(" with %q", ports))
 	}
 	if read := labelsOf(pod, s.nodes.Repelling().Labels); len(read) > 0 {
-		key += fmt.Sprintf(" labelled %q", read)
+		add(fmt.Sprintf(" labelled %q", read))
 	}
-	return key, requests, nil
+	return shape, nil
 }
 
-func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, key string, requests packing.Resources) (packing.Shape, error) {
+// complete adds what filters say of nodes.
+func (s *Shapes) complete(ctx context.Context, pod *corev1.Pod, shape *packing.Shape) error {
 	verdicts, err := s.memory.prefilter(ctx, pod, s.nodes)
 	if err != nil {
-		return packing.Shape{}, err
+		return err
 	}
-	shape := packing.Shape{Key: key, Requests: requests}
 	if !verdicts.lasting {
-		shape.Key = fmt.Sprintf("%s in decision %d", key, s.memory.decisions)
+		// Filters that look at more than the Node may read what the pod requests, as for devices.
+		shape.Key, shape.Filter = fmt.Sprintf("%s in decision %d", shape.Key, s.memory.decisions), ""
 		s.passing = append(s.passing, shape.Key)
 	}
+	if verdicts.rejected == nil && !verdicts.narrowed.AllNodes() {
+		shape.Only = sets.List(verdicts.narrowed.NodeNames)
+	}
+	key := shape.Key
 	shape.Excluded = func(name string) string {
 		node, ok := s.nodes.Find(name)
 		if !ok {
@@ -121,12 +130,12 @@ func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, key string, requests
 		if err != nil {
 			s.failed = append(s.failed, err)
 			// What packing makes of this must not outlive the decision either.
-			s.passing = append(s.passing, shape.Key)
+			s.passing = append(s.passing, key)
 			return err.Error()
 		}
 		return reason
 	}
-	return shape, nil
+	return nil
 }
 
 // Err returns what went wrong while nodes were looked at. The decision then means nothing.

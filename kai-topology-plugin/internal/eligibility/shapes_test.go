@@ -183,3 +183,47 @@ func withDevices(pod *corev1.Pod) {
 func withVolume(source corev1.VolumeSource) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}} }
 }
+
+func named(node string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
+				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+			}}}},
+		}}}
+	}
+}
+
+func TestPodsOfAnySizeShareAFilter(t *testing.T) {
+	trial := try(t, []*corev1.Node{node("n"), node("m")})
+	plain, err := trial.Shape(t.Context(), pod("plain"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		pod    *corev1.Pod
+		shared bool
+		only   []string
+	}{
+		"a larger pod":                                 {pod: pod("p", big), shared: true},
+		"a pod with a selector":                        {pod: pod("p", selecting(corev1.LabelHostname, "m"))},
+		"a pod that names its node":                    {pod: pod("p", named("m")), only: []string{"m"}},
+		"a pod whose rules look at others, on its own": {pod: pod("p", apart)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shape, err := trial.Shape(t.Context(), test.pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shape.Key == plain.Key {
+				t.Error("it is of the kind of a plain pod")
+			}
+			if shared := shape.Filter != "" && shape.Filter == plain.Filter; shared != test.shared {
+				t.Errorf("its filter is %q, that of a plain pod %q", shape.Filter, plain.Filter)
+			}
+			if diff := cmp.Diff(test.only, shape.Only); diff != "" {
+				t.Errorf("the only nodes it may use (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

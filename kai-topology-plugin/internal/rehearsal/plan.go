@@ -41,7 +41,7 @@ func (r *rehearsal) asked(ctx context.Context, failed *error) decision.Question 
 			kind += fmt.Sprintf(" %d %s", r.apart.asked[pod.Name][resource], resource)
 		}
 		excluded := shape.Excluded
-		shape.Key = fmt.Sprintf("%s of leaf %q", kind, gang.LeafOf(pod))
+		shape.Key, shape.Filter, shape.Only = fmt.Sprintf("%s of leaf %q", kind, gang.LeafOf(pod)), "", nil
 		shape.Excluded = func(name string) string {
 			why, err := r.excluded(ctx, pod, name, excluded)
 			if err != nil && *failed == nil {
