@@ -31,7 +31,7 @@ func unplacedGroups(g *Group, list []GroupPlacement) []GroupPlacement {
 
 // answer turns the placement found into a Decision.
 func (d *decision) answer() Decision {
-	result := Decision{Verdict: d.verdict, Notes: d.p.notes, Steps: min(d.Steps, d.Limit-allowances*d.allowance)}
+	result := Decision{Verdict: d.verdict, Certificate: d.certificate, Notes: d.p.notes, Steps: min(d.Steps, d.Limit-allowances*d.allowance)}
 	if d.verdict == Placed {
 		result.Optimal = d.optimal
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"packtree.dev/shared/packing/certificate"
 	"packtree.dev/shared/packing/internal/exact"
 	"packtree.dev/shared/packing/internal/refute"
 )
@@ -34,6 +35,8 @@ type decision struct {
 	roomy   bool
 	// terse is set if nobody wants to know why.
 	terse bool
+	// certificate proves the verdict Infeasible, if somebody wants to check it.
+	certificate *certificate.Proof
 }
 
 // Decide answers whether and where a gang can run on the cluster as it is. It
@@ -55,12 +58,22 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	d.decide()
 	d.undo(0)
 	d.terse = options.Terse
-	answer := d.answer()
-	if options.Certify && answer.Verdict == Infeasible {
-		answer.Certificate = refute.Prove(c.input(gang))
+	if options.Certify && (d.verdict == Infeasible || d.verdict == Unknown) {
+		d.certify(gang)
 	}
+	answer := d.answer()
 	c.trim()
 	return answer
+}
+
+// certify has the verdict follow from a certificate: without one nothing is called
+// Infeasible, and with one nothing Unknown.
+func (d *decision) certify(gang *Gang) {
+	d.certificate = refute.Prove(d.p.cluster.input(gang))
+	d.verdict = Unknown
+	if d.certificate != nil {
+		d.verdict = Infeasible
+	}
 }
 
 func (d *decision) decide() {

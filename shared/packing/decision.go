@@ -49,8 +49,9 @@ type Options struct {
 	// Budget bounds the search in steps, so that equal questions get equal answers
 	// on every machine; 0 means DefaultBudget, and less than 0 is invalid.
 	Budget int
-	// Certify adds a certificate to the verdict Infeasible. It is worked out from
-	// the question alone after the decision, and takes longer than that.
+	// Certify adds a certificate to the verdict Infeasible, which is not given without
+	// one then. It is worked out from the question alone after the decision, and takes
+	// longer than that.
 	Certify bool
 	// Terse leaves out why pods have no node, which takes longer than to see that
 	// they have none. For what-ifs that only ask whether.
@@ -86,8 +87,7 @@ type Decision struct {
 	// Explanations say why pods have no node, the decisive one first, a few groups
 	// at most. Empty when every pod has one.
 	Explanations []Explanation
-	// Certificate proves the verdict Infeasible, if Options ask for it; nil if no
-	// proof was found, which says nothing about the verdict.
+	// Certificate proves the verdict Infeasible, if Options ask for it.
 	Certificate *certificate.Proof
 	// Notes are things in the gang that are probably not meant, though harmless:
 	// a preferred level broader than the required one, say.

@@ -53,12 +53,7 @@ func (c *Cluster) someOf(s *shapeCounts, f *fewCounts) bool {
 	known := c.current(s.filter)
 	for k := range words {
 		at := int((from + uint64(k)) % uint64(words))
-		word := uint64(0)
-		if known {
-			word = s.filter.nodes[at]
-		} else {
-			word = c.ask(s.filter, at)
-		}
+		word := c.word(s.filter, at, known)
 		for ; word != 0; word &= word - 1 {
 			node := int32(at*64 + bits.TrailingZeros64(word))
 			if fitting(c.resources.row(node), s.requests) == 0 {

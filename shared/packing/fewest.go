@@ -77,6 +77,7 @@ func (f *fewest) units(i, level int) int {
 func (f *fewest) unitsIn(i, level int, at int32) int {
 	g := &f.p.groups[i]
 	asked := f.p.asked(f.s.want, i)
+	taking := f.p.taking(asked)
 	offers := make([][]int64, len(f.measures))
 	given := make([]int64, len(f.measures))
 	row := make([]int64, len(f.measures))
@@ -94,12 +95,13 @@ func (f *fewest) unitsIn(i, level int, at int32) int {
 	}
 	t := f.p.cluster.topologies[g.slot]
 	t.nodesOf(at, func(node int32) bool {
-		f.Steps += 1 + len(asked)/8
+		here := taking(node)
+		f.Steps += 1 + len(here)/8
 		if u := f.p.unitOf(g.slot, level, node); u != last {
 			flush()
 			last = u
 		}
-		f.offerOn(node, asked, row)
+		f.offerOn(node, here, row)
 		return f.Steps <= f.stop
 	})
 	flush()

@@ -78,6 +78,14 @@ func (c *Cluster) askAll(f *nodeFilter) {
 	}
 }
 
+// word is a word of the nodes that a filter leaves, as it is known or as it says.
+func (c *Cluster) word(f *nodeFilter, at int, known bool) uint64 {
+	if known {
+		return f.nodes[at]
+	}
+	return c.ask(f, at)
+}
+
 // ask asks about the 64 nodes of a word.
 func (c *Cluster) ask(f *nodeFilter, at int) uint64 {
 	word := uint64(0)

@@ -198,7 +198,7 @@ func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(
 
 // takesAll is a bound: whether a domain has room for the pods of each shape.
 func (g *greedy) takesAll(i int, in place) bool {
-	g.Steps += g.looks(i) / 8
+	g.Steps += g.looks(i) / 2
 	kinds := g.p.kindsOf(i)
 	for k, n := range g.p.wants(g.s.want, i) {
 		if g.p.shapes[kinds[k]].in(g.p.cluster, in.slot, in.at) < int64(n) {

@@ -22,9 +22,11 @@ func (x *relaxation) offer(i int, in place) []int64 {
 	}
 	sums := make([]int64, len(x.measures))
 	asked := x.p.asked(x.p.pending, i)
+	taking := x.p.taking(asked)
 	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
-		x.Steps += 1 + len(asked)/8
-		x.offerOn(node, asked, sums)
+		here := taking(node)
+		x.Steps += 1 + len(here)/8
+		x.offerOn(node, here, sums)
 		return true
 	})
 	x.offers[key] = sums
@@ -47,6 +49,28 @@ func (p *problem) asked(table []int32, group int) []askedPods {
 		}
 	}
 	return list
+}
+
+// taking gives a function that leaves of some pods those that a node may take. Its
+// result is good until it is called again.
+func (p *problem) taking(asked []askedPods) func(node int32) []askedPods {
+	if len(asked) <= manyShapes {
+		return func(int32) []askedPods { return asked }
+	}
+	pods := make([]int32, len(p.shapes))
+	for _, a := range asked {
+		pods[a.kind] = a.pods
+	}
+	var here []askedPods
+	return func(node int32) []askedPods {
+		here = here[:0]
+		for _, k := range p.shapesOn(node) {
+			if pods[k] > 0 {
+				here = append(here, askedPods{int(k), pods[k]})
+			}
+		}
+		return here
+	}
 }
 
 // offerOn adds what one node can take.

@@ -32,7 +32,7 @@ func (g *greedy) prefer(i int, r region) bool {
 
 // unit places a group inside one unit of its preferred level, or nothing.
 func (g *greedy) unit(i int, u region) bool {
-	g.Steps += g.looks(i) / 8
+	g.Steps += g.looks(i) / 2
 	if g.Exhausted() || !g.p.holds(g.s, i, u) {
 		return false
 	}

@@ -306,7 +306,7 @@ func (p *problem) fillPending(index []int) error {
 	if err := p.lay(of); err != nil {
 		return err
 	}
-	p.pending = make([]int32, len(p.layout.kinds))
+	p.pending = make([]int32, len(p.kinds))
 	next = 0
 	for i := range p.groups {
 		for k := range p.groups[i].source.Pending {

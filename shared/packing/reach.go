@@ -123,6 +123,7 @@ func (g *reach) parent(i int, r region) bool {
 	if left >= len(children) {
 		sign = -1
 	}
+	g.Steps += len(children) / 2
 	size := make(map[int]int64, len(children))
 	for _, child := range children {
 		if size[child] = int64(g.p.least(child)); sign < 0 {

@@ -35,11 +35,6 @@ func (p *problem) newSelection(want []int32) *selection {
 	return s
 }
 
-// full selects every pending pod.
-func (p *problem) full() *selection {
-	return p.newSelection(slices.Clone(p.pending))
-}
-
 // distinguish gives kinds: equal for groups of a class whose wants, and whose
 // children's kinds, are equal.
 func (p *problem) distinguish(s *selection) {

@@ -119,6 +119,10 @@ type marker struct {
 // from depth on divide them.
 func (m *marker) domain(nodes []int, depth int) int {
 	m.spend(len(nodes) * (1 + len(m.regions)))
+	if len(nodes) == 1 {
+		deeper := max(0, len(m.in.Nodes[nodes[0]].Domains[m.topology])-depth)
+		return m.numbers.of(binary.AppendUvarint(binary.AppendUvarint([]byte{'s'}, uint64(deeper)), uint64(m.one(nodes[0]))))
+	}
 	below := map[string][]int{}
 	var parts []int
 	for _, node := range nodes {

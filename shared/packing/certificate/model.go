@@ -36,8 +36,14 @@ type division struct {
 
 // newModel looks the names up. The error says what contradicts itself.
 func newModel(in *Input) (*model, error) {
+	pods := 0
+	for i := range in.Groups {
+		for _, pending := range in.Groups[i].Pending {
+			pods += len(pending.Names)
+		}
+	}
 	m := &model{
-		in: in, node: map[string]int{}, group: map[string]int{}, pod: map[string]podAt{},
+		in: in, node: make(map[string]int, len(in.Nodes)), group: make(map[string]int, len(in.Groups)), pod: make(map[string]podAt, pods),
 		children: make([][]int, len(in.Groups)), end: make([]int, len(in.Groups)),
 		resources: map[string]int{}, divisions: map[[2]string]*division{},
 	}
@@ -75,18 +81,26 @@ func (m *model) readKinds() error {
 	for _, kind := range m.in.Kinds {
 		m.requests = append(m.requests, m.amounts(kind.Requests))
 	}
+	m.free = make([][]int64, len(m.in.Nodes))
+	all := make([]int64, len(m.in.Nodes)*len(m.resources))
 	for i := range m.in.Nodes {
-		m.free = append(m.free, m.amounts(m.in.Nodes[i].Free))
+		m.free[i] = all[i*len(m.resources) : (i+1)*len(m.resources) : (i+1)*len(m.resources)]
+		m.read(m.free[i], m.in.Nodes[i].Free)
 	}
 	return nil
 }
 
 func (m *model) amounts(named map[string]int64) []int64 {
 	amounts := make([]int64, len(m.resources))
+	m.read(amounts, named)
+	return amounts
+}
+
+// read fills in amounts by resource.
+func (m *model) read(amounts []int64, named map[string]int64) {
 	for name, i := range m.resources {
 		amounts[i] = max(0, named[name])
 	}
-	return amounts
 }
 
 func (m *model) readGroup(i int) error {
@@ -165,23 +179,28 @@ func (m *model) divide(topology, level string) *division {
 	d := &division{of: make([]int, len(m.in.Nodes))}
 	index := map[string]int{}
 	for i := range m.in.Nodes {
-		if path := m.in.Nodes[i].Domains[topology]; len(path) > depth {
-			index[pathText(path[:depth+1])] = 0
-		}
-	}
-	for path := range index {
-		d.paths = append(d.paths, path)
-	}
-	slices.Sort(d.paths)
-	for i, path := range d.paths {
-		index[path] = i
-	}
-	d.nodes = make([][]int, len(d.paths))
-	for i := range m.in.Nodes {
 		d.of[i] = -1
 		if path := m.in.Nodes[i].Domains[topology]; len(path) > depth {
-			d.of[i] = index[pathText(path[:depth+1])]
-			d.nodes[d.of[i]] = append(d.nodes[d.of[i]], i)
+			text := pathText(path[:depth+1])
+			at, known := index[text]
+			if !known {
+				at = len(d.paths)
+				index[text] = at
+				d.paths = append(d.paths, text)
+			}
+			d.of[i] = at
+		}
+	}
+	slices.Sort(d.paths)
+	sorted := make([]int, len(d.paths))
+	for at, path := range d.paths {
+		sorted[index[path]] = at
+	}
+	d.nodes = make([][]int, len(d.paths))
+	for i, at := range d.of {
+		if at >= 0 {
+			d.of[i] = sorted[at]
+			d.nodes[sorted[at]] = append(d.nodes[sorted[at]], i)
 		}
 	}
 	m.divisions[key] = d
@@ -192,6 +211,9 @@ var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // pathText joins label values such that different paths never read alike.
 func pathText(path []string) string {
+	if len(path) == 1 {
+		return pathEscaper.Replace(path[0])
+	}
 	escaped := make([]string, len(path))
 	for i, value := range path {
 		escaped[i] = pathEscaper.Replace(value)

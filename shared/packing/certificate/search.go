@@ -33,7 +33,7 @@ type bin struct {
 }
 
 // maxSearch bounds the steps of one search.
-const maxSearch = MaxSteps / 64
+const maxSearch = MaxSteps / 16
 
 // search carries out a search, and reports whether it found nothing. One that
 // takes too long proves nothing.

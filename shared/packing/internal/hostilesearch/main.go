@@ -47,9 +47,9 @@ func main() {
 		s.Climb(func() bool { return time.Now().Before(end) })
 	}
 	finds := s.Finds[:min(*keep, len(s.Finds))]
-	fmt.Printf("%d cases judged in %d climbs\n", judged, len(s.Finds))
+	fmt.Fprintf(os.Stdout, "%d cases judged in %d climbs\n", judged, len(s.Finds))
 	for _, find := range finds {
-		fmt.Println(describe(find.Case))
+		fmt.Fprintln(os.Stdout, describe(find.Case))
 	}
 	if *out != "" {
 		if err := write(*out, finds); err != nil {
