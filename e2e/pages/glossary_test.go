@@ -49,10 +49,10 @@ func TestReplacedRefuses(t *testing.T) {
 
 func TestText(t *testing.T) {
 	for text, c := range map[string]struct{ has, lacks []string }{
-		"bypassLedger":                         {[]string{"bypass", "bypassledger", "ledger"}, []string{"pass"}},
-		"The DREAM, in dream.go.":              {[]string{"dream", "the dream", "in dream go"}, []string{"the in"}},
-		"two_words 3":                          {[]string{"two", "words", "two words"}, []string{"two_words"}},
-		"Überbau":                              {[]string{"überbau"}, []string{"bau"}},
+		"bypassLedger":                           {[]string{"bypass", "bypassledger", "ledger"}, []string{"pass"}},
+		"The DREAM, in dream.go.":                {[]string{"dream", "the dream", "in dream go"}, []string{"the in"}},
+		"two_words 3":                            {[]string{"two", "words", "two words"}, []string{"two_words"}},
+		"Überbau":                                {[]string{"überbau"}, []string{"bau"}},
 		"// It reports\n// whether, and retells": {[]string{"reports whether", "retells"}, []string{"whether and re", "tells"}},
 	} {
 		read := pages.ReadText(text)

@@ -127,7 +127,7 @@ func TestTheUmbrellasValuesAreThoseOfTheCharts(t *testing.T) {
 }
 
 func TestOneOfEachNeedsNoBudget(t *testing.T) {
-	objects := rendered(t, "packtree")
+	objects := withoutKinds(t, "packtree")
 	if names := namesOf(objects, "PodDisruptionBudget"); len(names) > 0 {
 		t.Errorf("one pod has a PodDisruptionBudget: %v", names)
 	}
@@ -140,13 +140,13 @@ func TestOneOfEachNeedsNoBudget(t *testing.T) {
 
 func TestASelectorOfTheUsersOwnStays(t *testing.T) {
 	const constraint = "topologySpreadConstraints[0]."
-	objects := rendered(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack", constraint+"whenUnsatisfiable=ScheduleAnyway",
+	objects := withoutKinds(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack", constraint+"whenUnsatisfiable=ScheduleAnyway",
 		constraint+"labelSelector.matchLabels.a=b")
 	got := typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.TopologySpreadConstraints
 	if len(got) != 1 || got[0].MaxSkew != 2 || !maps.Equal(got[0].LabelSelector.MatchLabels, map[string]string{"a": "b"}) {
 		t.Errorf("got %+v", got)
 	}
-	objects = rendered(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack", constraint+"whenUnsatisfiable=ScheduleAnyway",
+	objects = withoutKinds(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack", constraint+"whenUnsatisfiable=ScheduleAnyway",
 		constraint+"labelSelector=null")
 	got = typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.TopologySpreadConstraints
 	if len(got) != 1 || got[0].LabelSelector != nil {

@@ -34,10 +34,10 @@ func webhooks(configuration *unstructured.Unstructured) map[string]map[string]an
 
 func TestTheAuthorizerIsCalledOnlyWhereItIsEnabled(t *testing.T) {
 	const name = "authorize.grove.io"
-	if webhooks(ofKind(t, rendered(t, "grove-operator"), "ValidatingWebhookConfiguration"))[name] != nil {
+	if webhooks(ofKind(t, withoutKinds(t, "grove-operator"), "ValidatingWebhookConfiguration"))[name] != nil {
 		t.Error("the webhook stands there although the authorizer is off")
 	}
-	entry := webhooks(ofKind(t, rendered(t, "grove-operator", "config.authorizer.enabled=true"), "ValidatingWebhookConfiguration"))[name]
+	entry := webhooks(ofKind(t, withoutKinds(t, "grove-operator", "config.authorizer.enabled=true"), "ValidatingWebhookConfiguration"))[name]
 	if entry == nil {
 		t.Fatal("the webhook is missing although the authorizer is on")
 	}
@@ -63,10 +63,10 @@ func nodeVerbs(role *unstructured.Unstructured) []any {
 }
 
 func TestNodesAreReadOnlyWhereTopologyAwarenessIsOn(t *testing.T) {
-	if diff := cmp.Diff([]any{"list", "watch"}, nodeVerbs(ofKind(t, rendered(t, "grove-operator"), "ClusterRole"))); diff != "" {
+	if diff := cmp.Diff([]any{"list", "watch"}, nodeVerbs(ofKind(t, withoutKinds(t, "grove-operator"), "ClusterRole"))); diff != "" {
 		t.Errorf("verbs on nodes (-want +got):\n%s", diff)
 	}
-	off := rendered(t, "grove-operator", "config.topologyAwareScheduling.enabled=false")
+	off := withoutKinds(t, "grove-operator", "config.topologyAwareScheduling.enabled=false")
 	if verbs := nodeVerbs(ofKind(t, off, "ClusterRole")); verbs != nil {
 		t.Errorf("verbs on nodes with topology awareness off: %v", verbs)
 	}

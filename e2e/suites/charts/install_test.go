@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -154,7 +155,13 @@ func (i installation) followsNotes(t *testing.T) {
 			continue
 		}
 		run++
-		if out, err := kubectl(t, i.kubeconfig, strings.Fields(line)...); err != nil {
+		out, err := kubectl(t, i.kubeconfig, strings.Fields(line)...)
+		// Helm is done when the kinds are stored, and the API server serves them a moment later.
+		for end := time.Now().Add(patience); err != nil && strings.Contains(out, "doesn't have a resource type") && time.Now().Before(end); {
+			time.Sleep(100 * time.Millisecond)
+			out, err = kubectl(t, i.kubeconfig, strings.Fields(line)...)
+		}
+		if err != nil {
 			t.Errorf("the notes say kubectl %s: %v: %s", line, err, out)
 		}
 	}

@@ -24,7 +24,7 @@ func named(objects []*unstructured.Unstructured, kind, name string) *unstructure
 
 // A cluster without the Prometheus operator does not know the kind, so nobody gets it unasked.
 func TestDashboardsAndAlertsComeOnRequest(t *testing.T) {
-	objects := rendered(t, "packtree")
+	objects := withoutKinds(t, "packtree")
 	for _, chart := range monitored {
 		if named(objects, "ConfigMap", chart+"-dashboard") != nil {
 			t.Errorf("the dashboard of %s is installed unasked", chart)
@@ -35,14 +35,14 @@ func TestDashboardsAndAlertsComeOnRequest(t *testing.T) {
 	}
 	for _, chart := range monitored {
 		t.Run(chart, func(t *testing.T) {
-			objects := rendered(t, "packtree", chart+".monitoring.dashboard.enabled=true", chart+".monitoring.dashboard.labels.shown=yes",
+			objects := withoutKinds(t, "packtree", chart+".monitoring.dashboard.enabled=true", chart+".monitoring.dashboard.labels.shown=yes",
 				chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus")
 			checkDashboard(t, chart, named(objects, "ConfigMap", chart+"-dashboard"))
 			checkAlerts(t, named(objects, "PrometheusRule", chart), "")
 			if rules := namesOf(objects, "PrometheusRule"); len(rules) != 1 {
 				t.Errorf("alerts %v are installed for %s", rules, chart)
 			}
-			served := rendered(t, "packtree", chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus",
+			served := withoutKinds(t, "packtree", chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus",
 				chart+".monitoring.alerts.runbooks=https://wiki.example.com/runbooks/")
 			checkAlerts(t, named(served, "PrometheusRule", chart), "https://wiki.example.com/runbooks")
 		})

@@ -13,7 +13,7 @@ import (
 )
 
 func TestNetworkPoliciesComeOnRequest(t *testing.T) {
-	if names := namesOf(rendered(t, "packtree"), "NetworkPolicy"); len(names) > 0 {
+	if names := namesOf(withoutKinds(t, "packtree"), "NetworkPolicy"); len(names) > 0 {
 		t.Errorf("NetworkPolicies %v are installed unasked", names)
 	}
 }
@@ -23,7 +23,7 @@ func TestNetworkPoliciesComeOnRequest(t *testing.T) {
 func TestEveryPortThatIsServedIsReached(t *testing.T) {
 	for _, chart := range charts["packtree"].deployments {
 		t.Run(chart, func(t *testing.T) {
-			objects := rendered(t, chart, "networkPolicy.enabled=true")
+			objects := withoutKinds(t, chart, "networkPolicy.enabled=true")
 			policy, deployment := policyIn(t, objects), typed[appsv1.Deployment](t, objects, "Deployment")[0]
 			if diff := cmp.Diff(deployment.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels); diff != "" {
 				t.Errorf("the policy is for other pods (-deployment +policy):\n%s", diff)
@@ -73,7 +73,7 @@ func peersByPort(rules []networkingv1.NetworkPolicyIngressRule) map[string][]net
 func TestMetricsCanBeKeptToSome(t *testing.T) {
 	for _, chart := range withWebhooks {
 		t.Run(chart, func(t *testing.T) {
-			policy := policyIn(t, rendered(t, chart, "networkPolicy.enabled=true", "networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus"))
+			policy := policyIn(t, withoutKinds(t, chart, "networkPolicy.enabled=true", "networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus"))
 			for port, peers := range peersByPort(policy.Spec.Ingress) {
 				kept := len(peers) == 1 && peers[0].PodSelector != nil && peers[0].PodSelector.MatchLabels["app"] == "prometheus"
 				if kept != (port == "metrics") || !kept && peers != nil {
@@ -89,7 +89,7 @@ func TestPodsCallTheAPIServerAlone(t *testing.T) {
 		t.Run(chart, func(t *testing.T) {
 			called := func(set ...string) map[string][]string {
 				found := map[string][]string{}
-				for _, rule := range policyIn(t, rendered(t, chart, append(set, "networkPolicy.enabled=true")...)).Spec.Egress {
+				for _, rule := range policyIn(t, withoutKinds(t, chart, append(set, "networkPolicy.enabled=true")...)).Spec.Egress {
 					for _, port := range rule.Ports {
 						name := string(*port.Protocol) + " " + port.Port.String()
 						found[name] = []string{}

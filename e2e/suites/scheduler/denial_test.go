@@ -35,16 +35,16 @@ func (d *denial) begins(ctx context.Context, t *testing.T, _ *envconf.Config) co
 	t.Helper()
 	w := d.world
 	one := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: bait, Namespace: w.name},
+		ObjectMeta: metav1.ObjectMeta{Name: bait, Namespace: w.Name},
 		Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "none"}}},
 	}
 	if err := cluster.Create(ctx, one); !apierrors.IsAlreadyExists(err) {
-		w.must(ctx, t, err)
+		w.Must(ctx, t, err)
 	}
 	policy, binding := d.policy()
-	w.must(ctx, t, cluster.Create(ctx, policy))
-	w.must(ctx, t, cluster.Create(ctx, binding))
-	w.until(ctx, t, "the API server refuses to bind", d.holds(true))
+	w.Must(ctx, t, cluster.Create(ctx, policy))
+	w.Must(ctx, t, cluster.Create(ctx, binding))
+	w.Until(ctx, t, "the API server refuses to bind", d.holds(true))
 	return ctx
 }
 
@@ -52,14 +52,14 @@ func (d *denial) begins(ctx context.Context, t *testing.T, _ *envconf.Config) co
 func (d *denial) ends(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	policy, binding := d.policy()
-	d.world.must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, binding)))
-	d.world.must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, policy)))
-	d.world.until(ctx, t, "the API server binds again", d.holds(false))
+	d.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, binding)))
+	d.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, policy)))
+	d.world.Until(ctx, t, "the API server binds again", d.holds(false))
 	return ctx
 }
 
 func (d *denial) policy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
-	name := d.world.name
+	name := d.world.Name
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
 		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/binding"}},
@@ -90,7 +90,7 @@ func (d *denial) policy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.
 // holds tries to bind the bait, without doing it.
 func (d *denial) holds(wanted bool) func(context.Context) (bool, string, error) {
 	return func(ctx context.Context) (bool, string, error) {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: bait, Namespace: d.world.name}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: bait, Namespace: d.world.Name}}
 		to := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "bystander"}}
 		err := cluster.SubResource("binding").Create(ctx, pod, to, client.DryRunAll)
 		denied := err != nil && strings.Contains(err.Error(), deniedTo)
@@ -105,9 +105,9 @@ func (d *denial) holds(wanted bool) func(context.Context) (bool, string, error) 
 func (d *denial) wanted(ctx context.Context, t *testing.T, pod string) string {
 	t.Helper()
 	node := ""
-	d.world.until(ctx, t, "the binding of pod "+pod+" is refused", func(ctx context.Context) (bool, string, error) {
+	d.world.Until(ctx, t, "the binding of pod "+pod+" is refused", func(ctx context.Context) (bool, string, error) {
 		var events corev1.EventList
-		if err := cluster.List(ctx, &events, client.InNamespace(d.world.name)); err != nil {
+		if err := cluster.List(ctx, &events, client.InNamespace(d.world.Name)); err != nil {
 			return false, "", err
 		}
 		for i := range events.Items {

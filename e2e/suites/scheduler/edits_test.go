@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -17,24 +18,24 @@ func TestPodGroupEditedWhileItWaitsIsDecidedAnew(t *testing.T) {
 	w := newWorld(3, 3)
 	spread := w.gang(t, "four-in-a-rack.yaml", "spread")
 	fewer := w.gang(t, "four-in-a-rack.yaml", "fewer")
-	testenv.Test(t, features.New("PodGroup edited").
+	cluster.Test(t, features.New("PodGroup edited").
 		Setup(w.create).
-		Assess("four pods find no rack", allOf(spread.exists(4), spread.waits(scheduling.ReasonInfeasible, ""))).
-		Assess("two racks of a zone will do now", allOf(
+		Assess("four pods find no rack", suite.AllOf(spread.exists(4), spread.waits(scheduling.ReasonInfeasible, ""))).
+		Assess("two racks of a zone will do now", suite.AllOf(
 			spread.edited(func(spec *scheduling.PodGroupSpec) { spec.TopologyConstraint.RequiredTopologyLevel = zoneLabel }), spread.standsAnywhere(4))).
-		Assess("another four find no room beside them", allOf(fewer.exists(4), fewer.waits(scheduling.ReasonInfeasible, ""))).
-		Assess("one pod will do now", allOf(
+		Assess("another four find no room beside them", suite.AllOf(fewer.exists(4), fewer.waits(scheduling.ReasonInfeasible, ""))).
+		Assess("one pod will do now", suite.AllOf(
 			fewer.edited(func(spec *scheduling.PodGroupSpec) { spec.MinMember = new(int32(1)) }), fewer.standsSome(1))).
-		Teardown(w.remove).Feature())
+		Teardown(w.remove))
 }
 
 func (g *gang) edited(change func(*scheduling.PodGroupSpec)) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		group := &scheduling.PodGroup{}
-		g.world.must(ctx, t, cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group))
+		g.world.Must(ctx, t, cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group))
 		before := group.DeepCopy()
 		change(&group.Spec)
-		g.world.must(ctx, t, cluster.Patch(ctx, group, client.MergeFrom(before)))
+		g.world.Must(ctx, t, cluster.Patch(ctx, group, client.MergeFrom(before)))
 		return ctx
 	}
 }
@@ -52,9 +53,9 @@ func (g *gang) standsSome(atLeast int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitReason(ctx, t, scheduling.ReasonPlaced, "")
 		nodes, err := g.bound(ctx)
-		g.world.must(ctx, t, err)
+		g.world.Must(ctx, t, err)
 		if len(nodes) < atLeast {
-			t.Errorf("gang %s is placed with %d pods bound\n%s", g.name, len(nodes), g.world.report(ctx))
+			t.Errorf("gang %s is placed with %d pods bound\n%s", g.name, len(nodes), g.world.Report(ctx))
 		}
 		return ctx
 	}
@@ -63,21 +64,21 @@ func (g *gang) standsSome(atLeast int) types.StepFunc {
 func TestTopologyDeletedAndCreatedAgain(t *testing.T) {
 	w := newWorld(5)
 	early, late := w.gang(t, "three-in-a-rack.yaml", "early"), w.gang(t, "two-in-a-rack.yaml", "late")
-	testenv.Test(t, features.New("Topology deleted").
+	cluster.Test(t, features.New("Topology deleted").
 		Setup(w.create).
-		Assess("a gang stands", allOf(early.exists(3), early.stands(3))).
+		Assess("a gang stands", suite.AllOf(early.exists(3), early.stands(3))).
 		Assess("without the Topology a new gang waits and says which is missing",
-			allOf(w.topologyGoes, late.exists(2), late.waits(scheduling.ReasonInvalid, w.name))).
+			suite.AllOf(w.topologyGoes, late.exists(2), late.waits(scheduling.ReasonInvalid, w.Name))).
 		Assess("and the standing one is left alone", early.stands(3)).
-		Assess("with the Topology the new gang is bound", allOf(w.topologyComes, late.stands(2))).
-		Teardown(w.remove).Feature())
+		Assess("with the Topology the new gang is bound", suite.AllOf(w.topologyComes, late.stands(2))).
+		Teardown(w.remove))
 }
 
 func (w *world) topologyGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	topology := w.topology()
-	w.must(ctx, t, cluster.Delete(ctx, topology))
-	w.until(ctx, t, "the Topology is gone", func(ctx context.Context) (bool, string, error) {
+	w.Must(ctx, t, cluster.Delete(ctx, topology))
+	w.Until(ctx, t, "the Topology is gone", func(ctx context.Context) (bool, string, error) {
 		err := cluster.Get(ctx, client.ObjectKeyFromObject(topology), topology)
 		if apierrors.IsNotFound(err) {
 			return true, "", nil
@@ -89,6 +90,6 @@ func (w *world) topologyGoes(ctx context.Context, t *testing.T, _ *envconf.Confi
 
 func (w *world) topologyComes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.must(ctx, t, cluster.Create(ctx, w.topology()))
+	w.Must(ctx, t, cluster.Create(ctx, w.topology()))
 	return ctx
 }

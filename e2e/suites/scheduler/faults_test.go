@@ -8,18 +8,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 func TestBindingThatFailsIsTriedAgainWhereTheGangStands(t *testing.T) {
 	w := newWorld(4, 3)
 	g, rival := w.gang(t, "four-in-a-rack.yaml", "four"), w.gang(t, "three-in-a-rack.yaml", "rival")
 	denied := w.denial(g.podName(2))
-	testenv.Test(t, features.New("binding fails").
-		Setup(allOf(w.create, denied.begins)).
-		Assess("the other three pods are bound, and the fourth is refused", allOf(g.exists(4), denied.refused(g.podName(2)), g.stands(3), g.in("r0"))).
-		Assess("a gang that comes now is placed elsewhere", allOf(rival.exists(3), rival.stands(3), rival.in("r1"))).
-		Assess("when bindings succeed again the fourth joins the gang", allOf(denied.ends, g.stands(4), g.in("r0"))).
-		Teardown(allOf(denied.ends, w.remove)).Feature())
+	cluster.Test(t, features.New("binding fails").
+		Setup(suite.AllOf(w.create, denied.begins)).
+		Assess("the other three pods are bound, and the fourth is refused", suite.AllOf(g.exists(4), denied.refused(g.podName(2)), g.stands(3), g.in("r0"))).
+		Assess("a gang that comes now is placed elsewhere", suite.AllOf(rival.exists(3), rival.stands(3), rival.in("r1"))).
+		Assess("when bindings succeed again the fourth joins the gang", suite.AllOf(denied.ends, g.stands(4), g.in("r0"))).
+		Teardown(suite.AllOf(denied.ends, w.remove)))
 }
 
 func TestTaintBetweenPlanAndBind(t *testing.T) {
@@ -27,35 +29,35 @@ func TestTaintBetweenPlanAndBind(t *testing.T) {
 	g := w.gang(t, "four-in-a-rack.yaml", "four")
 	denied := w.denial(g.podName(3))
 	var tainted string
-	testenv.Test(t, features.New("taint between plan and bind").
-		Setup(allOf(w.create, denied.begins)).
-		Assess("three pods are bound, and the node of the fourth is tainted before it has it", allOf(
+	cluster.Test(t, features.New("taint between plan and bind").
+		Setup(suite.AllOf(w.create, denied.begins)).
+		Assess("three pods are bound, and the node of the fourth is tainted before it has it", suite.AllOf(
 			g.exists(4), g.stands(3),
 			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 				tainted = denied.wanted(ctx, t, g.podName(3))
 				w.taint(ctx, t, tainted)
 				return ctx
 			})).
-		Assess("the fourth stands on the other node of the rack", allOf(denied.ends, g.stands(4),
+		Assess("the fourth stands on the other node of the rack", suite.AllOf(denied.ends, g.stands(4),
 			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 				nodes, err := g.bound(ctx)
-				w.must(ctx, t, err)
+				w.Must(ctx, t, err)
 				if nodes[g.podName(3)] == tainted {
-					t.Errorf("the fourth pod stands on %s, which was tainted before it could be bound\n%s", tainted, w.report(ctx))
+					t.Errorf("the fourth pod stands on %s, which was tainted before it could be bound\n%s", tainted, w.Report(ctx))
 				}
 				return ctx
 			})).
-		Teardown(allOf(denied.ends, w.remove)).Feature())
+		Teardown(suite.AllOf(denied.ends, w.remove)))
 }
 
 func (w *world) taint(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	node := &corev1.Node{}
 	node.Name = name
-	w.must(ctx, t, cluster.Get(ctx, client.ObjectKeyFromObject(node), node))
+	w.Must(ctx, t, cluster.Get(ctx, client.ObjectKeyFromObject(node), node))
 	before := node.DeepCopy()
 	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "suite/broken", Effect: corev1.TaintEffectNoSchedule})
-	w.must(ctx, t, cluster.Patch(ctx, node, client.StrategicMergeFrom(before)))
+	w.Must(ctx, t, cluster.Patch(ctx, node, client.StrategicMergeFrom(before)))
 }
 
 func TestSchedulerKilledHalfWayThroughBindingAGang(t *testing.T) {
@@ -63,25 +65,25 @@ func TestSchedulerKilledHalfWayThroughBindingAGang(t *testing.T) {
 	// The rival would fit into what is left of the first rack, and better there than in the other.
 	g, rival := w.gang(t, "four-in-a-rack.yaml", "four"), w.gang(t, "two-in-a-rack.yaml", "rival")
 	denied := w.denial(g.podName(2), g.podName(3))
-	testenv.Test(t, features.New("scheduler killed").
-		Setup(allOf(w.create, denied.begins)).
-		Assess("two of four pods are bound when the scheduler dies", allOf(
+	cluster.Test(t, features.New("scheduler killed").
+		Setup(suite.AllOf(w.create, denied.begins)).
+		Assess("two of four pods are bound when the scheduler dies", suite.AllOf(
 			g.exists(4), denied.refused(g.podName(2)), denied.refused(g.podName(3)), g.stands(2), g.in("r0"), w.schedulerDies)).
-		Assess("a gang comes meanwhile that would like the nodes of the other two", allOf(denied.ends, rival.exists(2))).
-		Assess("the next scheduler completes the first gang where it stands", allOf(w.schedulerStarts, g.stands(4), g.in("r0"))).
-		Assess("and the other gang is bound too", allOf(rival.stands(2), rival.in("r1"))).
-		Teardown(allOf(denied.ends, w.remove)).Feature())
+		Assess("a gang comes meanwhile that would like the nodes of the other two", suite.AllOf(denied.ends, rival.exists(2))).
+		Assess("the next scheduler completes the first gang where it stands", suite.AllOf(w.schedulerStarts, g.stands(4), g.in("r0"))).
+		Assess("and the other gang is bound too", suite.AllOf(rival.stands(2), rival.in("r1"))).
+		Teardown(suite.AllOf(denied.ends, w.remove)))
 }
 
 func (w *world) schedulerDies(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.must(ctx, t, cluster.Machine.Kill(schedulerProgram))
+	w.Must(ctx, t, cluster.Machine.Kill(schedulerProgram))
 	return ctx
 }
 
 // schedulerStarts returns when it answers. It schedules once the lease of its predecessor has expired.
 func (w *world) schedulerStarts(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.must(ctx, t, cluster.Machine.Start(ctx, schedulerProgram))
+	w.Must(ctx, t, cluster.Machine.Start(ctx, schedulerProgram))
 	return ctx
 }

@@ -3,7 +3,6 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/e2e/live"
+	"packtree.dev/e2e/suites/internal/suite"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -43,14 +43,14 @@ func (w *world) gang(t *testing.T, file, name string) *gang {
 	if err := yaml.UnmarshalStrict(content, group); err != nil {
 		t.Fatalf("reading %s: %v", file, err)
 	}
-	group.Name, group.Namespace = name, w.name
+	group.Name, group.Namespace = name, w.Name
 	constraints := []*scheduling.TopologyConstraint{group.Spec.TopologyConstraint}
 	for i := range group.Spec.SubGroups {
 		constraints = append(constraints, group.Spec.SubGroups[i].TopologyConstraint)
 	}
 	for _, constraint := range constraints {
 		if constraint != nil {
-			constraint.Topology = w.name
+			constraint.Topology = w.Name
 		}
 	}
 	return &gang{world: w, name: name, group: group}
@@ -66,7 +66,7 @@ func (g *gang) exists(pods int) types.StepFunc {
 
 func (g *gang) create(ctx context.Context, t *testing.T, pods int) {
 	t.Helper()
-	g.world.must(ctx, t, cluster.Create(ctx, g.group.DeepCopy()))
+	g.world.Must(ctx, t, cluster.Create(ctx, g.group.DeepCopy()))
 	for i := range pods {
 		g.addPod(ctx, t, i)
 	}
@@ -74,7 +74,7 @@ func (g *gang) create(ctx context.Context, t *testing.T, pods int) {
 
 func (g *gang) addPod(ctx context.Context, t *testing.T, i int) {
 	t.Helper()
-	g.world.must(ctx, t, cluster.Create(ctx, g.pod(i)))
+	g.world.Must(ctx, t, cluster.Create(ctx, g.pod(i)))
 }
 
 // podComes creates one more pod.
@@ -92,13 +92,13 @@ func (g *gang) pod(i int) *corev1.Pod {
 	one := corev1.ResourceList{live.GPU: resource.MustParse("1"), corev1.ResourceCPU: resource.MustParse("1")}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: g.podName(i), Namespace: g.world.name,
+			Name: g.podName(i), Namespace: g.world.Name,
 			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name, kai.AnnotationSkipPodGrouper: "true"},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName:     kai.SchedulerName,
 			PriorityClassName: g.group.Spec.PriorityClassName,
-			NodeSelector:      map[string]string{worldLabel: g.world.name},
+			NodeSelector:      map[string]string{suite.WorldLabel: g.world.Name},
 			Containers:        []corev1.Container{{Name: "c", Image: "none", Resources: corev1.ResourceRequirements{Requests: one, Limits: one}}},
 		},
 	}
@@ -106,7 +106,7 @@ func (g *gang) pod(i int) *corev1.Pod {
 
 // bound is where the gang's pods stand: the node of each pod that has one and is not being deleted.
 func (g *gang) bound(ctx context.Context) (map[string]string, error) {
-	pods, err := g.world.pods(ctx)
+	pods, err := g.world.Pods(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (g *gang) racks(ctx context.Context) ([]string, error) {
 	}
 	racks := map[string]bool{}
 	for _, node := range nodes {
-		rack, _, _ := strings.Cut(strings.TrimPrefix(node, g.world.name+"-"), "-")
+		rack, _, _ := strings.Cut(strings.TrimPrefix(node, g.world.Name+"-"), "-")
 		racks[rack] = true
 	}
 	return slices.Sorted(maps.Keys(racks)), nil
@@ -138,9 +138,9 @@ func (g *gang) stands(count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitBound(ctx, t, count)
 		racks, err := g.racks(ctx)
-		g.world.must(ctx, t, err)
+		g.world.Must(ctx, t, err)
 		if len(racks) != 1 {
-			t.Errorf("gang %s stands in racks %v, and its constraint is one rack\n%s", g.name, racks, g.world.report(ctx))
+			t.Errorf("gang %s stands in racks %v, and its constraint is one rack\n%s", g.name, racks, g.world.Report(ctx))
 		}
 		return ctx
 	}
@@ -148,7 +148,7 @@ func (g *gang) stands(count int) types.StepFunc {
 
 func (g *gang) awaitBound(ctx context.Context, t *testing.T, count int) {
 	t.Helper()
-	g.world.until(ctx, t, fmt.Sprintf("%d pods of gang %s are bound", count, g.name), func(ctx context.Context) (bool, string, error) {
+	g.world.Until(ctx, t, fmt.Sprintf("%d pods of gang %s are bound", count, g.name), func(ctx context.Context) (bool, string, error) {
 		nodes, err := g.bound(ctx)
 		return len(nodes) == count, fmt.Sprintf("%d are", len(nodes)), err
 	})
@@ -159,9 +159,9 @@ func (g *gang) waits(reason, says string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitReason(ctx, t, reason, says)
 		nodes, err := g.bound(ctx)
-		g.world.must(ctx, t, err)
+		g.world.Must(ctx, t, err)
 		if len(nodes) > 0 {
-			t.Errorf("gang %s waits, and yet pods are bound: %v\n%s", g.name, nodes, g.world.report(ctx))
+			t.Errorf("gang %s waits, and yet pods are bound: %v\n%s", g.name, nodes, g.world.Report(ctx))
 		}
 		return ctx
 	}
@@ -169,7 +169,7 @@ func (g *gang) waits(reason, says string) types.StepFunc {
 
 func (g *gang) awaitReason(ctx context.Context, t *testing.T, reason, says string) {
 	t.Helper()
-	g.world.until(ctx, t, fmt.Sprintf("PodGroup %s says %s: …%s…", g.name, reason, says), func(ctx context.Context) (bool, string, error) {
+	g.world.Until(ctx, t, fmt.Sprintf("PodGroup %s says %s: …%s…", g.name, reason, says), func(ctx context.Context) (bool, string, error) {
 		condition, err := g.scheduled(ctx)
 		if err != nil || condition == nil {
 			return false, "it says nothing", err
@@ -189,30 +189,13 @@ func (g *gang) scheduled(ctx context.Context) (*metav1.Condition, error) {
 // goes deletes the gang's pods and its PodGroup.
 func (g *gang) goes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	pods, err := g.world.pods(ctx)
-	g.world.must(ctx, t, err)
+	pods, err := g.world.Pods(ctx)
+	g.world.Must(ctx, t, err)
 	for i := range pods {
 		if pods[i].Annotations[scheduling.AnnotationPodGroupName] == g.name {
-			g.world.must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, &pods[i], client.GracePeriodSeconds(0))))
+			g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, &pods[i], client.GracePeriodSeconds(0))))
 		}
 	}
-	g.world.must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, g.group.DeepCopy())))
+	g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, g.group.DeepCopy())))
 	return ctx
-}
-
-func (w *world) pods(ctx context.Context) ([]corev1.Pod, error) {
-	var pods corev1.PodList
-	err := cluster.List(ctx, &pods, client.InNamespace(w.name))
-	return pods.Items, err
-}
-
-func (w *world) podGroups(ctx context.Context, problems io.Writer) []scheduling.PodGroup {
-	var groups scheduling.PodGroupList
-	if err := cluster.List(ctx, &groups, client.InNamespace(w.name)); err != nil {
-		fmt.Fprintf(problems, "listing PodGroups: %v\n", err)
-	}
-	for i := range groups.Items {
-		groups.Items[i].SetGroupVersionKind(scheduling.SchemeGroupVersion.WithKind("PodGroup"))
-	}
-	return groups.Items
 }

@@ -11,19 +11,20 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 func TestGangIsBoundAllOrNothing(t *testing.T) {
 	w := newWorld(3, 3)
 	g := w.gang(t, "four-in-a-rack.yaml", "four")
-	testenv.Test(t, features.New("gang").
+	cluster.Test(t, features.New("gang").
 		Setup(w.create).
-		Assess("with three of four pods it waits for the fourth", allOf(g.exists(3), g.waits(scheduling.ReasonIncomplete, ""))).
-		Assess("complete, it is told that no rack has room", allOf(g.podComes(3), g.waits(scheduling.ReasonInfeasible, ""))).
-		Assess("with one more node in a rack it is bound there", allOf(w.nodeComes(1, 3), g.stands(4))).
-		Assess("a pod above the minimum follows when there is room in that rack", allOf(g.podComes(4), w.nodeComes(1, 4), g.stands(5))).
-		Teardown(w.remove).Feature())
+		Assess("with three of four pods it waits for the fourth", suite.AllOf(g.exists(3), g.waits(scheduling.ReasonIncomplete, ""))).
+		Assess("complete, it is told that no rack has room", suite.AllOf(g.podComes(3), g.waits(scheduling.ReasonInfeasible, ""))).
+		Assess("with one more node in a rack it is bound there", suite.AllOf(w.nodeComes(1, 3), g.stands(4))).
+		Assess("a pod above the minimum follows when there is room in that rack", suite.AllOf(g.podComes(4), w.nodeComes(1, 4), g.stands(5))).
+		Teardown(w.remove))
 }
 
 func TestGangsThatCompeteForARackArePlacedOneByOne(t *testing.T) {
@@ -33,7 +34,7 @@ func TestGangsThatCompeteForARackArePlacedOneByOne(t *testing.T) {
 	for i := range gangs {
 		gangs[i] = w.gang(t, "three-in-a-rack.yaml", fmt.Sprintf("rival-%d", i))
 	}
-	testenv.Test(t, features.New("competition").
+	cluster.Test(t, features.New("competition").
 		Setup(w.create).
 		Assess("all come at once, pod by pod in turn", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			for _, g := range gangs {
@@ -54,14 +55,14 @@ func TestGangsThatCompeteForARackArePlacedOneByOne(t *testing.T) {
 			}
 			return ctx
 		}).
-		Teardown(w.remove).Feature())
+		Teardown(w.remove))
 }
 
 // placedOf waits until as many gangs stand whole and each of the others is told that it cannot fit, and returns those that stand.
 func (w *world) placedOf(ctx context.Context, t *testing.T, gangs []*gang, count, pods int) []*gang {
 	t.Helper()
 	var placed []*gang
-	w.until(ctx, t, fmt.Sprintf("%d of %d gangs are bound whole and the others have no pod bound and know why", count, len(gangs)),
+	w.Until(ctx, t, fmt.Sprintf("%d of %d gangs are bound whole and the others have no pod bound and know why", count, len(gangs)),
 		func(ctx context.Context) (bool, string, error) {
 			placed = nil
 			waiting := 0
@@ -99,25 +100,25 @@ func TestGangOnANodeThatIsDeletedIsMendedInItsRack(t *testing.T) {
 	// The other rack has room for a replacement, and not for the gang.
 	w := newWorld(5, 3)
 	g := w.gang(t, "four-in-a-rack.yaml", "four")
-	testenv.Test(t, features.New("node deleted").
+	cluster.Test(t, features.New("node deleted").
 		Setup(w.create).
-		Assess("the gang stands in the rack that has room for it", allOf(g.exists(4), g.stands(4), g.in("r0"))).
-		Assess("its replacement goes to the last node of that rack", allOf(g.nodeGoes(0), g.podComes(4), g.stands(4), g.in("r0"))).
+		Assess("the gang stands in the rack that has room for it", suite.AllOf(g.exists(4), g.stands(4), g.in("r0"))).
+		Assess("its replacement goes to the last node of that rack", suite.AllOf(g.nodeGoes(0), g.podComes(4), g.stands(4), g.in("r0"))).
 		Assess("the next one waits, for the rack is full and no other will do",
-			allOf(g.nodeGoes(1), g.podComes(5), g.waitsBeside(3))).
-		Assess("and stands there when the rack has a node again", allOf(w.nodeComes(0, 9), g.stands(4), g.in("r0"))).
-		Teardown(w.remove).Feature())
+			suite.AllOf(g.nodeGoes(1), g.podComes(5), g.waitsBeside(3))).
+		Assess("and stands there when the rack has a node again", suite.AllOf(w.nodeComes(0, 9), g.stands(4), g.in("r0"))).
+		Teardown(w.remove))
 }
 
 // nodeGoes deletes the node below a pod, and the pod, as the garbage collector does a minute later.
 func (g *gang) nodeGoes(pod int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		nodes, err := g.bound(ctx)
-		g.world.must(ctx, t, err)
+		g.world.Must(ctx, t, err)
 		node := &corev1.Node{}
 		node.Name = nodes[g.podName(pod)]
-		g.world.must(ctx, t, cluster.Delete(ctx, node))
-		g.world.must(ctx, t, cluster.Delete(ctx, g.pod(pod), client.GracePeriodSeconds(0)))
+		g.world.Must(ctx, t, cluster.Delete(ctx, node))
+		g.world.Must(ctx, t, cluster.Delete(ctx, g.pod(pod), client.GracePeriodSeconds(0)))
 		return ctx
 	}
 }
@@ -126,9 +127,9 @@ func (g *gang) nodeGoes(pod int) types.StepFunc {
 func (g *gang) in(rack string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		racks, err := g.racks(ctx)
-		g.world.must(ctx, t, err)
+		g.world.Must(ctx, t, err)
 		if len(racks) != 1 || racks[0] != rack {
-			t.Errorf("gang %s stands in %v, not in %s\n%s", g.name, racks, rack, g.world.report(ctx))
+			t.Errorf("gang %s stands in %v, not in %s\n%s", g.name, racks, rack, g.world.Report(ctx))
 		}
 		return ctx
 	}
@@ -139,9 +140,9 @@ func (g *gang) waitsBeside(standing int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitReason(ctx, t, scheduling.ReasonBelowMinimum, "0 of 1 pods fit")
 		nodes, err := g.bound(ctx)
-		g.world.must(ctx, t, err)
+		g.world.Must(ctx, t, err)
 		if len(nodes) != standing {
-			t.Errorf("%d pods of gang %s are bound, not %d\n%s", len(nodes), g.name, standing, g.world.report(ctx))
+			t.Errorf("%d pods of gang %s are bound, not %d\n%s", len(nodes), g.name, standing, g.world.Report(ctx))
 		}
 		return ctx
 	}
@@ -150,16 +151,7 @@ func (g *gang) waitsBeside(standing int) types.StepFunc {
 // nodeComes adds a node to a rack.
 func (w *world) nodeComes(rack, i int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.must(ctx, t, cluster.Create(ctx, w.node(rack, i)))
-		return ctx
-	}
-}
-
-func allOf(steps ...types.StepFunc) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-		for _, step := range steps {
-			ctx = step(ctx, t, config)
-		}
+		w.Must(ctx, t, cluster.Create(ctx, w.node(rack, i)))
 		return ctx
 	}
 }

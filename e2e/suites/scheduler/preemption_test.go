@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"packtree.dev/e2e/suites/internal/suite"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -18,53 +19,53 @@ func TestPreemptionClearsOneRackAndBreaksNoGangHalfWay(t *testing.T) {
 	w := newWorld(4, 4)
 	first, second := w.gang(t, "four-in-a-rack.yaml", "first"), w.gang(t, "four-in-a-rack.yaml", "second")
 	urgent := w.gang(t, "three-in-a-rack.yaml", "urgent")
-	urgent.group.Spec.PriorityClassName = w.name
-	testenv.Test(t, features.New("preemption").
-		Setup(allOf(w.create, w.priorityComes)).
-		Assess("two gangs fill both racks", allOf(first.exists(4), first.stands(4), second.exists(4), second.stands(4))).
-		Assess("a gang of higher priority gets one of the racks", allOf(urgent.exists(3), urgent.stands(3))).
+	urgent.group.Spec.PriorityClassName = w.Name
+	cluster.Test(t, features.New("preemption").
+		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Assess("two gangs fill both racks", suite.AllOf(first.exists(4), first.stands(4), second.exists(4), second.stands(4))).
+		Assess("a gang of higher priority gets one of the racks", suite.AllOf(urgent.exists(3), urgent.stands(3))).
 		Assess("one gang went whole, and the other stands whole", w.oneOfTwoStands(first, second, 4)).
-		Teardown(allOf(w.priorityGoes, w.remove)).Feature())
+		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
 
 func TestPreemptionTakesPodsAboveTheMinimumFirst(t *testing.T) {
 	w := newWorld(4)
 	elastic, urgent := w.gang(t, "three-in-a-rack.yaml", "elastic"), w.gang(t, "two-in-a-rack.yaml", "urgent")
-	urgent.group.Spec.PriorityClassName, urgent.group.Spec.MinMember = w.name, new(int32(1))
-	testenv.Test(t, features.New("preemption of a pod above the minimum").
-		Setup(allOf(w.create, w.priorityComes)).
-		Assess("a gang stands with one pod more than it needs", allOf(elastic.exists(4), elastic.stands(4))).
-		Assess("a gang of one pod and higher priority gets that pod's node", allOf(urgent.exists(1), urgent.stands(1))).
+	urgent.group.Spec.PriorityClassName, urgent.group.Spec.MinMember = w.Name, new(int32(1))
+	cluster.Test(t, features.New("preemption of a pod above the minimum").
+		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Assess("a gang stands with one pod more than it needs", suite.AllOf(elastic.exists(4), elastic.stands(4))).
+		Assess("a gang of one pod and higher priority gets that pod's node", suite.AllOf(urgent.exists(1), urgent.stands(1))).
 		Assess("and the others still stand", elastic.stands(3)).
-		Teardown(allOf(w.priorityGoes, w.remove)).Feature())
+		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
 
 func TestPreemptionLeavesNonPreemptibleGangsAlone(t *testing.T) {
 	w := newWorld(4)
 	sacred, urgent := w.gang(t, "four-in-a-rack.yaml", "sacred"), w.gang(t, "two-in-a-rack.yaml", "urgent")
 	sacred.group.Spec.Preemptibility = scheduling.NonPreemptible
-	urgent.group.Spec.PriorityClassName = w.name
-	testenv.Test(t, features.New("preemption of a non-preemptible gang").
-		Setup(allOf(w.create, w.priorityComes)).
-		Assess("a non-preemptible gang fills the rack", allOf(sacred.exists(4), sacred.stands(4))).
-		Assess("a gang of higher priority waits", allOf(urgent.exists(2), urgent.waits(scheduling.ReasonInfeasible, ""))).
+	urgent.group.Spec.PriorityClassName = w.Name
+	cluster.Test(t, features.New("preemption of a non-preemptible gang").
+		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Assess("a non-preemptible gang fills the rack", suite.AllOf(sacred.exists(4), sacred.stands(4))).
+		Assess("a gang of higher priority waits", suite.AllOf(urgent.exists(2), urgent.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("and the other stands", sacred.stands(4)).
-		Teardown(allOf(w.priorityGoes, w.remove)).Feature())
+		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
 
 func (w *world) priority() *schedulingv1.PriorityClass {
-	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.name}, Value: 1000}
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Value: 1000}
 }
 
 func (w *world) priorityComes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.must(ctx, t, cluster.Create(ctx, w.priority()))
+	w.Must(ctx, t, cluster.Create(ctx, w.priority()))
 	return ctx
 }
 
 func (w *world) priorityGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, w.priority())))
+	w.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, w.priority())))
 	return ctx
 }
 
@@ -72,11 +73,11 @@ func (w *world) priorityGoes(ctx context.Context, t *testing.T, _ *envconf.Confi
 func (w *world) oneOfTwoStands(a, b *gang, pods int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		ofA, err := a.bound(ctx)
-		w.must(ctx, t, err)
+		w.Must(ctx, t, err)
 		ofB, err := b.bound(ctx)
-		w.must(ctx, t, err)
+		w.Must(ctx, t, err)
 		if len(ofA)+len(ofB) != pods || len(ofA) != 0 && len(ofB) != 0 {
-			t.Errorf("of %s %d pods stand, of %s %d: not one whole and the other gone\n%s", a.name, len(ofA), b.name, len(ofB), w.report(ctx))
+			t.Errorf("of %s %d pods stand, of %s %d: not one whole and the other gone\n%s", a.name, len(ofA), b.name, len(ofB), w.Report(ctx))
 		}
 		return ctx
 	}

@@ -95,8 +95,8 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		}))
 	})
 
-	It("is written once in a while as nodes join by the thousand, and not at all for what they do later", func() {
-		const name, nodes = "crowd", 1500
+	It("is written once in a while as nodes join by the hundred, and not at all for what they do later", func() {
+		const name, nodes = "crowd", 300
 		topologyOf(name, "rack")
 		Eventually(counts(name), nodePatience).Should(Equal("rack 0/0-0 0+0"))
 		writes := writesOf(name)

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 func TestScheduler(t *testing.T) {
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(150 * time.Millisecond)
 	RunSpecs(t, "Scheduler against a real API server")
 }
 

@@ -24,7 +24,7 @@ type podGangReconciler struct {
 	client     client.Client
 	owners     *ownerReader
 	dependents *owners.Dependents
-	podGroups     *podGroups
+	podGroups  *podGroups
 }
 
 // Reconcile makes the PodGroup of a PodGang before its first pod, and mirrors how scheduling goes.

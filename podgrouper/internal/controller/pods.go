@@ -23,7 +23,7 @@ type podReconciler struct {
 	client     client.Client
 	owners     *ownerReader
 	dependents *owners.Dependents
-	podGroups     *podGroups
+	podGroups  *podGroups
 }
 
 // Reconcile finds the workload of a pod, keeps its PodGroup, and states the pod's membership. What it waits for it hears
