@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
 func cordoned(node *corev1.Node) { node.Spec.Unschedulable = true }
@@ -104,5 +105,32 @@ func (w *world) stand(name, node string) {
 func (w *world) leave(name string) {
 	if err := w.cache.RemovePod(klog.Background(), w.pods[name]); err != nil {
 		panic(err)
+	}
+}
+
+// What is tried aside is no change: a pod that is taken off its node, a decision without it, and the pod put back.
+func TestAnAnswerHoldsWhateverIsTriedAside(t *testing.T) {
+	w := newWorld(t.Context(), t)
+	w.setNode(smallNode("open"))
+	w.stand("standing", "open")
+	answer := w.decide(t, w.view, plain, nil)
+	nodes := w.list(t)
+	err := w.view.Aside(nodes, func() error {
+		return kubeframework.Without(w.snapshot.NodeInfos(), []*corev1.Pod{w.pods["standing"]}, func() error {
+			if w.view.Holds(answer.Basis, nodes, nil) {
+				t.Error("the answer holds while the pod is away")
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.view.Holds(answer.Basis, nodes, nil) {
+		t.Error("the answer does not hold although everything is as it was")
+	}
+	w.leave("standing")
+	if w.view.Holds(answer.Basis, w.list(t), nil) {
+		t.Error("the answer holds although the pod has gone")
 	}
 }

@@ -88,8 +88,8 @@ func NodesOf(pods []*corev1.Pod) []string {
 	return slices.Compact(nodes)
 }
 
-// TopologiesOf returns the names of the Topologies that a PodGroup refers to, valid or not, those that it shares with others included,
-// sorted and each once.
+// TopologiesOf returns the names of the Topologies that a PodGroup refers to, valid or not, those that it shares with
+// others included, sorted and each once.
 func TopologiesOf(podGroup *scheduling.PodGroup) []string {
 	names := []string{podGroup.Annotations[scheduling.AnnotationSharedTopology]}
 	if constraint := podGroup.Spec.TopologyConstraint; constraint != nil {

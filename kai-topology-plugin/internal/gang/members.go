@@ -9,8 +9,8 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// Members counts the pods of one gang, pod by pod as they come and go, so that the questions which are asked for every single
-// pod do not look at all the others.
+// Members counts the pods of one gang, pod by pod as they come and go, so that the questions which are asked for
+// every single pod do not look at all the others.
 type Members struct {
 	pods  map[types.UID]*counted
 	tally Tally

@@ -18,10 +18,11 @@ import (
 type answer struct {
 	given   *decision.Answer
 	version Version
-	// doubted says that something changed while the answer was looked for: it is what was decided last, and no more than that.
+	// doubted says that something changed while the answer was looked for: it is what was decided last, and no more
+	// than that.
 	doubted bool
-	// asked is the pod for which the answer was found, nil if it was found without one, and told are all that know it. The one that
-	// asked asks again when something happens that could help; the others hear of it.
+	// asked is the pod for which the answer was found, nil if it was found without one, and told are all that know
+	// it. The one that asked asks again when something happens that could help; the others hear of it.
 	asked *corev1.Pod
 	told  sets.Set[types.UID]
 }
@@ -80,7 +81,8 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 		case unplanned:
 		}
 		if waiting := r.waiting(); len(waiting) > 0 {
-			// They wait for a plan that is no more. Planned around, they would tie the gang to nodes that it has not got.
+			// They wait for a plan that is no more. Planned around, they would tie the gang to nodes that it has not
+			// got.
 			e.reject(waiting, "the plan of the gang was broken")
 			reply.Wait = "waiting for the nodes of a broken plan to be given back"
 			return
@@ -97,8 +99,9 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 	return reply, effects
 }
 
-// repeat returns the last answer to a pod that has not been told it yet. All pods of a gang wake up together; the first one asks, and
-// the others share its answer. One that has been told comes back because something happened, and asks anew.
+// repeat returns the last answer to a pod that has not been told it yet. All pods of a gang wake up together; the
+// first one asks, and the others share its answer. One that has been told comes back because something happened, and
+// asks anew.
 func (r *record) repeat(version Version, pod types.UID) *decision.Answer {
 	if !r.holds(version) || r.last.told.Has(pod) {
 		return nil
@@ -132,8 +135,9 @@ func (s *State) AskedBy(key gang.Key, pod types.UID) *decision.Answer {
 	return nil
 }
 
-// Asker returns the pod that the last answer for a gang was found for, false if the gang does not wait because of it. If there is a
-// place now, the others are called; so that a gang of a thousand pods that waits is one pod that wakes up.
+// Asker returns the pod that the last answer for a gang was found for, false if the gang does not wait because of it.
+// If there is a place now, the others are called; so that a gang of a thousand pods that waits is one pod that wakes
+// up.
 func (s *State) Asker(key gang.Key) (pod types.UID, waits bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -153,14 +157,18 @@ func (s *State) Last(key gang.Key) *decision.Answer {
 	return nil
 }
 
-// Refused records that a gang gets no node, as decided for a pod of it, which is nil if there was none. It returns what to tell that pod.
-func (s *State) Refused(asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, began Moment) (told *decision.Answer, effects Effects) {
+// Refused records that a gang gets no node, as decided for a pod of it, which is nil if there was none. It returns
+// what to tell that pod.
+func (s *State) Refused(
+	asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, began Moment,
+) (told *decision.Answer, effects Effects) {
 	effects = s.change(asked.Key(), func(r *record, e *Effects) {
 		before := r.last
 		told = r.whileRoomIsMade(given)
 		r.remember(version, pod, told)
 		r.last.doubted = s.edits != began.edits // Whoever changed them could not know of the answer yet.
-		if before != nil && before.given.Verdict == scheduling.ReasonWaiting && told.Verdict != scheduling.ReasonWaiting {
+		waited := before != nil && before.given.Verdict == scheduling.ReasonWaiting
+		if waited && told.Verdict != scheduling.ReasonWaiting {
 			s.givenBack(e, r.key) // It had a plan, or others left for it.
 		}
 		if before != nil && before.given.Message != told.Message {
@@ -189,7 +197,9 @@ func others(asked *gang.Gang, here *corev1.Pod) (pods []*corev1.Pod) {
 }
 
 // Planned records that a gang gets nodes, as decided for a pod of it, which is nil if there was none.
-func (s *State) Planned(asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, placements []Placement, now time.Time) Effects {
+func (s *State) Planned(
+	asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, placements []Placement, now time.Time,
+) Effects {
 	return s.change(asked.Key(), func(r *record, e *Effects) {
 		further := asked.Satisfied(gang.NoPending)
 		if !further {
@@ -209,9 +219,11 @@ func (s *State) Planned(asked *gang.Gang, version Version, pod *corev1.Pod, give
 	})
 }
 
-// foresee keeps the room that was found for pods which are still to come: further ones of a gang that begins to be placed, and those of
-// gangs that follow it.
-func (s *State) foresee(e *Effects, r *record, asked *gang.Gang, rooms map[gang.Key]clusterview.Reserved, now time.Time) {
+// foresee keeps the room that was found for pods which are still to come: further ones of a gang that begins to be
+// placed, and those of gangs that follow it.
+func (s *State) foresee(
+	e *Effects, r *record, asked *gang.Gang, rooms map[gang.Key]clusterview.Reserved, now time.Time,
+) {
 	if len(asked.Standing) > 0 {
 		return // What was kept when it began to be placed stays.
 	}
@@ -225,8 +237,9 @@ func (s *State) foresee(e *Effects, r *record, asked *gang.Gang, rooms map[gang.
 	})
 }
 
-// NodeRefused records that a node did not take the pod that it was planned for, and why. The pod asks again after its backoff, and the
-// others of the gang wait for it: were they to ask at once, a node that always refuses would keep the scheduler busy.
+// NodeRefused records that a node did not take the pod that it was planned for, and why. The pod asks again after its
+// backoff, and the others of the gang wait for it: were they to ask at once, a node that always refuses would keep
+// the scheduler busy.
 func (s *State) NodeRefused(key gang.Key, version Version, pod *corev1.Pod, reason string) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		s.breakPlan(e, r, metrics.NodeRefused, reason)
@@ -235,8 +248,8 @@ func (s *State) NodeRefused(key gang.Key, version Version, pod *corev1.Pod, reas
 	})
 }
 
-// newcomer drops the answer of a gang for the sake of a pod that it was given without. A pod that was told has asked before word of it
-// got here: the answer is about it too, and nobody would ask again.
+// newcomer drops the answer of a gang for the sake of a pod that it was given without. A pod that was told has asked
+// before word of it got here: the answer is about it too, and nobody would ask again.
 func (r *record) newcomer(pod types.UID) {
 	if r.last != nil && !r.last.told.Has(pod) {
 		r.last = nil
@@ -253,8 +266,8 @@ func (s *State) askAnew(e *Effects, r *record) {
 	r.last = nil
 }
 
-// settleAsker has a gang asked for by others, if the pod that asks for it has been bound by somebody else, or is on its way out and held
-// back by a finalizer. A gang that somebody else has bound a pod of needs less than before.
+// settleAsker has a gang asked for by others, if the pod that asks for it has been bound by somebody else, or is on
+// its way out and held back by a finalizer. A gang that somebody else has bound a pod of needs less than before.
 func (s *State) settleAsker(e *Effects, r *record, pod *corev1.Pod) {
 	asker := r.asker()
 	if asker != nil && (asker.UID == pod.UID || gang.Standing(pod) && r.assumed[pod.UID] == nil) {

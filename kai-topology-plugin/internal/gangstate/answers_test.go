@@ -39,7 +39,8 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 	}
 }
 
-// A pod can ask, and be answered, before the gang hears of it. Were the answer dropped then, nobody would say why it waits.
+// A pod can ask, and be answered, before the gang hears of it. Were the answer dropped then, nobody would say why it
+// waits.
 func TestAnAnswerOutlivesThePodsThatItWasGivenTo(t *testing.T) {
 	state := New(anyone)
 	state.told("asked", &decision.Answer{Verdict: "Infeasible"})

@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// followersWait is how long a gang that leads waits for the pods of those that follow, since only pods tell what room they need.
-	// They are made together with the gang's own, by the same hand.
+	// followersWait is how long a gang that leads waits for the pods of those that follow, since only pods tell what
+	// room they need. They are made together with the gang's own, by the same hand.
 	followersWait = 2 * time.Second
-	// followersLife is how long room is kept for followers. They are let go of once all that the leader needs is bound, which takes
-	// seconds for a thousand pods.
+	// followersLife is how long room is kept for followers. They are let go of once all that the leader needs is
+	// bound, which takes seconds for a thousand pods.
 	followersLife = time.Minute
-	// expectedLife is how long room is kept for further pods of a gang that has just been planned. Who makes them has begun to.
+	// expectedLife is how long room is kept for further pods of a gang that has just been planned. Who makes them has
+	// begun to.
 	expectedLife = 2 * time.Second
 )
 
@@ -32,7 +33,8 @@ type leading struct {
 // awaitFollower says what a gang that leads waits for, empty if it does not: see followersWait.
 func (s *State) awaitFollower(e *Effects, r *record, now time.Time) string {
 	level := r.podGroup.Annotations[scheduling.AnnotationSharedRequired]
-	if base, ok := gang.BaseOf(r.podGroup); !ok || base != r.key || level == "" || r.leading.podGroup == r.podGroup.UID && r.leading.over {
+	waited := r.leading.podGroup == r.podGroup.UID && r.leading.over
+	if base, ok := gang.BaseOf(r.podGroup); !ok || base != r.key || level == "" || waited {
 		return ""
 	}
 	lacking := s.lackingFollower(r)
@@ -45,11 +47,12 @@ func (s *State) awaitFollower(e *Effects, r *record, now time.Time) string {
 		e.again(followersWait)
 	}
 	r.leading.awaits = lacking.key
-	return fmt.Sprintf("waiting up to %s for the pods of gang %s, which has to join it in one %s", followersWait, lacking.key.Name, level)
+	return fmt.Sprintf("waiting up to %s for the pods of gang %s, which has to join it in one %s",
+		followersWait, lacking.key.Name, level)
 }
 
-// lackingFollower returns the first follower of which pods are still to be made; nil if there is none, or if it is too late to look
-// where all of them have room.
+// lackingFollower returns the first follower of which pods are still to be made; nil if there is none, or if it is
+// too late to look where all of them have room.
 func (s *State) lackingFollower(r *record) (lacking *record) {
 	if r.members.Placed() {
 		return nil
@@ -77,8 +80,9 @@ func (s *State) followerAppeared(e *Effects, r *record, now time.Time) {
 	}
 }
 
-// expectedFor returns for how long room may be kept for the pods that a gang is expected to have; at least 0. A gang that is planned
-// again and again, because its pods cannot be bound, keeps room for expectedLife in every followersLife and no longer.
+// expectedFor returns for how long room may be kept for the pods that a gang is expected to have; at least 0. A gang
+// that is planned again and again, because its pods cannot be bound, keeps room for expectedLife in every
+// followersLife and no longer.
 func (r *record) expectedFor(podGroup types.UID, life time.Duration, now time.Time) time.Duration {
 	if r.planned.podGroup != podGroup || r.planned.time.IsZero() || now.Sub(r.planned.time) >= followersLife {
 		r.planned = since{podGroup: podGroup, time: now}

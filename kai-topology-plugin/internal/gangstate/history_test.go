@@ -46,7 +46,8 @@ func (m *member) String() string {
 	return fmt.Sprintf("%s of %s, %s %s", m.Name, m.Annotations[scheduling.AnnotationPodGroupName], m.phase, m.node)
 }
 
-// scheduler is kube-scheduler around a state, on nodes that have room for one pod each, with the API server's events under way to it.
+// scheduler is kube-scheduler around a state, on nodes that have room for one pod each, with the API server's events
+// under way to it.
 type scheduler struct {
 	*rapid.T
 	state  *State
@@ -484,8 +485,8 @@ func (s *scheduler) checkEnd() {
 	}
 }
 
-// Whatever happens in whatever order, and however late word of it comes: no room is given twice, no gang goes with less than it needs,
-// nothing is kept without a reason, and in the end no gang is forgotten.
+// Whatever happens in whatever order, and however late word of it comes: no room is given twice, no gang goes with
+// less than it needs, nothing is kept without a reason, and in the end no gang is forgotten.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScheduler(t)

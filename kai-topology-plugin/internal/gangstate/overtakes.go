@@ -8,27 +8,28 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// A gang that does not fit does not hold up those behind it: they take room where they find it. But whenever one of them takes room that
-// the waiting gang could use, that is counted for the domain in which it does. Once MaxOvertakes gangs have overtaken a waiting gang in one
-// domain, the domain is closed to all gangs that rank below it, until it is placed. Other domains stay open, and so does the closed one
-// for pods that ask for nothing that the waiting gang is short of.
+// A gang that does not fit does not hold up those behind it: they take room where they find it. But whenever one of
+// them takes room that the waiting gang could use, that is counted for the domain in which it does. Once MaxOvertakes
+// gangs have overtaken a waiting gang in one domain, the domain is closed to all gangs that rank below it, until it
+// is placed. Other domains stay open, and so does the closed one for pods that ask for nothing that the waiting gang
+// is short of.
 //
-// So a gang that waits is overtaken at most MaxOvertakes times in each domain that could hold it, and from then on what leaves such a
-// domain is not replaced by anything of lower rank. There is no clock in it. What can be rebuilt from the API server after a restart is
-// how many of those that overtook still stand: see Recount.
+// So a gang that waits is overtaken at most MaxOvertakes times in each domain that could hold it, and from then on
+// what leaves such a domain is not replaced by anything of lower rank. There is no clock in it. What can be rebuilt
+// from the API server after a restart is how many of those that overtook still stand: see Recount.
 
 // MaxOvertakes is how many gangs may overtake a waiting gang in one domain.
 const MaxOvertakes = 8
 
 // Ground is where a gang could stand as a whole: in any domain of a level, or, without one, in the cluster.
 type Ground struct {
-	// Levels are node label keys, from the broadest to the one of which the gang needs a single domain. Empty means that it may be
-	// spread over the cluster.
+	// Levels are node label keys, from the broadest to the one of which the gang needs a single domain. Empty means
+	// that it may be spread over the cluster.
 	Levels []string
 }
 
-// Domain returns the domain of a node, by its labels, as its path, and false if the gang cannot stand there. The cluster is the empty
-// path.
+// Domain returns the domain of a node, by its labels, as its path, and false if the gang cannot stand there. The
+// cluster is the empty path.
 func (g Ground) Domain(labels map[string]string) (string, bool) {
 	path := make(packing.Path, len(g.Levels))
 	for i, level := range g.Levels {
@@ -84,7 +85,8 @@ type overtaken struct {
 	holds map[Emptied]bool
 }
 
-// Emptied asks whether a domain would hold a waiting gang if nothing stood there. Terrain tells apart what the nodes were like.
+// Emptied asks whether a domain would hold a waiting gang if nothing stood there. Terrain tells apart what the nodes
+// were like.
 type Emptied struct {
 	Domain     string
 	Generation int64
@@ -94,8 +96,8 @@ type Emptied struct {
 // maxEmptied is how many answers about domains are remembered of one gang.
 const maxEmptied = 1024
 
-// DidNotFit records that a gang was tried and does not fit, when the room was in the given state. It reports whether that is new, and
-// then what can be recounted: see Recount. What is known of the gang's domains stays otherwise.
+// DidNotFit records that a gang was tried and does not fit, when the room was in the given state. It reports whether
+// that is new, and then what can be recounted: see Recount. What is known of the gang's domains stays otherwise.
 func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int64) (first bool, effects Effects) {
 	effects = s.change(claim.Rank.Gang, func(r *record, e *Effects) {
 		r.attempts.fail(asked.PodGroup.Generation)
@@ -108,7 +110,8 @@ func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int64) (first bool
 	return first, effects
 }
 
-// wait records what a gang waits for. If that is something else than before, those may try again that were kept out for it.
+// wait records what a gang waits for. If that is something else than before, those may try again that were kept out
+// for it.
 func (s *State) wait(e *Effects, r *record, claim Claim, room int64) (first bool) {
 	known := r.overtaken
 	if known == nil {
@@ -126,7 +129,8 @@ func (s *State) wait(e *Effects, r *record, claim Claim, room int64) (first bool
 }
 
 func (c Claim) equal(other Claim) bool {
-	return c.Generation == other.Generation && slices.Equal(c.Ground.Levels, other.Ground.Levels) && slices.Equal(c.Scarce, other.Scarce)
+	return c.Generation == other.Generation && slices.Equal(c.Ground.Levels, other.Ground.Levels) &&
+		slices.Equal(c.Scarce, other.Scarce)
 }
 
 // activateBarred has those try again that may have been kept out of a domain.
@@ -139,8 +143,8 @@ func (s *State) activateBarred(e *Effects) {
 	}
 }
 
-// Placed records that a gang was given nodes: it overtakes each waiting gang of higher rank that could have used them, once in every
-// domain concerned.
+// Placed records that a gang was given nodes: it overtakes each waiting gang of higher rank that could have used
+// them, once in every domain concerned.
 func (s *State) Placed(taking Taking) {
 	s.change(taking.Rank.Gang, func(r *record, _ *Effects) {
 		r.attempts = attempts{}
@@ -159,9 +163,9 @@ func (s *State) take(taking Taking) {
 	}
 }
 
-// Recount tells of the gangs that stand and took their room while a gang waited, which a scheduler that starts anew does not remember.
-// Those that have come and gone are lost, so that a waiting gang can be overtaken up to MaxOvertakes more times in each domain for each
-// restart.
+// Recount tells of the gangs that stand and took their room while a gang waited, which a scheduler that starts anew
+// does not remember. Those that have come and gone are lost, so that a waiting gang can be overtaken up to
+// MaxOvertakes more times in each domain for each restart.
 func (s *State) Recount(key gang.Key, standing []Taking) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,15 +195,16 @@ func (s *State) Tried(key gang.Key, room int64) {
 	}
 }
 
-// Ahead returns the first gang whose turn it is before another takes room that it could use: it ranks higher, and has not been tried in
-// this state of the room.
+// Ahead returns the first gang whose turn it is before another takes room that it could use: it ranks higher, and has
+// not been tried in this state of the room.
 func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var first *overtaken
 	for _, r := range s.waiting {
 		known := r.overtaken
-		if known.tried < room && known.competes(taking) && (first == nil || known.claim.Rank.Compare(first.claim.Rank) < 0) {
+		before := first == nil || known.claim.Rank.Compare(first.claim.Rank) < 0
+		if known.tried < room && before && known.competes(taking) {
 			first = known
 		}
 	}
@@ -211,7 +216,8 @@ func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
 
 // competes reports whether the gang ranks above one that takes room which it could use.
 func (o *overtaken) competes(taking Taking) bool {
-	return o.claim.before(taking.Rank) && slices.ContainsFunc(o.claim.Scarce, taking.Asks) && len(o.claim.touched(taking)) > 0
+	return o.claim.before(taking.Rank) && slices.ContainsFunc(o.claim.Scarce, taking.Asks) &&
+		len(o.claim.touched(taking)) > 0
 }
 
 // touched returns the domains of the claim in which a gang takes room.
@@ -251,7 +257,8 @@ func (s *State) StopWaiting(key gang.Key) Effects {
 	return s.change(key, func(r *record, e *Effects) { s.stopWaiting(e, r) })
 }
 
-// stopWaiting is for a gang that was placed, or cannot be for a reason of its own. Those may try again that it kept anything from.
+// stopWaiting is for a gang that was placed, or cannot be for a reason of its own. Those may try again that it kept
+// anything from.
 func (s *State) stopWaiting(e *Effects, r *record) {
 	known := r.overtaken
 	r.overtaken, r.barred = nil, false
@@ -260,8 +267,8 @@ func (s *State) stopWaiting(e *Effects, r *record) {
 	}
 }
 
-// Closures returns what may be closed to a gang of some rank, in a stable order: a domain that could not hold the gang that it is closed
-// for is not.
+// Closures returns what may be closed to a gang of some rank, in a stable order: a domain that could not hold the
+// gang that it is closed for is not.
 func (s *State) Closures(rank gang.Rank) (full []Closure) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -272,7 +279,8 @@ func (s *State) Closures(rank gang.Rank) (full []Closure) {
 		}
 		for domain, passes := range known.passed {
 			if passes >= MaxOvertakes {
-				full = append(full, Closure{For: key, Ground: known.claim.Ground, Domain: domain, Scarce: known.claim.Scarce})
+				claim := known.claim
+				full = append(full, Closure{For: key, Ground: claim.Ground, Domain: domain, Scarce: claim.Scarce})
 			}
 		}
 	}

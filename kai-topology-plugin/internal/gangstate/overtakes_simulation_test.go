@@ -13,8 +13,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// yard is a cluster of zones, in which a big gang waits for one whole zone and small gangs come and go. Each pod takes one
-// device.
+// yard is a cluster of zones, in which a big gang waits for one whole zone and small gangs come and go. Each pod
+// takes one device.
 type yard struct {
 	t       *rapid.T
 	cluster *packing.Cluster
@@ -172,8 +172,9 @@ func (y *yard) leave(name string) {
 	}
 }
 
-// A big gang waits in a full cluster. Whenever a small gang leaves, more are there to take its room. However they come and
-// go, the big one is placed once as many have left as stood there before it, and as may pass it: Bound in every zone.
+// A big gang waits in a full cluster. Whenever a small gang leaves, more are there to take its room. However they
+// come and go, the big one is placed once as many have left as stood there before it, and as may pass it: Bound in
+// every zone.
 func TestABigGangIsOvertakenABoundedNumberOfTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y := newYard(t)

@@ -13,9 +13,9 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// plan is where the pods of a gang are to go. It is open until the gang is let go, which happens when the minima of its tree have
-// their nodes: nobody else is given the room up to then. Afterwards the pods above the minimum still go where the plan says, if there
-// is room when their turn comes.
+// plan is where the pods of a gang are to go. It is open until the gang is let go, which happens when the minima of
+// its tree have their nodes: nobody else is given the room up to then. Afterwards the pods above the minimum still go
+// where the plan says, if there is room when their turn comes.
 type plan struct {
 	version Version
 	tree    *podgrouptree.Tree
@@ -39,7 +39,7 @@ type assumed struct {
 // open makes placements the plan of the gang, in place of any earlier one.
 func (r *record) open(version Version, tree *podgrouptree.Tree, further bool, placements []Placement) {
 	r.endPlan()
-	room := &reservation{purpose: planned, of: r.key, priority: nobody, pods: make(map[types.UID]Placement, len(placements))}
+	room := &reservation{purpose: planned, of: r.key, priority: nobody, pods: map[types.UID]Placement{}}
 	for _, placement := range placements {
 		room.pods[placement.Pod.UID] = placement
 		r.leaveSeat(placement.Pod.UID)
@@ -66,8 +66,8 @@ const (
 	hasNode
 	// tooEarly: the plan has a node for the pod, and others have to be put on theirs first.
 	tooEarly
-	// leftOut: the gang is being placed without the pod. That is so also after the gang was let go: a new plan would take the place
-	// of what the others are on their way to.
+	// leftOut: the gang is being placed without the pod. That is so also after the gang was let go: a new plan would
+	// take the place of what the others are on their way to.
 	leftOut
 )
 
@@ -101,7 +101,8 @@ func (p *plan) next() int {
 	return next
 }
 
-// Assumed records that the scheduler has put a pod, which names its node, there. It reports false if no plan wants the pod there.
+// Assumed records that the scheduler has put a pod, which names its node, there. It reports false if no plan wants
+// the pod there.
 func (s *State) Assumed(key gang.Key, pod *corev1.Pod) (wanted bool, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
 		if wanted = r.assume(pod); !wanted {
@@ -146,8 +147,9 @@ func (s *State) Forgotten(key gang.Key, pod types.UID) {
 	s.change(key, func(r *record, _ *Effects) { r.members.Drop(pod) })
 }
 
-// Unassumed records that a pod is not on its node after all. If its gang had not been let go, the plan is broken and the other pods
-// that wait for it have to come back too. If it had, the pod keeps its room there for SeatLife, unless its node was refused.
+// Unassumed records that a pod is not on its node after all. If its gang had not been let go, the plan is broken and
+// the other pods that wait for it have to come back too. If it had, the pod keeps its room there for SeatLife, unless
+// its node was refused.
 func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		lost := r.assumed[pod]
@@ -158,13 +160,15 @@ func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 			waiting := r.waiting()
 			r.endPlan()
 			if len(waiting) > 0 {
-				e.Broken = append(e.Broken, Broken{Gang: key, Cause: metrics.PodLost, Reason: fmt.Sprintf("pod %s lost its node", lost.pod.Name)})
+				reason := fmt.Sprintf("pod %s lost its node", lost.pod.Name)
+				e.Broken = append(e.Broken, Broken{Gang: key, Cause: metrics.PodLost, Reason: reason})
 				e.reject(waiting, "a pod of the gang lost its node")
 			}
 		case !lost.refused:
-			r.keep(&reservation{purpose: retried, of: key, priority: nobody, until: now.Add(SeatLife), pods: map[types.UID]Placement{
-				pod: {Pod: lost.pod, Node: lost.placement.Node, Place: lost.placement.Place},
-			}})
+			seat := Placement{Pod: lost.pod, Node: lost.placement.Node, Place: lost.placement.Place}
+			r.keep(&reservation{
+				purpose: retried, of: key, priority: nobody, until: now.Add(SeatLife), pods: map[types.UID]Placement{pod: seat},
+			})
 			e.again(SeatLife)
 		}
 		if r.seatOf(pod) == nil {
@@ -185,8 +189,8 @@ func (r *record) waiting() (pods []types.UID) {
 	return pods
 }
 
-// sweep has pods come back that wait for a plan which is no more. They were not in the list of those that wait when it was broken: a
-// pod gets there only after Permit.
+// sweep has pods come back that wait for a plan which is no more. They were not in the list of those that wait when
+// it was broken: a pod gets there only after Permit.
 func (s *State) sweep(e *Effects, r *record) {
 	if r.plan == nil {
 		e.reject(r.waiting(), "the plan of the gang was broken")
@@ -206,8 +210,8 @@ const (
 	Return
 )
 
-// Permit decides about a pod that has been put on its node, and lets all pods of the gang go if its minima have theirs. Version is that
-// of the gang as the API server shows it now: word of a change may still be under way.
+// Permit decides about a pod that has been put on its node, and lets all pods of the gang go if its minima have
+// theirs. Version is that of the gang as the API server shows it now: word of a change may still be under way.
 func (s *State) Permit(key gang.Key, pod types.UID, version Version) (permission Permission, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
 		defer r.endIfDone(e)
@@ -285,8 +289,8 @@ func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, rea
 	s.activateRelated(e, r.podGroup)
 }
 
-// settle forgets a pod that the API server shows on its node, or shows no more. It reports whether an open plan counted on the pod,
-// which then cannot come true.
+// settle forgets a pod that the API server shows on its node, or shows no more. It reports whether an open plan
+// counted on the pod, which then cannot come true.
 func (s *State) settle(e *Effects, r *record, pod types.UID) (missed bool) {
 	if known := r.assumed[pod]; known != nil {
 		missed = !known.letGo
@@ -302,7 +306,8 @@ func (s *State) settle(e *Effects, r *record, pod types.UID) (missed bool) {
 	return missed
 }
 
-// Refuse has a pod lose its room on a node, one that is still being bound included: the node is not what it was planned for.
+// Refuse has a pod lose its room on a node, one that is still being bound included: the node is not what it was
+// planned for.
 func (s *State) Refuse(key gang.Key, pod types.UID) {
 	s.change(key, func(r *record, _ *Effects) {
 		if known := r.assumed[pod]; known != nil {
@@ -322,8 +327,8 @@ func (s *State) PlaceOf(key gang.Key, pod types.UID) (place Place, known bool) {
 	return nil, false
 }
 
-// NodeChanged breaks the plans that count on a node which does not stand any more where it did when it was chosen, and says what it
-// is. What is being bound already is judged when it is: see PlaceOf.
+// NodeChanged breaks the plans that count on a node which does not stand any more where it did when it was chosen,
+// and says what it is. What is being bound already is judged when it is: see PlaceOf.
 func (s *State) NodeChanged(node, what string, stands func(Place) bool) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,8 +361,8 @@ func (r *record) counts(on func(Placement) bool) bool {
 	return false
 }
 
-// AssumedPods returns the pods of a gang that the scheduler has put on a node, or that will be once their binding is tried again, each
-// naming its node. Some of them the API server may show there already.
+// AssumedPods returns the pods of a gang that the scheduler has put on a node, or that will be once their binding is
+// tried again, each naming its node. Some of them the API server may show there already.
 func (s *State) AssumedPods(key gang.Key) (pods []*corev1.Pod) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -74,7 +74,8 @@ func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
 	}
 }
 
-// TopologyChanged records the levels of a Topology, from the broadest on; nil if it is gone. All gangs that name it are planned anew.
+// TopologyChanged records the levels of a Topology, from the broadest on; nil if it is gone. All gangs that name it
+// are planned anew.
 func (s *State) TopologyChanged(name string, levels []string, now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +97,8 @@ func (s *State) levels(topology string) ([]string, bool) {
 	return levels, ok
 }
 
-// parse reads the PodGroup of a gang, which has one, once for each version of it and of the Topologies: every pod of a gang asks for it
-// several times.
+// parse reads the PodGroup of a gang, which has one, once for each version of it and of the Topologies: every pod of
+// a gang asks for it several times.
 func (s *State) parse(r *record) (*podgrouptree.Tree, *gang.Hold) {
 	if r.parsed.podGroup != r.podGroup || r.parsed.edition != s.edition {
 		r.parsed = parsed{podGroup: r.podGroup, edition: s.edition}
@@ -120,7 +121,8 @@ func (s *State) Tree(key gang.Key) *podgrouptree.Tree {
 	return nil
 }
 
-// waitsInVain reports whether a gang that waits cannot be placed for a reason of its own: it keeps nothing from others then.
+// waitsInVain reports whether a gang that waits cannot be placed for a reason of its own: it keeps nothing from
+// others then.
 func (s *State) waitsInVain(r *record) bool {
 	if r.podGroup == nil {
 		return true
@@ -133,7 +135,8 @@ func (s *State) waitsInVain(r *record) bool {
 func (r *record) pods() []*corev1.Pod {
 	pods := append(r.members.Pending(), r.members.Standing()...)
 	for _, onNode := range r.assumedPods() {
-		if i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == onNode.UID }); i >= 0 && gang.Pending(pods[i]) {
+		i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == onNode.UID })
+		if i >= 0 && gang.Pending(pods[i]) {
 			pods[i] = onNode
 		}
 	}
@@ -173,7 +176,8 @@ func (s *State) activateRelated(e *Effects, podGroup *scheduling.PodGroup) {
 	}
 }
 
-// victimsChanged lets gangs try again that rank above one which may have become a victim, or one of which more may leave.
+// victimsChanged lets gangs try again that rank above one which may have become a victim, or one of which more may
+// leave.
 func (s *State) victimsChanged(e *Effects, r *record) {
 	pods := r.members.Standing()
 	if len(pods) == 0 {
@@ -187,14 +191,15 @@ func (s *State) victimsChanged(e *Effects, r *record) {
 	}
 }
 
-// expectsElse reports whether an update of a PodGroup, by an annotation that has no generation, may have its gang go elsewhere: other
-// pods are expected, and none of them stands.
+// expectsElse reports whether an update of a PodGroup, by an annotation that has no generation, may have its gang go
+// elsewhere: other pods are expected, and none of them stands.
 func expectsElse(old, podGroup *scheduling.PodGroup, r *record) bool {
-	return old.Annotations[scheduling.AnnotationExpectedPods] != podGroup.Annotations[scheduling.AnnotationExpectedPods] && !r.members.Placed()
+	const expected = scheduling.AnnotationExpectedPods
+	return old.Annotations[expected] != podGroup.Annotations[expected] && !r.members.Placed()
 }
 
-// sameCarried reports whether an update of a PodGroup leaves alone what it shares with whom, and for which topology its pods are made.
-// These are annotations, which have no generation.
+// sameCarried reports whether an update of a PodGroup leaves alone what it shares with whom, and for which topology
+// its pods are made. These are annotations, which have no generation.
 func sameCarried(old, podGroup *scheduling.PodGroup) bool {
 	return !slices.ContainsFunc(scheduling.CarriedAnnotations(), func(key string) bool {
 		return old.Annotations[key] != podGroup.Annotations[key]

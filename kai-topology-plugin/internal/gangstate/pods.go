@@ -53,26 +53,28 @@ func (s *State) PodDeleted(pod *corev1.Pod, now time.Time) (effects Effects) {
 	return effects
 }
 
-// SameMember reports whether an update changes nothing that a gang could notice. The scheduler's own notes in the status of a pod are
-// the most frequent updates, and must not wake the gang that they are about.
+// SameMember reports whether an update changes nothing that a gang could notice. The scheduler's own notes in the
+// status of a pod are the most frequent updates, and must not wake the gang that they are about.
 func SameMember(old, pod *corev1.Pod) bool {
 	oldKey, _ := gang.KeyOf(old)
 	key, _ := gang.KeyOf(pod)
 	return old.UID == pod.UID && oldKey == key && gang.LeafOf(old) == gang.LeafOf(pod) &&
-		gang.Expected(old) == gang.Expected(pod) && gang.Pending(old) == gang.Pending(pod) && gang.Standing(old) == gang.Standing(pod)
+		gang.Expected(old) == gang.Expected(pod) && gang.Pending(old) == gang.Pending(pod) &&
+		gang.Standing(old) == gang.Standing(pod)
 }
 
-// AsksElse reports whether filters may see another pod after an update: what can be changed of a pod that waits, such as tolerations and
-// labels, and claims for devices that were made for it.
+// AsksElse reports whether filters may see another pod after an update: what can be changed of a pod that waits, such
+// as tolerations and labels, and claims for devices that were made for it.
 func AsksElse(old, pod *corev1.Pod) bool {
 	return !maps.Equal(old.Labels, pod.Labels) ||
 		!equality.Semantic.DeepEqual(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses) ||
 		!equality.Semantic.DeepEqual(old.Spec, pod.Spec)
 }
 
-// mayAsk reports whether nothing about the pod itself holds it. Such a pod asks again after every change that its gang could notice.
-// PreEnqueue may have held it for another gang, or before it had one, so that its gang does not know that it is held; and the queue
-// does not ask again about a gate, or anything else, while it is PreEnqueue that holds the pod.
+// mayAsk reports whether nothing about the pod itself holds it. Such a pod asks again after every change that its
+// gang could notice. PreEnqueue may have held it for another gang, or before it had one, so that its gang does not
+// know that it is held; and the queue does not ask again about a gate, or anything else, while it is PreEnqueue that
+// holds the pod.
 func mayAsk(pod *corev1.Pod) bool { return gang.Pending(pod) && !gang.Expected(pod) }
 
 // podShown is for a pod that is new to its gang, or new in its state.
@@ -122,8 +124,9 @@ func (r *record) placed() bool {
 	return r.members.Placed() || len(r.nodes()) > 0
 }
 
-// gangChanged has a gang planned anew, whatever it waited for. If it cannot be planned now, its pods are left where they are: what makes
-// it possible wakes them. A gang that is deleted loses its pods one by one, and each would wake all the others.
+// gangChanged has a gang planned anew, whatever it waited for. If it cannot be planned now, its pods are left where
+// they are: what makes it possible wakes them. A gang that is deleted loses its pods one by one, and each would wake
+// all the others.
 func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
 	s.edits++
 	s.markBegun(r)
@@ -147,8 +150,8 @@ func (s *State) Changed(key gang.Key, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) { s.gangChanged(e, r, now) })
 }
 
-// Queued records that a pod of a gang wants to enter the queue, and says why it has to wait, empty if it has not. It then waits until
-// the gang can be planned.
+// Queued records that a pod of a gang wants to enter the queue, and says why it has to wait, empty if it has not. It
+// then waits until the gang can be planned.
 func (s *State) Queued(key gang.Key, pod *corev1.Pod, now time.Time) (reason string, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
 		if reason = s.reasonToHold(e, r, pod, now); reason == "" {

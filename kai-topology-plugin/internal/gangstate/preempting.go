@@ -22,9 +22,11 @@ type preempting struct {
 	message string
 }
 
-// Preempting records that others leave for a gang, in place of any that did before, as decided for a pod of it. Awaited are the pods
-// that have to be gone before the gang is placed, and message says who they are.
-func (s *State) Preempting(asked *gang.Gang, version Version, pod *corev1.Pod, placements []Placement, awaited sets.Set[types.UID], message string) Effects {
+// Preempting records that others leave for a gang, in place of any that did before, as decided for a pod of it.
+// Awaited are the pods that have to be gone before the gang is placed, and message says who they are.
+func (s *State) Preempting(
+	asked *gang.Gang, version Version, pod *corev1.Pod, placements []Placement, awaited sets.Set[types.UID], message string,
+) Effects {
 	return s.change(asked.Key(), func(r *record, e *Effects) {
 		r.preempt(asked.Priority(), placements, awaited, message)
 		r.remember(version, pod, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: message})
@@ -67,8 +69,8 @@ func (s *State) endPreemption(e *Effects, r *record) {
 	s.givenBack(e, r.key)
 }
 
-// PreemptionFailed records that those who were to leave for a gang could not be told to. The gang is decided anew, and finds its domain
-// half cleared.
+// PreemptionFailed records that those who were to leave for a gang could not be told to. The gang is decided anew,
+// and finds its domain half cleared.
 func (s *State) PreemptionFailed(key gang.Key) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		r.closePreemption()
@@ -98,7 +100,9 @@ func (r *record) whileRoomIsMade(given *decision.Answer) *decision.Answer {
 	if r.preempting == nil || r.preempting.awaited.Len() == 0 || given.Verdict == scheduling.ReasonPlaced {
 		return given
 	}
-	return &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: r.preempting.message, Groups: given.Groups, Steps: given.Steps}
+	return &decision.Answer{
+		Verdict: scheduling.ReasonWaiting, Message: r.preempting.message, Groups: given.Groups, Steps: given.Steps,
+	}
 }
 
 // awaitedLeft is for a pod that is gone, for whatever reason: a gang that waited for it as the last one tries again.
@@ -122,8 +126,8 @@ func (s *State) Left(pod types.UID) (effects Effects) {
 	return effects
 }
 
-// MayPreempt reports whether a gang that does not fit has waited for its preemptionDelay since this was first asked. If not, it is
-// activated when it has. A restart begins the wait anew.
+// MayPreempt reports whether a gang that does not fit has waited for its preemptionDelay since this was first asked.
+// If not, it is activated when it has. A restart begins the wait anew.
 func (s *State) MayPreempt(podGroup *scheduling.PodGroup, now time.Time) (may bool, effects Effects) {
 	delay := podGroup.Spec.PreemptionDelay
 	if delay == nil || delay.Duration <= 0 {

@@ -22,11 +22,14 @@ type Member struct {
 // NoRank is no rank.
 const NoRank = -1
 
-// ranksOf gives each member that has no rank the lowest that is free, in the order of their paths, then of their names, so that pods
-// with neighbouring ranks stand next to each other. A pod keeps its rank for good, and who takes its place gets it.
+// ranksOf gives each member that has no rank the lowest that is free, in the order of their paths, then of their
+// names, so that pods with neighbouring ranks stand next to each other. A pod keeps its rank for good, and who takes
+// its place gets it.
 func ranksOf(members []Member) map[types.UID]int {
 	members = slices.SortedFunc(slices.Values(members), func(a, b Member) int {
-		return cmp.Or(slices.Compare(a.Path, b.Path), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(
+			slices.Compare(a.Path, b.Path), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name),
+		)
 	})
 	ranks, taken := make(map[types.UID]int, len(members)), make(map[int]bool, len(members))
 	for _, member := range members {
@@ -56,8 +59,8 @@ func (s *State) RankOf(key gang.Key, pod types.UID) (rank int, ok bool) {
 	return rank, ok
 }
 
-// Rank gives all members of a group their ranks, the pod among them, whose rank it returns. Each is told its own by another request, and
-// all have to go together.
+// Rank gives all members of a group their ranks, the pod among them, whose rank it returns. Each is told its own by
+// another request, and all have to go together.
 func (s *State) Rank(key gang.Key, pod types.UID, members []Member) (rank int) {
 	s.change(key, func(r *record, _ *Effects) {
 		known, done := r.ranks[pod]

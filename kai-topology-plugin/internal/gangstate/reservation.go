@@ -31,8 +31,8 @@ const (
 	followed
 )
 
-// SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a backoff of ten
-// seconds at most.
+// SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a
+// backoff of ten seconds at most.
 const SeatLife = time.Minute
 
 // Priorities of room that nobody may take, and that anybody may.
@@ -53,9 +53,9 @@ type reservation struct {
 	pods  map[types.UID]Placement
 }
 
-// concerns reports whether a gang, or with the zero key a pod without one, of some priority has to leave the room alone. A gang uses
-// what is kept for itself and for those that follow it; but a pod whose siblings are bound already loses its room to nobody, other
-// pods of its own gang included.
+// concerns reports whether a gang, or with the zero key a pod without one, of some priority has to leave the room
+// alone. A gang uses what is kept for itself and for those that follow it; but a pod whose siblings are bound already
+// loses its room to nobody, other pods of its own gang included.
 func (v *reservation) concerns(r *record, asking gang.Key, priority int32) bool {
 	own := r.key == asking || v.of == asking
 	return int64(priority) <= v.priority && (!own || v.purpose == retried)
@@ -103,8 +103,9 @@ func (r *record) leaveSeat(pod types.UID) bool {
 	return r.leaveSeats(func(_ *reservation, seat Placement) bool { return seat.Pod.UID == pod })
 }
 
-// Reserved returns the pods, by node, that room is kept for and that a gang of some priority, or with the zero key a pod without one,
-// has to respect. Pods that the scheduler has put on their node are not among them: the node shows them itself.
+// Reserved returns the pods, by node, that room is kept for and that a gang of some priority, or with the zero key a
+// pod without one, has to respect. Pods that the scheduler has put on their node are not among them: the node shows
+// them itself.
 func (s *State) Reserved(asking gang.Key, priority int32) clusterview.Reserved {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -155,7 +156,8 @@ func (s *State) closed(e *Effects, key gang.Key) {
 	e.writeStatus(key)
 }
 
-// givenBack is for room that was kept for a gang and will not be used by it. No pod leaves a node then of which others would hear.
+// givenBack is for room that was kept for a gang and will not be used by it. No pod leaves a node then of which
+// others would hear.
 func (s *State) givenBack(e *Effects, key gang.Key) {
 	s.closed(e, key)
 	for _, r := range s.waiting {
@@ -163,17 +165,21 @@ func (s *State) givenBack(e *Effects, key gang.Key) {
 	}
 }
 
-// Keep records the room that a planned gang needs for its further pods, and for those that follow it, in place of what was kept for
-// them before. Priority is that of the gang: whoever is above it may take the room. Until tells when the room of a gang is given back;
-// the zero time is no end.
-func (s *State) Keep(leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time) {
+// Keep records the room that a planned gang needs for its further pods, and for those that follow it, in place of
+// what was kept for them before. Priority is that of the gang: whoever is above it may take the room. Until tells
+// when the room of a gang is given back; the zero time is no end.
+func (s *State) Keep(
+	leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time,
+) {
 	s.change(leader, func(r *record, _ *Effects) { r.foresee(priority, rooms, until) })
 }
 
 func (r *record) foresee(priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time) {
 	r.release((*reservation).foreseen)
 	for key, room := range rooms {
-		v := &reservation{purpose: followed, of: key, priority: int64(priority), until: until(key), pods: map[types.UID]Placement{}}
+		v := &reservation{
+			purpose: followed, of: key, priority: int64(priority), until: until(key), pods: map[types.UID]Placement{},
+		}
 		if key == r.key {
 			v.purpose = expected
 		}
@@ -189,8 +195,8 @@ func (r *record) foresee(priority int32, rooms map[gang.Key]clusterview.Reserved
 // foreseen reports whether the room is for pods that are still to come.
 func (v *reservation) foreseen() bool { return v.purpose == expected || v.purpose == followed }
 
-// Redeem forgets the room that is kept for the pods of a gang that are planned now, and reports whether any of it is free for others.
-// Of the room for further pods of a gang that which is not needed yet stays.
+// Redeem forgets the room that is kept for the pods of a gang that are planned now, and reports whether any of it is
+// free for others. Of the room for further pods of a gang that which is not needed yet stays.
 func (s *State) Redeem(key gang.Key, placements []Placement) (free bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,15 +225,15 @@ func (s *State) redeem(key gang.Key, placements []Placement) (free bool) {
 	return free
 }
 
-// leave takes a pod of a leaf out of the room on a node, or on the first one that has any if none is named, and reports whether there
-// was one.
+// leave takes a pod of a leaf out of the room on a node, or on the first one that has any if none is named, and
+// reports whether there was one.
 func (v *reservation) leave(node, leaf string) bool {
 	var found *Placement
 	for _, placement := range v.pods {
 		if gang.LeafOf(placement.Pod) != leaf || node != "" && placement.Node != node {
 			continue
 		}
-		if found == nil || cmp.Or(cmp.Compare(placement.Node, found.Node), cmp.Compare(placement.Pod.UID, found.Pod.UID)) < 0 {
+		if found == nil || placement.before(*found) {
 			found = &placement
 		}
 	}
@@ -237,11 +243,16 @@ func (v *reservation) leave(node, leaf string) bool {
 	return found != nil
 }
 
+func (p Placement) before(other Placement) bool {
+	return cmp.Or(cmp.Compare(p.Node, other.Node), cmp.Compare(p.Pod.UID, other.Pod.UID)) < 0
+}
+
 // forgetForeseen gives back the room that is kept for a gang and for all that follow it.
 func (s *State) forgetForeseen(e *Effects, key gang.Key) {
 	dropped := false
 	for _, r := range s.holding {
-		dropped = r.release(func(v *reservation) bool { return v.foreseen() && (v.of == key || r.key == key) }) || dropped
+		over := func(v *reservation) bool { return v.foreseen() && (v.of == key || r.key == key) }
+		dropped = r.release(over) || dropped
 	}
 	if dropped {
 		s.givenBack(e, key)

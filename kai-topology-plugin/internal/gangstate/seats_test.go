@@ -178,8 +178,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// Pods above the minimum are planned together. One that comes when the gang was let go, but before they have their nodes, must
-// not take the place of their plan.
+// Pods above the minimum are planned together. One that comes when the gang was let go, but before they have their
+// nodes, must not take the place of their plan.
 func TestAPodThatWasLeftOutWaitsForThePlanOfItsSiblings(t *testing.T) {
 	state := twoPods()
 	state.on(mine, "a", "n1")

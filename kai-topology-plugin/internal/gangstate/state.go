@@ -1,9 +1,10 @@
 // Package gangstate knows what the scheduler knows of each gang: one record per gang, under one lock.
 //
-// A record has the pods of the gang and those that PreEnqueue holds, what its PodGroup asks for, where its pods are planned and which
-// room is kept for them, the last answer, who leaves for it, and how often others took room that it waits for. What happens is told by
-// a call of one method, which returns what is to be done about it: see Effects. Nothing here calls anybody, and the time is always
-// given, so that whole histories of a gang can be played through in a test.
+// A record has the pods of the gang and those that PreEnqueue holds, what its PodGroup asks for, where its pods are
+// planned and which room is kept for them, the last answer, who leaves for it, and how often others took room that it
+// waits for. What happens is told by a call of one method, which returns what is to be done about it: see Effects.
+// Nothing here calls anybody, and the time is always given, so that whole histories of a gang can be played through
+// in a test.
 //
 // It is memory only: what a process forgets when it ends is planned anew.
 package gangstate
@@ -21,15 +22,16 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// State is what is known of all gangs. Its methods may be called at any time from any goroutine, and each may be called twice.
+// State is what is known of all gangs. Its methods may be called at any time from any goroutine, and each may be
+// called twice.
 type State struct {
 	// ours tells which schedulers' pods are placed here.
 	ours func(scheduler string) bool
 
 	mu    sync.RWMutex
 	gangs map[gang.Key]*record
-	// holding and waiting are the records of gangs for which room is kept, whose pods are on their way or for which a time will come, and
-	// of those that were tried and do not fit. Others are looked at by their key only.
+	// holding and waiting are the records of gangs for which room is kept, whose pods are on their way or for which a
+	// time will come, and of those that were tried and do not fit. Others are looked at by their key only.
 	holding, waiting map[gang.Key]*record
 	// related are the gangs that share a constraint, by what gang.BaseOf returns for each.
 	related map[gang.Key]sets.Set[gang.Key]
@@ -58,7 +60,8 @@ type record struct {
 	// podGroup is nil as long as there is none.
 	podGroup *scheduling.PodGroup
 	parsed   parsed
-	// begun is set if pods of the gang stand, but not all that it needs. The queue asks for it far more often than it changes.
+	// begun is set if pods of the gang stand, but not all that it needs. The queue asks for it far more often than it
+	// changes.
 	begun bool
 
 	plan *plan
@@ -73,8 +76,8 @@ type record struct {
 	attempts attempts
 	// preempting says who leaves for the gang; nil if nobody does.
 	preempting *preempting
-	// delayed is since when the gang has waited for room to become free by itself, and delayEnds when it has waited for long enough;
-	// the zero time if it need not be activated then.
+	// delayed is since when the gang has waited for room to become free by itself, and delayEnds when it has waited
+	// for long enough; the zero time if it need not be activated then.
 	delayed   since
 	delayEnds time.Time
 	// leading is its wait for the pods of those that follow it.
@@ -88,7 +91,8 @@ type record struct {
 
 	// told is what events have said of the gang; nil if none has been looked for.
 	told *Told
-	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if that was told.
+	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if
+	// that was told.
 	waits    string
 	complete time.Time
 }
@@ -118,7 +122,8 @@ func New(ours func(scheduler string) bool) *State {
 	}
 }
 
-// SetExpectedLife has room for pods that a gang is expected to have kept for another time than two seconds. It is for tests.
+// SetExpectedLife has room for pods that a gang is expected to have kept for another time than two seconds. It is for
+// tests.
 func (s *State) SetExpectedLife(life time.Duration) { s.expectedLife = life }
 
 // record returns that of a gang, a new one if there is none.
@@ -126,7 +131,8 @@ func (s *State) record(key gang.Key) *record {
 	known := s.gangs[key]
 	if known == nil {
 		known = &record{
-			key: key, members: gang.NewMembers(), gated: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]*assumed{}, ranks: map[types.UID]int{},
+			key: key, members: gang.NewMembers(),
+			gated: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]*assumed{}, ranks: map[types.UID]int{},
 		}
 		s.gangs[key] = known
 	}
@@ -155,7 +161,9 @@ func (s *State) change(key gang.Key, event func(r *record, e *Effects)) (effects
 func (s *State) tidy(r *record) {
 	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime())
 	index(s.waiting, r, r.overtaken != nil)
-	if r.podGroup == nil && r.told == nil && r.waits == "" && r.members.Len() == 0 && len(r.gated) == 0 && s.holding[r.key] == nil && s.waiting[r.key] == nil {
+	indexed := s.holding[r.key] != nil || s.waiting[r.key] != nil
+	spoken := r.told != nil || r.waits != ""
+	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && !spoken {
 		delete(s.gangs, r.key)
 	}
 }
@@ -168,9 +176,9 @@ func index(records map[gang.Key]*record, r *record, in bool) {
 	}
 }
 
-// Opened records that all PodGroups, Topologies and pods that there were at the start are known. Up to then all gangs are held: one
-// that came into the queue between the moment in which the last cache was filled and this one would be taken before others that
-// rank above it. All that are ready go at once, so that the queue puts them in order.
+// Opened records that all PodGroups, Topologies and pods that there were at the start are known. Up to then all gangs
+// are held: one that came into the queue between the moment in which the last cache was filled and this one would be
+// taken before others that rank above it. All that are ready go at once, so that the queue puts them in order.
 func (s *State) Opened(now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

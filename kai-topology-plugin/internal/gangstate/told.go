@@ -21,8 +21,8 @@ type Told struct {
 	Strays  sets.Set[types.UID]
 }
 
-// Tell runs a function on what events have said of the gang of a PodGroup. Of one that is not known, the condition tells what an earlier
-// process said. The function must be short: everybody else waits for it.
+// Tell runs a function on what events have said of the gang of a PodGroup. Of one that is not known, the condition
+// tells what an earlier process said. The function must be short: everybody else waits for it.
 func (s *State) Tell(podGroup *scheduling.PodGroup, tell func(told *Told)) {
 	s.change(keyOf(podGroup), func(r *record, _ *Effects) {
 		if r.told == nil || r.told.podGroup != podGroup.UID || r.told.generation != podGroup.Generation {
@@ -33,7 +33,9 @@ func (s *State) Tell(podGroup *scheduling.PodGroup, tell func(told *Told)) {
 }
 
 func toldBefore(podGroup *scheduling.PodGroup) *Told {
-	told := &Told{podGroup: podGroup.UID, generation: podGroup.Generation, Reasons: sets.New[string](), Strays: sets.New[types.UID]()}
+	told := &Told{
+		podGroup: podGroup.UID, generation: podGroup.Generation, Reasons: sets.New[string](), Strays: sets.New[types.UID](),
+	}
 	present := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
 	// A gang that was changed and stands as before is no news either.
 	if present != nil && (present.Status == metav1.ConditionTrue || present.ObservedGeneration == podGroup.Generation) {
@@ -42,8 +44,9 @@ func toldBefore(podGroup *scheduling.PodGroup) *Told {
 	return told
 }
 
-// Concluded records what the status of a gang says: the reason for which it waits, empty if it does not. It returns the reason that was
-// recorded before, and since when a gang that does not wait any more has had all pods that it needs; zero if that was returned already.
+// Concluded records what the status of a gang says: the reason for which it waits, empty if it does not. It returns
+// the reason that was recorded before, and since when a gang that does not wait any more has had all pods that it
+// needs; zero if that was returned already.
 func (s *State) Concluded(key gang.Key, reason string) (before string, complete time.Time) {
 	s.change(key, func(r *record, _ *Effects) {
 		before, r.waits = r.waits, reason
@@ -57,7 +60,8 @@ func (s *State) Concluded(key gang.Key, reason string) (before string, complete 
 	return before, complete
 }
 
-// Unspoken forgets what was said of a gang: it is no more, or somebody else tells of it. It returns the reason for which it waited.
+// Unspoken forgets what was said of a gang: it is no more, or somebody else tells of it. It returns the reason for
+// which it waited.
 func (s *State) Unspoken(key gang.Key) (before string) {
 	s.change(key, func(r *record, _ *Effects) {
 		before, r.waits, r.told, r.complete = r.waits, "", nil, time.Time{}

@@ -10,8 +10,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Version tells apart what a gang asks for at different times: its PodGroup, what that shares with whom, and the Topologies that it
-// names.
+// Version tells apart what a gang asks for at different times: its PodGroup, what that shares with whom, and the
+// Topologies that it names.
 type Version struct {
 	UID        types.UID
 	Generation int64
@@ -19,7 +19,8 @@ type Version struct {
 	Carried, Topologies string
 }
 
-// VersionOf returns the version of a PodGroup. Topology returns that of a Topology, empty if there is none of that name.
+// VersionOf returns the version of a PodGroup. Topology returns that of a Topology, empty if there is none of that
+// name.
 func VersionOf(podGroup *scheduling.PodGroup, topology func(name string) string) Version {
 	version := Version{UID: podGroup.UID, Generation: podGroup.Generation}
 	var carried, topologies strings.Builder

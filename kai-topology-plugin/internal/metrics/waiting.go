@@ -12,7 +12,8 @@ var gangsWaiting = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		"Only the scheduler that leads knows; the others report nothing.",
 }, []string{"reason"})
 
-// GangWaits is for a gang that waits for another reason than before; an empty reason says that it does not wait, or is no more.
+// GangWaits is for a gang that waits for another reason than before; an empty reason says that it does not wait, or
+// is no more.
 func GangWaits(before, reason string) {
 	if before == reason {
 		return

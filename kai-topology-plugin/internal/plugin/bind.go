@@ -15,8 +15,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Bind binds a pod of a gang that names a topology, and tells the pod where it is in the very request: the API server copies the
-// annotations of a Binding to its pod. Other pods are left to kube-scheduler's own plugin.
+// Bind binds a pod of a gang that names a topology, and tells the pod where it is in the very request: the API server
+// copies the annotations of a Binding to its pod. Other pods are left to kube-scheduler's own plugin.
 func (p *Plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	hints := p.hints(p.latest(pod), node)
 	if hints == nil {
@@ -43,8 +43,8 @@ func (p *Plugin) bind(ctx context.Context, binding *corev1.Binding) error {
 	return cacher.WaitOnFinish(ctx, finished)
 }
 
-// hints are the annotations that tell a pod its domain and its rank; nil if no topology is named for it, or its node is in no domain
-// of that.
+// hints are the annotations that tell a pod its domain and its rank; nil if no topology is named for it, or its node
+// is in no domain of that.
 func (p *Plugin) hints(pod *corev1.Pod, node string) map[string]string {
 	key, member := gang.KeyOf(pod)
 	if !member {
@@ -69,7 +69,8 @@ func (p *Plugin) hints(pod *corev1.Pod, node string) map[string]string {
 	}
 }
 
-// levelsOf returns the levels of the Topology that is named for a leaf, or nearest above it, or for the gang and its companions.
+// levelsOf returns the levels of the Topology that is named for a leaf, or nearest above it, or for the gang and its
+// companions.
 func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
 	tree := p.gangs.Tree(keyOfPodGroup(podGroup))
 	if tree == nil {

@@ -31,7 +31,8 @@ func (p *Plugin) do(effects gangstate.Effects) {
 		p.announce(broken.Gang, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.PlanBroken, Note: broken.Reason})
 	}
 	for _, rejected := range effects.Reject {
-		// Each of them then passes through Unreserve. One that is not in the list of those that wait yet is swept by Tick.
+		// Each of them then passes through Unreserve. One that is not in the list of those that wait yet is swept by
+		// Tick.
 		if pod := p.handle.GetWaitingPod(rejected.Pod); pod != nil {
 			pod.Reject(Name, rejected.Reason)
 		}
@@ -66,8 +67,8 @@ func (p *Plugin) announce(key gang.Key, news gangevents.News) {
 	p.tell.Announce(gangevents.Subject{NamespacedName: key, UID: podGroup.UID}, news)
 }
 
-// unnominate takes back what pods were told about their future nodes: at once in the scheduler, and then in the API server. The latter is
-// an improvement only: who reads it next finds that the gang has no claim.
+// unnominate takes back what pods were told about their future nodes: at once in the scheduler, and then in the API
+// server. The latter is an improvement only: who reads it next finds that the gang has no claim.
 func (p *Plugin) unnominate(placements []gangstate.Placement) {
 	if len(placements) == 0 {
 		return

@@ -18,8 +18,8 @@ import (
 // gangIndex finds the pods of a gang by its key.
 const gangIndex = "packtree.dev/gang"
 
-// indexByGang adds gangIndex to the pods of kube-scheduler's own cache. Each profile makes a plugin of its own, and all of
-// them share the cache.
+// indexByGang adds gangIndex to the pods of kube-scheduler's own cache. Each profile makes a plugin of its own, and
+// all of them share the cache.
 func indexByGang(informer cache.SharedIndexInformer) error {
 	if _, exists := informer.GetIndexer().GetIndexers()[gangIndex]; exists {
 		return nil
@@ -63,8 +63,8 @@ func (p *Plugin) topologyVersion(name string) string {
 	return fmt.Sprintf("%s %d", topology.UID, topology.Generation)
 }
 
-// latest returns the pod as the cache has it. The queue can lag behind: it may hold a pod from before the pod grouper told
-// it its gang.
+// latest returns the pod as the cache has it. The queue can lag behind: it may hold a pod from before the pod grouper
+// told it its gang.
 func (p *Plugin) latest(pod *corev1.Pod) *corev1.Pod {
 	current, err := p.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {

@@ -41,7 +41,8 @@ func (p *Plugin) groundOf(assembled *gang.Gang) gangstate.Ground {
 	return gangstate.Ground{Levels: levels[:slices.Index(levels, constraint.RequiredTopologyLevel)+1]}
 }
 
-// sharedOrOwn is the constraint that says where the gang could stand as a whole: its own, or that which it shares with others.
+// sharedOrOwn is the constraint that says where the gang could stand as a whole: its own, or that which it shares
+// with others.
 func sharedOrOwn(assembled *gang.Gang) scheduling.TopologyConstraint {
 	if root := assembled.Tree.Root.Constraint; root.RequiredTopologyLevel != "" || assembled.Company == nil {
 		return root
@@ -147,8 +148,8 @@ func scheduledAt(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// couldHold reports whether the gang of a closure would fit into the domain if nothing stood there. The answer is kept until
-// the gang or a node changes.
+// couldHold reports whether the gang of a closure would fit into the domain if nothing stood there. The answer is
+// kept until the gang or a node changes.
 func (p *Plugin) couldHold(ctx context.Context, closure gangstate.Closure, nodes []fwk.NodeInfo) bool {
 	podGroup, err := p.podGroups.PodGroups(closure.For.Namespace).Get(closure.For.Name)
 	if err != nil {

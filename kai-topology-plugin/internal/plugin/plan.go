@@ -42,7 +42,8 @@ func (p *Plugin) read(key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (*req
 	return read, held, err
 }
 
-// plan decides the whole gang of a pod on the nodes as they are, and opens the plan if there is one. It returns the node of the pod.
+// plan decides the whole gang of a pod on the nodes as they are, and opens the plan if there is one. It returns the
+// node of the pod.
 func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
 	asked, held, err := p.read(key, pod, nodes)
 	if err != nil {
@@ -84,9 +85,9 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 
 const noRoom = "no node has room for a further pod of the gang"
 
-// inTurn decides a gang after those that rank higher, wait for room that the answer would take, and have not been tried since room became
-// free. The queue alone does not see to that: a pod that was turned away comes back after a backoff, which grows with the time that it
-// waits.
+// inTurn decides a gang after those that rank higher, wait for room that the answer would take, and have not been
+// tried since room became free. The queue alone does not see to that: a pod that was turned away comes back after a
+// backoff, which grows with the time that it waits.
 func (p *Plugin) inTurn(ctx context.Context, asked *request) (*decision.Answer, error) {
 	answer, err := p.answer(ctx, asked)
 	for err == nil && answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0 {
@@ -147,11 +148,13 @@ func (p *Plugin) refuse(asked *request, answer *decision.Answer) *decision.Answe
 	return told
 }
 
-// open makes an answer the plan of its gang. It says what of that which the plan was made of has changed since the gang was read, empty if
-// nothing has: whoever changes something once the plan is open breaks it, but who did so before could not know of it.
+// open makes an answer the plan of its gang. It says what of that which the plan was made of has changed since the
+// gang was read, empty if nothing has: whoever changes something once the plan is open breaks it, but who did so
+// before could not know of it.
 func (p *Plugin) open(asked *request, answer *decision.Answer) string {
 	p.logDecision(asked.Key(), answer)
-	p.do(p.gangs.Planned(asked.Gang, asked.version, asked.pod, answer, p.placements(asked.Gang, answer.Nodes, answer.Order), time.Now()))
+	placements := p.placements(asked.Gang, answer.Nodes, answer.Order)
+	p.do(p.gangs.Planned(asked.Gang, asked.version, asked.pod, answer, placements, p.clock.Now()))
 	for _, pod := range asked.Pending {
 		// What an earlier plan wanted would count against this one.
 		p.handle.DeleteNominatedPodIfExists(pod)
@@ -180,8 +183,8 @@ func (p *Plugin) overtaken(asked *request) string {
 	return ""
 }
 
-// logDecision logs what was decided about a gang, if it is something else than the last time. The logger is not that of the pod that
-// happened to come first.
+// logDecision logs what was decided about a gang, if it is something else than the last time. The logger is not that
+// of the pod that happened to come first.
 func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 	logger := klog.Background()
 	if last := p.gangs.Last(key); last != nil && last.Verdict == answer.Verdict && len(answer.Nodes) == 0 {
@@ -191,8 +194,8 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 		"pods", len(answer.Nodes), "steps", answer.Steps, "message", answer.Message)
 }
 
-// stillTrue returns the last answer for a gang if nothing has happened since that could change it: the gang was woken by an event that
-// turned out to be of no use, or because it has waited for long.
+// stillTrue returns the last answer for a gang if nothing has happened since that could change it: the gang was woken
+// by an event that turned out to be of no use, or because it has waited for long.
 func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer {
 	answer := p.gangs.Current(asked.Key(), asked.version)
 	if answer == nil || asked.Company != nil {
@@ -208,8 +211,8 @@ func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer
 	return answer
 }
 
-// placements are where the pods of a gang go, given the node of each by its name, and the order in which they have to be put on them if
-// that matters.
+// placements are where the pods of a gang go, given the node of each by its name, and the order in which they have to
+// be put on them if that matters.
 func (p *Plugin) placements(assembled *gang.Gang, nodes map[string]string, order []string) []gangstate.Placement {
 	var keys []string
 	for _, topology := range assembled.Topologies() {

@@ -1,8 +1,8 @@
-// Package plugin is our part of kube-scheduler: gangs are planned as a whole, their pods are put where the plan says, and
-// none is bound before all that the gang needs have a node.
+// Package plugin is our part of kube-scheduler: gangs are planned as a whole, their pods are put where the plan says,
+// and none is bound before all that the gang needs have a node.
 //
-// What is known of each gang is in package gangstate. Here it is told what happens, and what it returns is done: see effects.go. The life
-// of a gang, a file each:
+// What is known of each gang is in package gangstate. Here it is told what happens, and what it returns is done: see
+// effects.go. The life of a gang, a file each:
 //
 //	watch.go       what happens to pods, PodGroups, Topologies and nodes
 //	preenqueue.go  pods are held until their PodGroup and enough of them exist
@@ -92,9 +92,9 @@ var (
 	_ fwk.SignPlugin        = &Plugin{}
 )
 
-// Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if another one
-// is the leader: up to then it writes nothing. Marks tells whether a pod of a gang that does not
-// fit is to be marked unschedulable.
+// Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if
+// another one is the leader: up to then it writes nothing. Marks tells whether a pod of a gang that does not fit is
+// to be marked unschedulable.
 func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, marks func(pod *corev1.Pod) bool) {
 	shared := &profiles{}
 	factory = func(ctx context.Context, configured runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
@@ -121,8 +121,8 @@ func clientOf(handle fwk.Handle) (versioned.Interface, error) {
 	config := rest.CopyConfig(handle.KubeConfig())
 	// Custom resources are not served in the protobuf of kube-scheduler's own client.
 	config.ContentType, config.AcceptContentTypes = "", ""
-	// Nothing here competes with bindings for a limit: besides its watches this client has one request under way at a time,
-	// the status of one PodGroup, and none about the same PodGroup for a while after.
+	// Nothing here competes with bindings for a limit: besides its watches this client has one request under way at a
+	// time, the status of one PodGroup, and none about the same PodGroup for a while after.
 	config.QPS, config.RateLimiter = -1, nil
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
@@ -172,8 +172,8 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 // Name returns the name of the plugin.
 func (p *Plugin) Name() string { return Name }
 
-// SignPod lets kube-scheduler reuse a decision for pods that are alike, as it does without us: for pods without a gang we
-// add nothing to what tells them apart, and the pods of a gang are never alike.
+// SignPod lets kube-scheduler reuse a decision for pods that are alike, as it does without us: for pods without a
+// gang we add nothing to what tells them apart, and the pods of a gang are never alike.
 func (p *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if p.inGang(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "pods of a gang are planned together")

@@ -12,10 +12,10 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// bindingsInFlight is how many bindings are under way at a time. All pods of a gang are let go together, and the API server would be asked
-// to bind a thousand at once: it queues some hundreds, turns the rest down for a second, and for whom it does serve that takes seconds, the
-// renewal of our own lease included. This many keep it busy, and are fewer than it serves side by side for kube-scheduler and those
-// like it (98, unless configured otherwise).
+// bindingsInFlight is how many bindings are under way at a time. All pods of a gang are let go together, and the API
+// server would be asked to bind a thousand at once: it queues some hundreds, turns the rest down for a second, and
+// for whom it does serve that takes seconds, the renewal of our own lease included. This many keep it busy, and are
+// fewer than it serves side by side for kube-scheduler and those like it (98, unless configured otherwise).
 const bindingsInFlight = 64
 
 // slotKey is where the cycle of a pod holds its place among the bindings under way.
@@ -49,8 +49,8 @@ func (p *Plugin) PreBindPreFlight(context.Context, fwk.CycleState, *corev1.Pod, 
 	return nil, nil
 }
 
-// PreBind waits until the pod may be bound, after what other plugins do before that and may take long, such as making a volume;
-// and then looks whether its node is still what it was planned for.
+// PreBind waits until the pod may be bound, after what other plugins do before that and may take long, such as making
+// a volume; and then looks whether its node is still what it was planned for.
 func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	taken, err := p.binding.take(ctx)
 	if err != nil {
@@ -75,8 +75,9 @@ func releaseSlot(state fwk.CycleState) {
 	}
 }
 
-// misplaced says why a pod of a gang cannot be bound to the node that it was put on, empty if it can: between its plan and its binding the
-// node was deleted, or has got into another domain. The pod loses its room there and is planned anew.
+// misplaced says why a pod of a gang cannot be bound to the node that it was put on, empty if it can: between its
+// plan and its binding the node was deleted, or has got into another domain. The pod loses its room there and is
+// planned anew.
 func (p *Plugin) misplaced(pod *corev1.Pod, name string) string {
 	key, member := gang.KeyOf(p.latest(pod))
 	if !member {

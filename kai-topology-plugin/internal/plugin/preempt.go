@@ -17,13 +17,13 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// makeRoom looks for others who can leave, once the gang of a pod was found not to fit. It is for the pod for which that was
-// decided; the others of the gang share the answer.
+// makeRoom looks for others who can leave, once the gang of a pod was found not to fit. It is for the pod for which
+// that was decided; the others of the gang share the answer.
 //
-// Everything is decided before anybody is told, and each step that follows can be the last one of this process: first the
-// pods of the gang are told their future nodes, then the victims are deleted. Whoever schedules next finds the gang waiting,
-// sees from those nodes which domain was being cleared, counts the room of those who are leaving already as free, and lets
-// the rest leave.
+// Everything is decided before anybody is told, and each step that follows can be the last one of this process: first
+// the pods of the gang are told their future nodes, then the victims are deleted. Whoever schedules next finds the
+// gang waiting, sees from those nodes which domain was being cleared, counts the room of those who are leaving
+// already as free, and lets the rest leave.
 func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	key, _ := gang.KeyOf(p.latest(pod))
 	answer := p.gangs.AskedBy(key, pod.UID)
@@ -86,7 +86,8 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 	return nil
 }
 
-// nominationsOf are the nodes that pods of a gang were told by a scheduler that died, to be taken back once nobody's leaving helps it.
+// nominationsOf are the nodes that pods of a gang were told by a scheduler that died, to be taken back once nobody's
+// leaving helps it.
 func nominationsOf(assembled *gang.Gang) (told []gangstate.Placement) {
 	for _, pod := range assembled.Pending {
 		if pod.Status.NominatedNodeName != "" {

@@ -19,8 +19,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
-// evict tells the pods of the gang their future nodes, and then has the victims leave. If that fails half-way the gang is
-// decided anew, and finds its domain half cleared.
+// evict tells the pods of the gang their future nodes, and then has the victims leave. If that fails half-way the
+// gang is decided anew, and finds its domain half cleared.
 func (p *Plugin) evict(ctx context.Context, assembled *gang.Gang, choice *choice) {
 	if err := p.evictAll(ctx, assembled, choice); err != nil {
 		klog.FromContext(ctx).Error(err, "Making room for a gang", "podGroup", assembled.Key())

@@ -95,8 +95,8 @@ func eventually(t *testing.T, what string, condition func() bool) {
 
 var boss = gang.Key{Namespace: "default", Name: "boss"}
 
-// TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack lets every write from the nth on fail, for each n, and then starts
-// another scheduler on what is left.
+// TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack lets every write from the nth on fail, for each n, and then
+// starts another scheduler on what is left.
 func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 	const writes = 6 // Two nominations, and for two victims a condition and a deletion each.
 	for failing := range writes + 1 {

@@ -10,8 +10,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// PreEnqueue holds the pods of a gang until it can be planned: its PodGroup exists, is valid and refers to the topology that they were
-// made for, and as many pods exist as its minima ask for.
+// PreEnqueue holds the pods of a gang until it can be planned: its PodGroup exists, is valid and refers to the
+// topology that they were made for, and as many pods exist as its minima ask for.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	pod = p.latest(pod)
 	if gang.Expected(pod) {

@@ -16,8 +16,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/solve"
 )
 
-// ask reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it, and the room that is
-// kept from it. It changes nothing.
+// ask reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it,
+// and the room that is kept from it. It changes nothing.
 func (p *Plugin) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, kept, error) {
 	p.meetRelated(assembled)
 	followers, err := p.followersOf(assembled)
@@ -71,15 +71,17 @@ func (p *Plugin) followersOf(leader *gang.Gang) ([]*gang.Gang, error) {
 // kept is the room that is kept from a gang.
 type kept struct {
 	room clusterview.Reserved
-	// note says what is kept for those that the gang must not overtake any more, and barred that there may be such room.
+	// note says what is kept for those that the gang must not overtake any more, and barred that there may be such
+	// room.
 	note   string
 	barred bool
 	// stale are pods that were told a node by a plan that did not come true.
 	stale []*corev1.Pod
 }
 
-// keptFrom returns the room that a gang must leave alone: that of other gangs' plans and followers, that which lower pods have been asked
-// to clear for others of at least the gang's priority, and that of gangs which it must not overtake any more.
+// keptFrom returns the room that a gang must leave alone: that of other gangs' plans and followers, that which lower
+// pods have been asked to clear for others of at least the gang's priority, and that of gangs which it must not
+// overtake any more.
 func (p *Plugin) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) kept {
 	rank := assembled.Rank()
 	result := kept{room: p.gangs.Reserved(rank.Gang, rank.Priority)}
@@ -93,8 +95,8 @@ func (p *Plugin) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 			case p.inGang(pod) && p.undecided(pod, rank):
 				result.room[name] = append(result.room[name], p.latest(pod))
 			case p.inGang(pod):
-				// Left from a plan that did not come true. Gangs have no claim but their plan, and kube-scheduler's filters
-				// would honour this one.
+				// Left from a plan that did not come true. Gangs have no claim but their plan, and kube-scheduler's
+				// filters would honour this one.
 				result.stale = append(result.stale, pod)
 			case kubeframework.Priority(pod) >= rank.Priority:
 				result.room[name] = append(result.room[name], pod)
@@ -105,8 +107,8 @@ func (p *Plugin) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 	return result
 }
 
-// undecided reports whether a pod was told its node by a scheduler that died since, and its gang has not had its turn here. Up
-// to then gangs that are not above it leave the room alone.
+// undecided reports whether a pod was told its node by a scheduler that died since, and its gang has not had its turn
+// here. Up to then gangs that are not above it leave the room alone.
 func (p *Plugin) undecided(pod *corev1.Pod, asking gang.Rank) bool {
 	pod = p.latest(pod)
 	key := keyOf(pod)

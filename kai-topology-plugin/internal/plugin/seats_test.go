@@ -41,8 +41,8 @@ func TestARoomWhoseBindingFailedIsNotGivenAway(t *testing.T) {
 	}
 }
 
-// The gang needs two pods of three. One of the two is being bound and the binding of the other has failed when the third one, which comes
-// before it by its name, is planned.
+// The gang needs two pods of three. One of the two is being bound and the binding of the other has failed when the
+// third one, which comes before it by its name, is planned.
 func TestAPodAboveTheMinimumLeavesTheSeatOfItsSiblingAlone(t *testing.T) {
 	b, c, above := newPod("gang", "b"), newPod("gang", "c"), newPod("gang", "a")
 	bench := newBench(t, nodes(2), []*corev1.Pod{b, c}, podGroup("gang", 2))

@@ -63,7 +63,8 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	return nil
 }
 
-// begin has the gangs taken that were looked at before everything was known, and writes statuses once this process leads.
+// begin has the gangs taken that were looked at before everything was known, and writes statuses once this process
+// leads.
 func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan struct{}) {
 	if !cache.WaitForCacheSync(ctx.Done(), known) {
 		return
@@ -134,7 +135,8 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	}
 }
 
-// nodeHandler tells of nodes that can make a domain fit for a gang, or unfit, and of those that are deleted or get into another domain.
+// nodeHandler tells of nodes that can make a domain fit for a gang, or unfit, and of those that are deleted or get
+// into another domain.
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { p.gangs.RoomGrew() },

@@ -36,8 +36,9 @@ type Desired struct {
 	Resources         scheduling.PodGroupResourcesStatus
 }
 
-// Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated now. That a gang falls
-// below its minimum is one, also if it was never whole: its grace period begins then, and not when it began to wait.
+// Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated
+// now. That a gang falls below its minimum is one, also if it was never whole: its grace period begins then, and not
+// when it began to wait.
 func Of(observed Observed, now metav1.Time) Desired {
 	podGroup := observed.Gang.PodGroup
 	condition := conditionOf(observed)
@@ -57,7 +58,8 @@ func Of(observed Observed, now metav1.Time) Desired {
 	}
 }
 
-// conditionOf decides what to say: what is wrong with the PodGroup before all else, then what holds, then what is missing.
+// conditionOf decides what to say: what is wrong with the PodGroup before all else, then what holds, then what is
+// missing.
 func conditionOf(observed Observed) metav1.Condition {
 	switch {
 	case observed.Hold != nil && observed.Hold.Reason == scheduling.ReasonInvalid:
@@ -76,9 +78,10 @@ func conditionOf(observed Observed) metav1.Condition {
 	}
 }
 
-// lost reports whether some of a gang stands that lacks the rest for good: it had all that it needs at some time, or what it lacks does not
-// exist or has no place. The condition itself keeps the memory: it outlives the scheduler, and the time at which it turned is when the gang
-// lost its first pod. A gang of which pods are done is coming to its end, and what stands of it is not stopped for lack of the others.
+// lost reports whether some of a gang stands that lacks the rest for good: it had all that it needs at some time, or
+// what it lacks does not exist or has no place. The condition itself keeps the memory: it outlives the scheduler, and
+// the time at which it turned is when the gang lost its first pod. A gang of which pods are done is coming to its
+// end, and what stands of it is not stopped for lack of the others.
 func lost(observed Observed) bool {
 	if len(observed.Gang.Standing) == 0 || len(observed.Gang.Done) > 0 {
 		return false
@@ -88,7 +91,8 @@ func lost(observed Observed) bool {
 		observed.Hold != nil || refused(observed.Last)
 }
 
-// refused reports whether an answer says that the gang has no place. One that waits, for others to leave or for its turn, may have.
+// refused reports whether an answer says that the gang has no place. One that waits, for others to leave or for its
+// turn, may have.
 func refused(last *decision.Answer) bool {
 	return last != nil && (last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown)
 }

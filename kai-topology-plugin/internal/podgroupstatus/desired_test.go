@@ -69,8 +69,8 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// A gang that lost pods is told apart from one that never had them, for as long as any of it stands, and the time of its
-// loss does not move.
+// A gang that lost pods is told apart from one that never had them, for as long as any of it stands, and the time of
+// its loss does not move.
 func TestAGangBelowItsMinimumSaysSo(t *testing.T) {
 	infeasible := &decision.Answer{Verdict: "Infeasible", Message: "the gang needs one rack, and running pods tie it to r1"}
 	placed := metav1.Condition{Type: "Scheduled", Status: "True", Reason: "Placed", LastTransitionTime: before}

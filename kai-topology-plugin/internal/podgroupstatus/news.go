@@ -17,7 +17,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// unfinished is how long a gang may lack pods before an event says so: whoever makes a gang makes its PodGroup before its pods.
+// unfinished is how long a gang may lack pods before an event says so: whoever makes a gang makes its PodGroup before
+// its pods.
 const unfinished = 10 * time.Second
 
 // newsTo returns what has not been told yet. If something is to be told later unless it changes, again says when.

@@ -6,10 +6,11 @@ import (
 )
 
 const (
-	// maxDomains is how many domains of one level are listed for one group. A gang may stand in hundreds of racks, and of
-	// hosts in thousands, and an object must stay small enough to be stored, sent and read.
+	// maxDomains is how many domains of one level are listed for one group. A gang may stand in hundreds of racks,
+	// and of hosts in thousands, and an object must stay small enough to be stored, sent and read.
 	maxDomains = 32
-	// maxListed is how many are listed in the whole PodGroup, if it has so many groups that even maxDomains each is too much.
+	// maxListed is how many are listed in the whole PodGroup, if it has so many groups that even maxDomains each is
+	// too much.
 	maxListed = 2048
 )
 

@@ -23,8 +23,8 @@ import (
 // fieldOwner is under which name the scheduler applies its part of the status.
 const fieldOwner = "kai-topology-plugin"
 
-// settling is how long changes of one gang are gathered before its status is looked at: the pods of a gang are bound within
-// moments of each other, and each of them is a change.
+// settling is how long changes of one gang are gathered before its status is looked at: the pods of a gang are bound
+// within moments of each other, and each of them is a change.
 const settling = 100 * time.Millisecond
 
 // Observe reads a gang. It returns a NotFound error for a PodGroup that does not exist.

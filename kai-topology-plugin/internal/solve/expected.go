@@ -27,9 +27,9 @@ func whole(g *gang.Gang) (*gang.Gang, []*corev1.Pod) {
 	return &all, coming
 }
 
-// expecting decides a gang for the pods that it is expected to have, and returns the answer for those of them that can be given a
-// node now. The room of the others is Kept. It is nil if these stand in the way: they choose among the places where the gang can
-// start, and never keep it from starting.
+// expecting decides a gang for the pods that it is expected to have, and returns the answer for those of them that
+// can be given a node now. The room of the others is Kept. It is nil if these stand in the way: they choose among the
+// places where the gang can start, and never keep it from starting.
 func expecting(ctx context.Context, question decision.Question, coming []*corev1.Pod, all *gang.Gang, followers []*gang.Gang) (*decision.Answer, error) {
 	now := question.Gang
 	question.Gang = all
@@ -60,8 +60,8 @@ func expecting(ctx context.Context, question decision.Question, coming []*corev1
 	return answer, err
 }
 
-// halves returns the pods with a node of groups that have what they need only with pods that are expected: they start together, when
-// these are there.
+// halves returns the pods with a node of groups that have what they need only with pods that are expected: they start
+// together, when these are there.
 func halves(g *gang.Gang, nodes map[string]string) []*corev1.Pod {
 	counts := map[string]int{}
 	for _, pod := range g.Pending {
@@ -87,7 +87,8 @@ type room struct {
 	pods  int
 }
 
-// take takes the pods that come later out of an answer. It returns nil if one of the others could only enter after one of them.
+// take takes the pods that come later out of an answer. It returns nil if one of the others could only enter after
+// one of them.
 func take(answer *decision.Answer, later []*corev1.Pod) *room {
 	taken := &room{nodes: clusterview.Reserved{}}
 	expected := make(map[string]bool, len(later))
@@ -108,8 +109,8 @@ func take(answer *decision.Answer, later []*corev1.Pod) *room {
 	return taken
 }
 
-// fill gives those pods a node that were left without, if need be in the room of pods that are expected: who is there goes before who
-// is not.
+// fill gives those pods a node that were left without, if need be in the room of pods that are expected: who is there
+// goes before who is not.
 func fill(ctx context.Context, question decision.Question, found *decision.Answer) (*decision.Answer, error) {
 	rest := question
 	rest.Gang = withNodes(question.Gang, found.Nodes)

@@ -1,10 +1,10 @@
-// Package solve decides a gang: whether it can run now, and which pod goes to which node. It is asked by the plugin and by the offline
-// commands alike.
+// Package solve decides a gang: whether it can run now, and which pod goes to which node. It is asked by the plugin
+// and by the offline commands alike.
 //
-// A gang is decided for the pods that are still to come, too: its own, and those of gangs that will have to follow it into the same domain.
-// Alone, its first pods would go where they leave the least room behind, and the others can go nowhere else. The steps are, in this order:
-// the pods that are expected (expected.go), the gangs that follow (here), the rules that pods of the gang have about each other (package
-// simulation), and the engine (package decision).
+// A gang is decided for the pods that are still to come, too: its own, and those of gangs that will have to follow it
+// into the same domain. Alone, its first pods would go where they leave the least room behind, and the others can go
+// nowhere else. The steps are, in this order: the pods that are expected (expected.go), the gangs that follow (here),
+// the rules that pods of the gang have about each other (package simulation), and the engine (package decision).
 package solve
 
 import (
@@ -29,8 +29,8 @@ type Request struct {
 	Note string
 }
 
-// Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start it prefers those
-// with room for as many as possible of the pods that it is expected to have. It changes nothing.
+// Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
+// it prefers those with room for as many as possible of the pods that it is expected to have. It changes nothing.
 func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
 	followers := slices.Clone(request.Followers)
 	for i, follower := range followers {
@@ -53,9 +53,9 @@ func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
 	return answer, nil
 }
 
-// following decides a gang that others may have to follow. If the gang leads and has followers, it goes to a domain that has room for
-// all of them, or else for as many as possible of those that rank first. A gang that fits nowhere with followers goes without: they
-// may wait, but do not keep it from starting.
+// following decides a gang that others may have to follow. If the gang leads and has followers, it goes to a domain
+// that has room for all of them, or else for as many as possible of those that rank first. A gang that fits nowhere
+// with followers goes without: they may wait, but do not keep it from starting.
 func following(ctx context.Context, question decision.Question, followers []*gang.Gang) (*decision.Answer, error) {
 	if len(followers) == 0 {
 		return simulation.Decide(ctx, question)
@@ -112,8 +112,8 @@ func fit(ctx context.Context, question decision.Question, followers []*gang.Gang
 	return &party{followers: followers, nodes: answer.Nodes, steps: answer.Steps}, nil
 }
 
-// beside decides the gang as if its followers stood where room was found for them. The gang's own pods may have rules that the
-// search for all did not look at: if these leave no place there, it goes wherever it can.
+// beside decides the gang as if its followers stood where room was found for them. The gang's own pods may have rules
+// that the search for all did not look at: if these leave no place there, it goes wherever it can.
 func beside(ctx context.Context, question decision.Question, together *party) (*decision.Answer, error) {
 	led, company := *question.Gang, *question.Gang.Company
 	led.Company = &company
