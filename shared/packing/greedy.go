@@ -12,16 +12,14 @@ import (
 // nothing, and the exact search decides.
 type greedy struct {
 	*trial
-	s *selection
-	// where is the region in which each group was placed, by group.
-	where []region
-	bins  []bin
+	s    *selection
+	bins []bin
 	// emptiest prefers the emptiest domain that fits to the tightest.
 	emptiest bool
 }
 
 func newGreedy(t *trial, s *selection) *greedy {
-	return &greedy{trial: t, s: s, where: make([]region, len(t.p.groups))}
+	return &greedy{trial: t, s: s}
 }
 
 // attempt places the whole selection, or nothing.
@@ -42,7 +40,6 @@ func (g *greedy) whole(i int, r region) bool {
 // group places a group inside a region; on false something of it may remain.
 func (g *greedy) group(i int, r region) bool {
 	if g.p.total(g.s.want, i) == 0 {
-		g.where[i] = r
 		return true
 	}
 	r, ok := g.p.enter(i, r)
@@ -246,7 +243,6 @@ func (g *greedy) into(i int, r region) bool {
 
 // content places what is in a group, whose required level holds in the region.
 func (g *greedy) content(i int, r region) bool {
-	g.where[i] = r
 	grp := &g.p.groups[i]
 	if grp.preferred != none && !g.p.implied(r, grp.slot, grp.preferred) {
 		return g.prefer(i, r)

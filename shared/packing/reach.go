@@ -22,7 +22,7 @@ func (d *decision) reach(attempt int) bool {
 	if attempt > 0 {
 		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
 	}
-	d.Steps++
+	d.Steps += 1 + len(d.p.groups)/16
 	if !r.whole(0, wholeCluster) {
 		return false
 	}
