@@ -6,10 +6,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -48,32 +52,53 @@ func Cache(mgr manager.Manager, name string) (cache.Cache, error) {
 	return definitions, nil
 }
 
-// When is a source that calls start once, as soon as the named definition is established. Start may add sources to the
-// controller that this one belongs to.
-func When(definitions cache.Cache, name string, start func() error) source.Source {
-	return source.Func(func(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+// When is a source that calls start once, as soon as objects of the named definition can be asked for. Start may add sources to the controller that this
+// one belongs to, and returns what that controller has to look at once they are in sync: what happened before that, they have not seen.
+func When(definitions cache.Cache, mapper meta.RESTMapper, name string, start func(context.Context) ([]reconcile.Request, error)) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		informer, err := definitions.GetInformer(ctx, &apiextensionsv1.CustomResourceDefinition{}, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watching definition %s: %w", name, err)
 		}
+		begin := func(definition *apiextensionsv1.CustomResourceDefinition) {
+			if err := discovered(ctx, mapper, definition); err != nil {
+				return // The context has ended.
+			}
+			log.FromContext(ctx).Info("watching kind", "definition", name)
+			requests, err := start(ctx)
+			if err != nil {
+				log.FromContext(ctx).Error(err, "watching kind", "definition", name)
+			}
+			for _, request := range requests {
+				queue.Add(request)
+			}
+		}
 		var once sync.Once
 		look := func(object any) {
 			definition, ok := object.(*apiextensionsv1.CustomResourceDefinition)
-			if !ok || definition.Name != name || !Established(definition) {
-				return
+			if ok && definition.Name == name && Established(definition) {
+				once.Do(func() { go begin(definition) })
 			}
-			once.Do(func() {
-				log.FromContext(ctx).Info("watching kind", "definition", name)
-				if err := start(); err != nil {
-					log.FromContext(ctx).Error(err, "watching kind", "definition", name)
-				}
-			})
 		}
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    look,
 			UpdateFunc: func(_, now any) { look(now) },
 		})
 		return err
+	})
+}
+
+// discovered waits until the API server names an established kind among those that it serves, some moments later. A source that is asked sooner tries
+// again only after ten seconds.
+func discovered(ctx context.Context, mapper meta.RESTMapper, definition *apiextensionsv1.CustomResourceDefinition) error {
+	kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
+		for _, version := range definition.Spec.Versions {
+			if _, err := mapper.RESTMapping(kind, version.Name); version.Served && err != nil {
+				return false, nil
+			}
+		}
+		return true, nil
 	})
 }
 

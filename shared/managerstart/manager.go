@@ -2,6 +2,7 @@ package managerstart
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -59,7 +60,8 @@ func Run(ctx context.Context, program Program, settings Settings) error {
 	if err != nil {
 		return err
 	}
-	options, err := managerOptions(program, settings)
+	served := servingcerts.NewServed()
+	options, err := managerOptions(program, settings, served)
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func Run(ctx context.Context, program Program, settings Settings) error {
 	if err := program.AddControllers(ctx, mgr); err != nil {
 		return err
 	}
-	return serve(ctx, mgr, program, settings)
+	return serve(ctx, mgr, program, settings, served)
 }
 
 var told sync.Once
@@ -96,7 +98,7 @@ func Config(settings Settings) (*rest.Config, error) {
 	return config, nil
 }
 
-func managerOptions(program Program, settings Settings) (ctrl.Options, error) {
+func managerOptions(program Program, settings Settings, served *servingcerts.Served) (ctrl.Options, error) {
 	options := ctrl.Options{
 		Scheme:                        program.Scheme,
 		Cache:                         program.Cache,
@@ -119,7 +121,11 @@ func managerOptions(program Program, settings Settings) (ctrl.Options, error) {
 		if err != nil {
 			return ctrl.Options{}, fmt.Errorf("webhook bind address: %w", err)
 		}
-		options.WebhookServer = webhook.NewServer(webhook.Options{Host: host, Port: port, CertDir: settings.WebhookCertDir})
+		server := webhook.Options{Host: host, Port: port, CertDir: settings.WebhookCertDir}
+		if settings.WebhookCertMode == string(servingcerts.Auto) {
+			server.TLSOpts = []func(*tls.Config){served.Configure}
+		}
+		options.WebhookServer = webhook.NewServer(server)
 	}
 	return options, nil
 }
@@ -138,7 +144,7 @@ func splitAddress(address string) (string, int, error) {
 
 // serve runs the manager, and adds the webhooks once they have a certificate: in mode auto that takes a running
 // manager.
-func serve(ctx context.Context, mgr manager.Manager, program Program, settings Settings) error {
+func serve(ctx context.Context, mgr manager.Manager, program Program, settings Settings, served *servingcerts.Served) error {
 	var serving atomic.Bool
 	err := errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
@@ -156,7 +162,7 @@ func serve(ctx context.Context, mgr manager.Manager, program Program, settings S
 		serving.Store(true)
 		return mgr.Start(ctx)
 	}
-	certificate, err := servingcerts.Start(mgr, certificateOptions(program, settings))
+	certificate, err := servingcerts.Start(mgr, certificateOptions(program, settings, served))
 	if err != nil {
 		return err
 	}
@@ -186,10 +192,10 @@ func broken(ctx context.Context) error {
 	return nil
 }
 
-func certificateOptions(program Program, settings Settings) servingcerts.Options {
+func certificateOptions(program Program, settings Settings, served *servingcerts.Served) servingcerts.Options {
 	return servingcerts.Options{
 		Mode:     servingcerts.Mode(settings.WebhookCertMode),
-		Dir:      settings.WebhookCertDir,
+		Served:   served,
 		Secret:   types.NamespacedName{Namespace: ownNamespace(settings), Name: settings.WebhookSecretName},
 		Service:  program.Name,
 		Webhooks: program.CertifiedWebhooks,

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"packtree.dev/shared/servingcerts"
 )
 
 func settings(t *testing.T, args ...string) Settings {
@@ -73,7 +75,7 @@ func TestWebhookAddress(t *testing.T) {
 }
 
 func TestWebhookServerIsLeftOutWhenOff(t *testing.T) {
-	options, err := managerOptions(Program{Name: "program"}, settings(t, "--webhook-bind-address=0"))
+	options, err := managerOptions(Program{Name: "program"}, settings(t, "--webhook-bind-address=0"), servingcerts.NewServed())
 	if err != nil || options.WebhookServer != nil {
 		t.Errorf("options.WebhookServer = %v, %v; want none", options.WebhookServer, err)
 	}

@@ -3,10 +3,14 @@
 package servingcerts
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
@@ -27,8 +31,8 @@ const (
 type Options struct {
 	// Mode is Auto or Manual.
 	Mode Mode
-	// Dir is the directory with tls.crt and tls.key, which Auto writes there.
-	Dir string
+	// Served is what the webhook server shows in mode Auto.
+	Served *Served
 	// Secret is where Auto keeps authority and certificate.
 	Secret types.NamespacedName
 	// Service is the name of the Service that fronts the webhooks, in the Secret's namespace.
@@ -46,21 +50,28 @@ func Start(manager ctrl.Manager, options Options) (<-chan struct{}, error) {
 		close(ready)
 		return ready, nil
 	case Auto:
-		return ready, errors.Join(startRotator(manager, options, ready), addFiles(manager, options))
+		return ready, keep(manager, options, ready)
 	default:
 		return nil, fmt.Errorf("certificate mode %q: must be %q or %q", options.Mode, Auto, Manual)
 	}
 }
 
-func startRotator(manager ctrl.Manager, options Options, ready chan struct{}) error {
-	err := rotator.AddRotator(manager, &rotator.CertRotator{
+// keep has a manager keep the Secret, what is served of it, and the authority in the webhook configurations. The channel is closed once the API server
+// can call the webhooks.
+func keep(manager ctrl.Manager, options Options, ready chan<- struct{}) error {
+	directory, err := standIn()
+	if err != nil {
+		return fmt.Errorf("starting certificate rotator: %w", err)
+	}
+	injected := make(chan struct{})
+	err = rotator.AddRotator(manager, &rotator.CertRotator{
 		SecretKey:      options.Secret,
-		CertDir:        options.Dir,
+		CertDir:        directory,
 		CAName:         options.Service + "-ca",
 		CAOrganization: "packtree",
 		DNSName:        fmt.Sprintf("%s.%s.svc", options.Service, options.Secret.Namespace),
 		ExtraDNSNames:  []string{fmt.Sprintf("%s.%s.svc.cluster.local", options.Service, options.Secret.Namespace)},
-		IsReady:        ready,
+		IsReady:        injected,
 		Webhooks:       options.Webhooks,
 		// Every replica serves webhooks, so every replica needs the certificate, the leader or not.
 		RequireLeaderElection: false,
@@ -68,5 +79,32 @@ func startRotator(manager ctrl.Manager, options Options, ready chan struct{}) er
 	if err != nil {
 		return fmt.Errorf("starting certificate rotator: %w", err)
 	}
-	return nil
+	return follow(manager, options, func(ctx context.Context) error {
+		for _, condition := range []<-chan struct{}{injected, options.Served.there} {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-condition:
+			}
+		}
+		close(ready)
+		return os.RemoveAll(directory)
+	})
+}
+
+// standIn makes a directory with an empty tls.crt. The rotator waits for that file, as it expects the Secret to be mounted, and never reads it. In a
+// container whose root is read-only, the memory that its processes share is the place that can be written.
+func standIn() (string, error) {
+	var errs []error
+	for _, parent := range []string{os.TempDir(), "/dev/shm"} {
+		directory, err := os.MkdirTemp(parent, "certificate-")
+		if err == nil {
+			err = os.WriteFile(filepath.Join(directory, corev1.TLSCertKey), nil, 0o600)
+		}
+		if err == nil {
+			return directory, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
 }

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -36,9 +34,9 @@ type program struct {
 	*testing.T
 	client.Client
 
-	address, dir string
-	secret       *corev1.Secret
-	caller       *admissionregistrationv1.ValidatingWebhookConfiguration
+	address string
+	secret  *corev1.Secret
+	caller  *admissionregistrationv1.ValidatingWebhookConfiguration
 }
 
 func startProgram(t *testing.T) *program {
@@ -61,10 +59,11 @@ func startProgram(t *testing.T) *program {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port), dir: t.TempDir()}
+	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port)}
+	served := servingcerts.NewServed()
 	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
 		Metrics:       metricsserver.Options{BindAddress: "0"},
-		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: p.dir}),
+		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){served.Configure}}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +73,7 @@ func startProgram(t *testing.T) *program {
 	}
 	p.install()
 	ready, err := servingcerts.Start(mgr, servingcerts.Options{
-		Mode: servingcerts.Auto, Dir: p.dir, Secret: client.ObjectKeyFromObject(p.secret), Service: "program",
+		Mode: servingcerts.Auto, Served: served, Secret: client.ObjectKeyFromObject(p.secret), Service: "program",
 		Webhooks: []rotator.WebhookInfo{{Name: p.caller.Name, Type: rotator.Validating}},
 	})
 	if err != nil {
@@ -152,37 +151,52 @@ func (p *program) eventually(what string, holds func() error) {
 	}
 }
 
-func TestTheCertificateIsServedAsTheSecretSays(t *testing.T) {
+// edit changes what the Secret has.
+func (p *program) edit(change func(data map[string][]byte)) {
+	p.Helper()
+	if err := p.Get(p.Context(), client.ObjectKeyFromObject(p.secret), p.secret); err != nil {
+		p.Fatal(err)
+	}
+	change(p.secret.Data)
+	if err := p.Update(p.Context(), p.secret); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func TestTheProgramServesWhatItsSecretSays(t *testing.T) {
 	p := startProgram(t)
-	var first string
+	var former string
 	p.eventually("the API server can call the program", func() (err error) {
-		first, err = p.shown()
+		former, err = p.shown()
 		return err
 	})
-	if err := p.Get(t.Context(), client.ObjectKeyFromObject(p.secret), p.secret); err != nil {
-		t.Fatal(err)
+	for what, change := range map[string]func(map[string][]byte){
+		"nothing is left of it":   func(data map[string][]byte) { clear(data) },
+		"it does not fit its key": func(data map[string][]byte) { data[corev1.TLSPrivateKeyKey] = []byte("nonsense") },
+		"it is not one, nor is its key": func(data map[string][]byte) {
+			data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = []byte("a"), []byte("b")
+		},
+	} {
+		p.edit(change)
+		p.eventually(what+": another one is made and served", func() error {
+			next, err := p.shown()
+			switch {
+			case err != nil:
+				return err
+			case next == former:
+				return errors.New("the certificate is the former one still")
+			}
+			former = next
+			return nil
+		})
 	}
-	p.secret.Data = nil
-	if err := p.Update(t.Context(), p.secret); err != nil {
-		t.Fatal(err)
-	}
-	p.eventually("another certificate is made and served", func() error {
-		second, err := p.shown()
-		if err == nil && second == first {
-			err = errors.New("the certificate is the first one still")
-		}
-		return err
-	})
-	p.eventually("one certificate is left in the directory", func() error {
-		folders, err := filepath.Glob(filepath.Join(p.dir, "certificate-*"))
-		if err == nil && len(folders) != 1 {
-			err = fmt.Errorf("folders %v", folders)
-		}
-		return err
-	})
-	key, err := os.Stat(filepath.Join(p.dir, corev1.TLSPrivateKeyKey))
-	if err != nil || key.Mode().Perm() != 0o400 {
-		t.Errorf("the key may be read by others: %v, %v", key, err)
+}
+
+func TestWithoutACertificateNobodyIsAnswered(t *testing.T) {
+	config := &tls.Config{}
+	servingcerts.NewServed().Configure(config)
+	if _, err := config.GetCertificate(nil); err == nil || err.Error() != "there is no certificate yet" {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -102,24 +102,34 @@ func whenInstalled(mgr manager.Manager, to controller.Controller, by backend.Bac
 		return allDeployments(ctx, mgr.GetClient())
 	})
 	return errors.Join(
-		to.Watch(installation.When(definitions, definition, func() error { return watch(mgr, to, by, kinds) })),
+		to.Watch(installation.When(definitions, mgr.GetRESTMapper(), definition, func(ctx context.Context) ([]reconcile.Request, error) {
+			return watch(ctx, mgr, to, by, kinds)
+		})),
 		to.Watch(source.Kind(definitions, &apiextensionsv1.CustomResourceDefinition{}, all)),
 	)
 }
 
-func watch(mgr manager.Manager, to controller.Controller, by backend.Backend, kinds backend.Installed) error {
+// watch has the controller watch a backend's kinds. It returns all deployments once it does.
+func watch(ctx context.Context, mgr manager.Manager, to controller.Controller, by backend.Backend, kinds backend.Installed) ([]reconcile.Request, error) {
+	var sources []source.SyncingSource
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.DynamoGraphDeployment{}, handler.OnlyControllerOwner())
 	for _, object := range kinds.Owned {
-		if err := to.Watch(source.Kind(mgr.GetCache(), object, owner)); err != nil {
-			return err
-		}
+		sources = append(sources, source.Kind(mgr.GetCache(), object, owner))
 	}
 	for _, part := range kinds.Parts {
-		if err := to.Watch(source.Kind(mgr.GetCache(), part, handler.EnqueueRequestsFromMapFunc(ofPart(by)))); err != nil {
-			return err
+		sources = append(sources, source.Kind(mgr.GetCache(), part, handler.EnqueueRequestsFromMapFunc(ofPart(by))))
+	}
+	for _, added := range sources {
+		if err := to.Watch(added); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	for _, added := range sources {
+		if err := added.WaitForSync(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return allDeployments(ctx, mgr.GetClient()), nil
 }
 
 func allDeployments(ctx context.Context, reader client.Reader) []reconcile.Request {

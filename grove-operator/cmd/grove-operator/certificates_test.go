@@ -73,7 +73,6 @@ func (c *cluster) keep(t *testing.T, files map[string][]byte) {
 func TestTheProgramKeepsItsCertificate(t *testing.T) {
 	port := freePort(t)
 	c := startCluster(t, port)
-	go c.mount(t.Context())
 	program := startReplica(t, c, port)
 	c.accepted(t, "first")
 	first, err := c.serves(t.Context(), program.webhooks)

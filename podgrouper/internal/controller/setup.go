@@ -12,6 +12,7 @@ import (
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -88,5 +89,7 @@ func addPodGangs(mgr manager.Manager, reader *ownerReader, dependents *owners.De
 	if err != nil {
 		return err
 	}
-	return gangs.Watch(installation.When(mgr.GetCache(), podGangDefinition, func() error { return watchPodGangs(mgr, gangs) }))
+	return gangs.Watch(installation.When(mgr.GetCache(), mgr.GetRESTMapper(), podGangDefinition, func(context.Context) ([]reconcile.Request, error) {
+		return nil, watchPodGangs(mgr, gangs)
+	}))
 }
