@@ -5,6 +5,7 @@ package installation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,12 +94,10 @@ func When(definitions cache.Cache, mapper meta.RESTMapper, name string, start fu
 func discovered(ctx context.Context, mapper meta.RESTMapper, definition *apiextensionsv1.CustomResourceDefinition) error {
 	kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
-		for _, version := range definition.Spec.Versions {
-			if _, err := mapper.RESTMapping(kind, version.Name); version.Served && err != nil {
-				return false, nil
-			}
-		}
-		return true, nil
+		return !slices.ContainsFunc(definition.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			_, err := mapper.RESTMapping(kind, version.Name)
+			return version.Served && err != nil
+		}), nil
 	})
 }
 
