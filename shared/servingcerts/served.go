@@ -72,11 +72,17 @@ func follow(manager ctrl.Manager, options Options, meanwhile func(context.Contex
 		return fmt.Errorf("creating cache of Secret %s: %w", options.Secret, err)
 	}
 	added := &follower{served: options.Served, secrets: secrets, meanwhile: meanwhile}
-	if err := errors.Join(manager.Add(secrets), manager.Add(added)); err != nil {
+	if err := errors.Join(manager.Add(everywhere{secrets}), manager.Add(added)); err != nil {
 		return fmt.Errorf("adding cache of Secret %s to manager: %w", options.Secret, err)
 	}
 	return nil
 }
+
+// everywhere is a cache that every replica fills, the leader or not.
+type everywhere struct{ cache.Cache }
+
+// NeedLeaderElection returns false.
+func (everywhere) NeedLeaderElection() bool { return false }
 
 // follower has Served take each version of a Secret.
 type follower struct {
