@@ -54,13 +54,18 @@ func (c Candidate) ValidateConstraints() field.ErrorList {
 
 // ValidateCreate returns what is wrong with creating the deployment in a cluster of that topology.
 func (c Candidate) ValidateCreate(topology Topology) field.ErrorList {
-	return append(c.Validate(), c.naming(checkTopology(c.Hub, topology, c.words))...)
+	errs := append(c.Validate(), c.naming(validateSchedulers(c.Hub, c.words))...)
+	return append(errs, c.naming(checkTopology(c.Hub, topology, c.words))...)
 }
 
 // ValidateUpdate returns what is wrong with writing the deployment over an older state of itself. Constraints of that
 // state are not judged again, since they cannot be changed.
 func (c Candidate) ValidateUpdate(old Candidate) field.ErrorList {
-	return append(c.Validate(), c.naming(validateUpdate(old.Hub, c.Hub, c.words))...)
+	errs := c.Validate()
+	if len(validateSchedulers(old.Hub, old.words)) == 0 {
+		errs = append(errs, c.naming(validateSchedulers(c.Hub, c.words))...)
+	}
+	return append(errs, c.naming(validateUpdate(old.Hub, c.Hub, c.words))...)
 }
 
 // Warnings returns what is accepted although it is probably not what was meant.

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,30 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 	}
 	errs = append(errs, validateNodeNames(deployment.Spec.Components, words)...)
 	return append(errs, validateSize(deployment.Spec.Components, words)...)
+}
+
+// validateSchedulers refuses pods that go to different schedulers: those of one gang are placed together, by one. A deployment that had them before
+// stays as it is.
+func validateSchedulers(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	var errs field.ErrorList
+	var first string
+	for i := range deployment.Spec.Components {
+		for _, role := range []string{v1beta1.RoleLeader, v1beta1.RoleWorker} {
+			component, err := pods.OfRole(&deployment.Spec.Components[i], role)
+			if err != nil {
+				continue // That is an error of its own.
+			}
+			own := cmp.Or(component.PodTemplate.Spec.SchedulerName, pods.Scheduler)
+			first = cmp.Or(first, own)
+			if own != first {
+				errs = append(errs, field.Invalid(words.podSpec(i).Child("schedulerName"), own, fmt.Sprintf(
+					"all pods of a deployment are placed by one scheduler, and those of %s %s are by %s: name the same one",
+					words.part, deployment.Spec.Components[0].Name, first)))
+				break
+			}
+		}
+	}
+	return errs
 }
 
 // validateKept is there because what only v1alpha1 can say is kept in an annotation of what is stored.

@@ -33,6 +33,16 @@ func TestWhatIsMadeHasToBePossible(t *testing.T) {
 				`spec.services[1].extraPodSpec.topologySpreadConstraints: Forbidden: they contradict packing: use topologyConstraint (service "B")`,
 			},
 		},
+		"two schedulers": {
+			services: `[{name: A}, {name: B, extraPodSpec: {schedulerName: volcano}}, {name: C, extraPodSpec: {schedulerName: kai-scheduler}}]`,
+			want: []string{
+				`spec.services[1].extraPodSpec.schedulerName: Invalid value: "volcano": all pods of a deployment are placed by one scheduler, ` +
+					`and those of service A are by kai-scheduler: name the same one (service "B")`,
+			},
+		},
+		"one scheduler that is not the default": {
+			services: `[{name: A, extraPodSpec: {schedulerName: volcano}}, {name: B, extraPodSpec: {schedulerName: volcano}}]`,
+		},
 		"a service that is named like another's leader or workers": {
 			services: `[{name: Decode, multinode: {nodeCount: 2}}, {name: decode-WKR}, {name: decode-ldr, multinode: {nodeCount: 2}}]`,
 			want: []string{
@@ -84,6 +94,26 @@ func TestWhatIsMadeHasToBePossible(t *testing.T) {
 			compare(t, c.want, alpha(t, c.spec, c.services).ValidateCreate(levels).ToAggregate())
 		})
 	}
+}
+
+func TestTheWorkersOfARoleHaveTheirDeploymentsScheduler(t *testing.T) {
+	written := &v1beta1.DynamoGraphDeployment{}
+	read(t, `{metadata: {name: d}, spec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}},
+    multinode: {nodeCount: 2, worker: {podTemplate: {spec: {schedulerName: volcano}}}}}]}}`, written)
+	compare(t, []string{
+		`spec.components[0].podTemplate.spec.schedulerName: Invalid value: "volcano": all pods of a deployment are placed by one scheduler, ` +
+			`and those of component A are by kai-scheduler: name the same one`,
+	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())
+}
+
+func TestADeploymentThatHadTwoSchedulersCanStillBeChanged(t *testing.T) {
+	one, two := `[{name: A}, {name: B}]`, `[{name: A}, {name: B, extraPodSpec: {schedulerName: volcano}}]`
+	scaled := `[{name: A, replicas: 2}, {name: B, extraPodSpec: {schedulerName: volcano}}]`
+	compare(t, nil, alpha(t, "", scaled).ValidateUpdate(alpha(t, "", two)).ToAggregate())
+	compare(t, []string{
+		`spec.services[1].extraPodSpec.schedulerName: Invalid value: "volcano": all pods of a deployment are placed by one scheduler, ` +
+			`and those of service A are by kai-scheduler: name the same one (service "B")`,
+	}, alpha(t, "", two).ValidateUpdate(alpha(t, "", one)).ToAggregate())
 }
 
 // A map by name cannot have a name twice, but it can have it in two ways of writing; nor may a list of the newer version.

@@ -95,7 +95,7 @@ func componentType(t *rapid.T) string {
 func podSpec(t *rapid.T) map[string]any {
 	return map[string]any{
 		"nodeSelector":  mostlyNone(t, map[string]any{"gpu": "h100"}),
-		"schedulerName": pick(t, "", "", "default-scheduler"),
+		"schedulerName": rare(t, "default-scheduler", ""),
 		"nodeName":      rare(t, "node-1", ""),
 		"volumes":       []any{map[string]any{"name": pick(t, "models", "shared-memory"), "emptyDir": map[string]any{"medium": "Memory"}}},
 	}

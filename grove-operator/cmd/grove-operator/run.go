@@ -55,7 +55,7 @@ func describe(config *groveconfigv1alpha1.OperatorConfiguration) managerstart.Pr
 			return controller.Add(ctx, mgr, config)
 		},
 		AddWebhooks: func(mgr manager.Manager) error {
-			webhook.Add(mgr, config.TopologyAwareScheduling)
+			webhook.Add(mgr, config)
 			if !config.Authorizer.Enabled {
 				return nil
 			}

@@ -29,6 +29,9 @@ func ValidateUpdate(old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, sched
 	}
 	warnings, errs = validateSpec(set)
 	errs = append(errs, annotated...)
+	if scheduler := cluster.DefaultScheduler; len(validateSchedulers(old, scheduler)) == 0 {
+		errs = append(errs, validateSchedulers(set, scheduler)...)
+	}
 	errs = append(errs, validateCliquesKept(old, set)...)
 	errs = append(errs, validateGroupsKept(old, set)...)
 	if changed := validateConstraintsKept(old, set); len(changed) > 0 {

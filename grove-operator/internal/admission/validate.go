@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type Cluster struct {
 	TopologyAware bool
 	// Lookup finds ClusterTopologies.
 	Lookup topology.Lookup
+	// DefaultScheduler is the scheduler of pods that name none.
+	DefaultScheduler string
 }
 
 var templatePath = field.NewPath("spec", "template")
@@ -32,6 +35,7 @@ func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings 
 	warnings, errs = validateSpec(set)
 	errs = append(errs, validateAnnotations(set)...)
 	errs = append(errs, validateAccount(set)...)
+	errs = append(errs, validateSchedulers(set, cluster.DefaultScheduler)...)
 	return append(warnings, warnOfTopology(set, cluster)...), append(errs, validateTopology(set, cluster)...)
 }
 
@@ -56,6 +60,7 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 	if delay := set.Spec.Template.TerminationDelay; delay != nil && delay.Duration < 0 {
 		errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(), "must not be negative; 0s switches it off"))
 	}
+	warnings = append(warnings, warnOfStrategy(set)...)
 	warnings = append(warnings, warnOfStartOrder(set)...)
 	errs = append(errs, validateCliques(set)...)
 	errs = append(errs, validateGroups(set)...)
@@ -67,6 +72,34 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 		warnings, errs = append(warnings, moreWarnings...), append(errs, moreErrs...)
 	}
 	return warnings, errs
+}
+
+// warnOfStrategy tells of a strategy that is not what its name says yet.
+func warnOfStrategy(set *grovev1alpha1.PodCliqueSet) []string {
+	if strategy := set.Spec.UpdateStrategy; strategy == nil || strategy.Type != grovev1alpha1.Coherent {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s is announced and not defined yet: pods are replaced as with %s",
+		field.NewPath("spec", "updateStrategy", "type"), grovev1alpha1.Coherent, grovev1alpha1.RollingRecreate)}
+}
+
+// validateSchedulers refuses cliques whose pods go to different schedulers: the pods of one gang are placed together, by one.
+func validateSchedulers(set *grovev1alpha1.PodCliqueSet, byDefault string) field.ErrorList {
+	var errs field.ErrorList
+	cliques := set.Spec.Template.Cliques
+	for i := range cliques {
+		own, first := schedulerOf(&cliques[i], byDefault), schedulerOf(&cliques[0], byDefault)
+		if own != first {
+			errs = append(errs, field.Invalid(cliquePath(i).Child("spec", "podSpec", "schedulerName"), own, fmt.Sprintf(
+				"all pods of a set are placed by one scheduler, and those of clique %s are by %s: name the same one", cliques[0].Name, first)))
+		}
+	}
+	return errs
+}
+
+// schedulerOf is the scheduler that a clique's pods go to. Pods that name none where there is no default go to the cluster's own.
+func schedulerOf(clique *grovev1alpha1.PodCliqueTemplateSpec, byDefault string) string {
+	return cmp.Or(clique.Spec.PodSpec.SchedulerName, byDefault, corev1.DefaultSchedulerName)
 }
 
 func cliquePath(i int) *field.Path {

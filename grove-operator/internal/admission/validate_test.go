@@ -11,6 +11,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/rollout"
 )
 
 // cluster has the default topology with zone, block, rack, host and the topology "gb" with zone, rack.
@@ -263,6 +264,62 @@ func TestMessagesSayWhatWouldBeRight(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}
+	}
+}
+
+// twoSchedulers is a set of two cliques, each with its scheduler; none if that is empty.
+func twoSchedulers(t *testing.T, a, b string) *grovev1alpha1.PodCliqueSet {
+	t.Helper()
+	set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+","+one("b", "")+"]"))
+	set.Spec.Template.Cliques[0].Spec.PodSpec.SchedulerName, set.Spec.Template.Cliques[1].Spec.PodSpec.SchedulerName = a, b
+	return set
+}
+
+func TestOneSchedulerPlacesAllPodsOfASet(t *testing.T) {
+	const byDefault, path = "kai-scheduler", "spec.template.cliques[1].spec.podSpec.schedulerName: "
+	within := cluster()
+	for name, c := range map[string]struct {
+		byDefault, a, b string
+		want            []string
+	}{
+		"none is named":                          {byDefault: byDefault},
+		"one is":                                 {byDefault: byDefault, a: "volcano", b: "volcano"},
+		"the default's name":                     {byDefault: byDefault, b: byDefault},
+		"the cluster's own, without a default":   {b: "default-scheduler"},
+		"two":                                    {byDefault: byDefault, a: "volcano", b: "kai-scheduler", want: []string{path + invalid}},
+		"another than the default for one":       {byDefault: byDefault, b: "volcano", want: []string{path + invalid}},
+		"another than the cluster's own for one": {b: "volcano", want: []string{path + invalid}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within.DefaultScheduler = c.byDefault
+			set := twoSchedulers(t, c.a, c.b)
+			_, errs := admission.ValidateCreate(set, within)
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("a new set (-want +got):\n%s\n%v", diff, errs)
+			}
+			_, errs = admission.ValidateUpdate(twoSchedulers(t, "", ""), set, within, 0)
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("a changed one (-want +got):\n%s\n%v", diff, errs)
+			}
+			changed := set.DeepCopy()
+			changed.Spec.Replicas++
+			if _, errs := admission.ValidateUpdate(set, changed, within, 0); len(errs) > 0 {
+				t.Errorf("one that an older operator took cannot be scaled any more: %v", errs)
+			}
+		})
+	}
+}
+
+func TestAStrategyThatIsNotDefinedYetIsTakenWithAWarning(t *testing.T) {
+	set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+"]"))
+	set.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{Type: grovev1alpha1.Coherent}
+	warnings, errs := admission.ValidateCreate(set, cluster())
+	want := []string{"spec.updateStrategy.type: Coherent is announced and not defined yet: pods are replaced as with RollingRecreate"}
+	if diff := cmp.Diff(want, warnings); diff != "" || len(errs) > 0 {
+		t.Errorf("warnings (-want +got):\n%s\nerrors %v", diff, errs)
+	}
+	if strategy := rollout.StrategyOf(set); strategy != grovev1alpha1.RollingRecreate {
+		t.Errorf("it is taken as %s", strategy)
 	}
 }
 

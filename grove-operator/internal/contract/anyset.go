@@ -31,8 +31,10 @@ func AnySet(t *rapid.T, namespace string) *grovev1alpha1.PodCliqueSet {
 		template.HeadlessServiceConfig = &grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: some(t, rapid.Bool())}
 	}
 	names := rapid.Permutation([]string{"router", "a", "prefill-leader", "0", "w-1"}).Draw(t, "cliques")
+	// One scheduler places all pods of a set. The default may be named, or not.
+	schedulers := rapid.SampledFrom([][]string{{"", "kai-scheduler"}, {"theirs"}}).Draw(t, "schedulers")
 	for _, name := range names[:rapid.IntRange(1, len(names)).Draw(t, "cliques")] {
-		template.Cliques = append(template.Cliques, anyClique(t, name, template))
+		template.Cliques = append(template.Cliques, anyClique(t, name, template, schedulers))
 	}
 	template.PodCliqueScalingGroups = anyGroups(t, template)
 	constrain(t, template)
@@ -48,7 +50,9 @@ func some[T any](t *rapid.T, values *rapid.Generator[T]) *T {
 	return &value
 }
 
-func anyClique(t *rapid.T, name string, template *grovev1alpha1.PodCliqueSetTemplateSpec) grovev1alpha1.PodCliqueTemplateSpec {
+func anyClique(
+	t *rapid.T, name string, template *grovev1alpha1.PodCliqueSetTemplateSpec, schedulers []string,
+) grovev1alpha1.PodCliqueTemplateSpec {
 	clique := grovev1alpha1.PodCliqueTemplateSpec{Name: name}
 	clique.Spec.Replicas = rapid.Int32Range(1, 3).Draw(t, "replicas of "+name)
 	clique.Spec.MinAvailable = some(t, rapid.Int32Range(1, clique.Spec.Replicas))
@@ -67,6 +71,7 @@ func anyClique(t *rapid.T, name string, template *grovev1alpha1.PodCliqueSetTemp
 		}
 	}
 	clique.Spec.PodSpec = anyPodSpec(t)
+	clique.Spec.PodSpec.SchedulerName = rapid.SampledFrom(schedulers).Draw(t, "scheduler of "+name)
 	return clique
 }
 
@@ -75,7 +80,6 @@ func anyPodSpec(t *rapid.T) corev1.PodSpec {
 		Containers:        []corev1.Container{{Name: "main", Image: "main:1", Env: []corev1.EnvVar{{Name: "THEIRS", Value: "$(GROVE_PCS_NAME)"}}}},
 		PriorityClassName: rapid.SampledFrom([]string{"", "", "low"}).Draw(t, "pods' priority class"),
 	}
-	spec.SchedulerName = rapid.SampledFrom([]string{"", "", "theirs"}).Draw(t, "scheduler")
 	spec.ServiceAccountName = rapid.SampledFrom([]string{"", "", "robot"}).Draw(t, "account")
 	if rapid.Bool().Draw(t, "sidecar") {
 		spec.Containers = append(spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:2"})

@@ -119,8 +119,9 @@ func admit(
 		Default: admission.SetDefaults,
 		Validate: func(set *grovev1alpha1.PodCliqueSet) ([]string, field.ErrorList) {
 			return admission.ValidateCreate(set, admission.Cluster{
-				TopologyAware: configuration.TopologyAwareScheduling.Enabled,
-				Lookup:        func(name string) *grovev1alpha1.ClusterTopology { return topologies[name] },
+				TopologyAware:    configuration.TopologyAwareScheduling.Enabled,
+				Lookup:           func(name string) *grovev1alpha1.ClusterTopology { return topologies[name] },
+				DefaultScheduler: *configuration.DefaultSchedulerName,
 			})
 		},
 	})

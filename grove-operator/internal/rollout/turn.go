@@ -205,8 +205,8 @@ func UpdateOfPodClique(set *grovev1alpha1.PodCliqueSet, member layout.Member, no
 
 // StrategyOf is how a changed template reaches the pods of a set.
 func StrategyOf(set *grovev1alpha1.PodCliqueSet) grovev1alpha1.UpdateStrategyType {
-	if set.Spec.UpdateStrategy == nil || set.Spec.UpdateStrategy.Type == "" {
-		return grovev1alpha1.RollingRecreate
+	if set.Spec.UpdateStrategy != nil && set.Spec.UpdateStrategy.Type == grovev1alpha1.OnDelete {
+		return grovev1alpha1.OnDelete
 	}
-	return set.Spec.UpdateStrategy.Type
+	return grovev1alpha1.RollingRecreate
 }

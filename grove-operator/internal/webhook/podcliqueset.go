@@ -35,10 +35,13 @@ const (
 	ValidateClusterTopologyPath = "/validate-grove-io-v1alpha1-clustertopology"
 )
 
-// Add registers all webhooks of an operator with this configuration.
-func Add(mgr manager.Manager, configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration) {
-	sets := &podCliqueSets{reader: mgr.GetClient(), live: mgr.GetAPIReader(), topologyAware: configuration.Enabled}
-	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader(), kept: topology.Default(configuration)}
+// Add registers all webhooks of an operator with this configuration, whose defaults are set.
+func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfiguration) {
+	sets := &podCliqueSets{
+		reader: mgr.GetClient(), live: mgr.GetAPIReader(),
+		topologyAware: configuration.TopologyAwareScheduling.Enabled, defaultScheduler: *configuration.DefaultSchedulerName,
+	}
+	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader(), kept: topology.Default(configuration.TopologyAwareScheduling)}
 	server := mgr.GetWebhookServer()
 	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.PodCliqueSet]{
 		empty: func() *grovev1alpha1.PodCliqueSet { return &grovev1alpha1.PodCliqueSet{} },
@@ -55,8 +58,9 @@ func Add(mgr manager.Manager, configuration groveconfigv1alpha1.TopologyAwareSch
 type podCliqueSets struct {
 	reader client.Reader
 	// live reads past the cache, which may not have a ClusterTopology yet that was applied from the same file as the set.
-	live          client.Reader
-	topologyAware bool
+	live             client.Reader
+	topologyAware    bool
+	defaultScheduler string
 }
 
 // Default fills in what the schema cannot. An update keeps what was filled in before.
@@ -115,7 +119,7 @@ func (w *podCliqueSets) ValidateUpdate(ctx context.Context, old, set *grovev1alp
 // be asked.
 func (w *podCliqueSets) judge(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList, err error) {
 	topologies := lookup.TopologiesIn(ctx, w.live)
-	cluster := admission.Cluster{TopologyAware: w.topologyAware, Lookup: topologies.Find}
+	cluster := admission.Cluster{TopologyAware: w.topologyAware, Lookup: topologies.Find, DefaultScheduler: w.defaultScheduler}
 	if old == nil {
 		warnings, errs = admission.ValidateCreate(set, cluster)
 		return warnings, errs, topologies.Err()

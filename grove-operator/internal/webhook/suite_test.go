@@ -12,6 +12,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -94,9 +95,12 @@ var _ = BeforeSuite(func() {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(lookup.AddIndexes(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	webhook.Add(mgr, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{
-		{Domain: "zone", Key: "example.com/zone"}, {Domain: "rack", Key: "example.com/rack"},
-	}})
+	webhook.Add(mgr, &groveconfigv1alpha1.OperatorConfiguration{
+		DefaultSchedulerName: ptr.To("kai-scheduler"),
+		TopologyAwareScheduling: groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
+			Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "zone", Key: "example.com/zone"}, {Domain: "rack", Key: "example.com/rack"}},
+		},
+	})
 	Expect(webhook.AddAuthorizer(ctx, mgr, []string{exempt})).To(Succeed())
 	as = func(user string) client.Client {
 		GinkgoHelper()

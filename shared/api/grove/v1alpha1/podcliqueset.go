@@ -52,7 +52,7 @@ type PodCliqueSetSpec struct {
 
 // UpdateStrategyType is a way in which a changed template reaches the running pods.
 //
-// +kubebuilder:validation:Enum=RollingRecreate;OnDelete
+// +kubebuilder:validation:Enum=RollingRecreate;OnDelete;Coherent
 type UpdateStrategyType string
 
 const (
@@ -61,6 +61,8 @@ const (
 	RollingRecreate UpdateStrategyType = "RollingRecreate"
 	// OnDelete replaces nothing by itself: a pod gets the new template when the user deletes the old pod.
 	OnDelete UpdateStrategyType = "OnDelete"
+	// Coherent is announced, and what it does is not defined yet. It is taken as RollingRecreate, with a warning.
+	Coherent UpdateStrategyType = "Coherent"
 )
 
 // PodCliqueSetUpdateStrategy says how a changed template reaches the running pods.
