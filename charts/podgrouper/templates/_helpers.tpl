@@ -109,7 +109,20 @@ at uninstall, and with them every object of the kind, hence the policy, unless c
 {{- end -}}
 
 {{/*
-Arguments that no other operator has: there are none.
+Arguments that no other operator has. Where KAI's queues are served, defaults that are not set are KAI's own.
 */}}
 {{- define "podgrouper.arguments" -}}
+{{- $kai := .Capabilities.APIVersions.Has "scheduling.run.ai/v2/Queue" -}}
+{{- $queue := .Values.defaults.queue -}}
+{{- if kindIs "invalid" $queue }}{{ $queue = ternary "default-queue" "" $kai }}{{ end -}}
+{{- $classes := .Values.defaults.priorityClasses -}}
+{{- if kindIs "invalid" $classes }}
+{{- $classes = ternary (dict "*" "train" "Deployment" "inference" "PodGang" "inference" "Revision" "inference" "SPOTRequest" "inference" "Notebook" "build") dict $kai }}
+{{- end -}}
+{{- with $queue }}
+- --default-queue={{ . }}
+{{- end }}
+{{- range $kind := keys $classes | sortAlpha }}
+- {{ printf "--default-priority-classes=%s=%s" $kind (get $classes $kind) | quote }}
+{{- end }}
 {{- end -}}

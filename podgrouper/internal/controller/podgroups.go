@@ -45,6 +45,7 @@ type podGroups struct {
 	writer   apply.Writer
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
+	defaults podgroups.Defaults
 	// turns lets one worker at a time keep a PodGroup, so that of the first pods of a workload only one writes it.
 	turns turns
 	// doubts are what is not told yet, since it may pass.
@@ -88,7 +89,7 @@ func (k *podGroups) keep(ctx context.Context, w grouping.Workload, witness group
 	if err != nil {
 		return kept{}, err
 	}
-	decision := podgroups.Decide(w, levels)
+	decision := k.defaults.Decide(w, levels)
 	key := client.ObjectKeyFromObject(decision.PodGroup)
 	defer k.turns.take(key)()
 	live, err := k.find(ctx, key)
@@ -99,7 +100,7 @@ func (k *podGroups) keep(ctx context.Context, w grouping.Workload, witness group
 		if w.Pods, err = all(); err != nil {
 			return kept{}, err
 		}
-		decision = podgroups.Decide(w, levels)
+		decision = k.defaults.Decide(w, levels)
 	}
 	return k.write(ctx, live, decision, witness)
 }

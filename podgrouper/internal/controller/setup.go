@@ -21,13 +21,14 @@ import (
 
 	"packtree.dev/podgrouper/internal/metrics"
 	"packtree.dev/podgrouper/internal/owners"
+	"packtree.dev/podgrouper/internal/podgroups"
 )
 
 // podWorkers is how many pods are grouped at a time. Each mostly waits for one patch.
 const podWorkers = 10
 
 // Add adds the controllers to a manager that was made with CacheOptions.
-func Add(ctx context.Context, mgr manager.Manager) error {
+func Add(ctx context.Context, mgr manager.Manager, defaults podgroups.Defaults) error {
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("indexing the cache: %w", err)
 	}
@@ -47,6 +48,7 @@ func Add(ctx context.Context, mgr manager.Manager) error {
 		writer:   newWriter(mgr.GetClient(), mgr.GetAPIReader()),
 		recorder: mgr.GetEventRecorder("podgrouper"),
 		clock:    clock.RealClock{},
+		defaults: defaults,
 	}
 	if err := addPods(mgr, reader, dependents, podGroups); err != nil {
 		return fmt.Errorf("adding controller of pods: %w", err)

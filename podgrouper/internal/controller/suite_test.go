@@ -23,6 +23,7 @@ import (
 	"packtree.dev/shared/apiservertest"
 
 	"packtree.dev/podgrouper/internal/controller"
+	"packtree.dev/podgrouper/internal/podgroups"
 )
 
 func TestController(t *testing.T) {
@@ -164,7 +165,7 @@ func start(options ctrl.Options) func() {
 	mgr, err := ctrl.NewManager(restricted, options)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(controller.Add(ctx, mgr)).To(Succeed())
+	Expect(controller.Add(ctx, mgr, podgroups.Defaults{})).To(Succeed())
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
 	return func() {

@@ -30,13 +30,13 @@ var (
 // PodGang, or before the workload's first pod. Pods are printed again with their annotation and label; all else passes
 // through, and so do PodGroups that are in the input already. An owner that the input does not show is known by what the
 // pods say about it.
-func Render(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+func Render(documents []manifests.Document, defaults podgroups.Defaults) ([]runtime.Object, []manifests.Finding) {
 	in := read(documents)
 	if in.rejected() {
 		return nil, in.findings
 	}
 	found := in.workloads()
-	made := in.podGroupsOf(found)
+	made := in.podGroupsOf(found, defaults)
 	if in.rejected() {
 		return nil, in.findings
 	}

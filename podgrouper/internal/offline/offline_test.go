@@ -16,6 +16,7 @@ import (
 	"packtree.dev/shared/manifests"
 
 	"packtree.dev/podgrouper/internal/offline"
+	"packtree.dev/podgrouper/internal/podgroups"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
@@ -30,7 +31,7 @@ func TestRender(t *testing.T) {
 	for _, path := range inputs {
 		folder := filepath.Dir(path)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			objects, findings := offline.Render(read(t, path))
+			objects, findings := offline.Render(read(t, path), podgroups.Defaults{})
 			compare(t, filepath.Join(folder, "golden.yaml"), printed(t, objects))
 			compare(t, filepath.Join(folder, "findings.txt"), written(findings))
 		})
@@ -44,7 +45,7 @@ func TestRenderingAgainChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects, findings := offline.Render(read(t, path))
+		objects, findings := offline.Render(read(t, path), podgroups.Defaults{})
 		if len(findings) > 0 {
 			t.Errorf("%s: %s", name, written(findings))
 		}
@@ -68,7 +69,7 @@ func TestTheOrderOfTheInputOnlyChangesTheOrderOfTheOutput(t *testing.T) {
 }
 
 func sortedDocuments(t *testing.T, documents []manifests.Document) []string {
-	objects, findings := offline.Render(documents)
+	objects, findings := offline.Render(documents, podgroups.Defaults{})
 	if len(findings) > 0 {
 		t.Fatal(written(findings))
 	}
@@ -132,7 +133,7 @@ func TestAPodThatIsThereAlreadyIsTurnedDown(t *testing.T) {
 	if pod < 0 {
 		t.Fatal("the input has no pod any more")
 	}
-	_, findings := offline.Render(append(documents, documents[pod]))
+	_, findings := offline.Render(append(documents, documents[pod]), podgroups.Defaults{})
 	if lines := written(findings); !strings.Contains(lines, "metadata.name: the input has this object already") {
 		t.Errorf("findings:\n%s", lines)
 	}

@@ -20,11 +20,11 @@ type decided struct {
 }
 
 // podGroupsOf returns the PodGroup of each workload.
-func (in *input) podGroupsOf(workloads []*workload) []decided {
+func (in *input) podGroupsOf(workloads []*workload, defaults podgroups.Defaults) []decided {
 	made := make([]decided, len(workloads))
 	taken := map[objectKey]string{}
 	for i, workload := range workloads {
-		decision := podgroups.Decide(workload.Workload, in.levels())
+		decision := defaults.Decide(workload.Workload, in.levels())
 		in.report(workload, decision)
 		key := keyOf(podGroupKind.GroupKind(), decision.PodGroup)
 		if document, exists := in.objects[key]; exists && in.podGroups[document] != nil {

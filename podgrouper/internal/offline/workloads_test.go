@@ -19,6 +19,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 
 	"packtree.dev/podgrouper/internal/offline"
+	"packtree.dev/podgrouper/internal/podgroups"
 )
 
 // TestWorkloads compares, for every folder under testdata/workloads, the PodGroups that are made of input.yaml with
@@ -27,7 +28,7 @@ import (
 func TestWorkloads(t *testing.T) {
 	for _, folder := range workloads(t) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			objects, findings := offline.Render(read(t, filepath.Join(folder, "input.yaml")))
+			objects, findings := offline.Render(read(t, filepath.Join(folder, "input.yaml")), podgroups.Defaults{})
 			podGroups, members := groupsAndMembers(t, objects)
 			compare(t, filepath.Join(folder, "podgroups.yaml"), printed(t, podGroups))
 			compare(t, filepath.Join(folder, "members.txt"), strings.Join(members, ""))
@@ -77,7 +78,7 @@ func workloads(t *testing.T) []string {
 // rendered returns PodGroups and what pods say about their groups, by name.
 func rendered(t *testing.T, documents []manifests.Document) map[string]string {
 	t.Helper()
-	objects, _ := offline.Render(documents)
+	objects, _ := offline.Render(documents, podgroups.Defaults{})
 	podGroups, members := groupsAndMembers(t, objects)
 	found := map[string]string{}
 	for _, podGroup := range podGroups {

@@ -1,0 +1,41 @@
+package podgroups
+
+import (
+	"cmp"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"packtree.dev/podgrouper/internal/grouping"
+)
+
+// Defaults are what PodGroups get whose workloads say nothing. The zero value is nothing.
+type Defaults struct {
+	// Queue is the name of a queue.
+	Queue string
+	// PriorityClasses are names of PriorityClasses, by the kind of the workload's owner. Under OtherKinds stands the one of all that are not named.
+	PriorityClasses map[string]string
+}
+
+// OtherKinds stands for all kinds without a priority class of their own.
+const OtherKinds = "*"
+
+// BindFlags adds the flags that set the defaults.
+func (d *Defaults) BindFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&d.Queue, "default-queue", "", "queue of PodGroups whose workloads name none; KAI's scheduler places nothing without a queue")
+	flags.StringToStringVar(&d.PriorityClasses, "default-priority-classes", nil,
+		"priority classes of PodGroups whose workloads name none, by the owner's kind, as in Deployment=inference,*=train")
+}
+
+// Decide is what the pod grouper wants of a workload's PodGroup, with the defaults filled in.
+func (d Defaults) Decide(w grouping.Workload, levels grouping.Levels) Decision {
+	decision := Decide(w, levels)
+	spec := &decision.PodGroup.Spec
+	spec.Queue = cmp.Or(spec.Queue, d.Queue)
+	spec.PriorityClassName = cmp.Or(spec.PriorityClassName, d.priorityClass(w.Owner.Kind.GroupKind()))
+	return decision
+}
+
+func (d Defaults) priorityClass(kind schema.GroupKind) string {
+	return cmp.Or(d.PriorityClasses[kind.Kind], d.PriorityClasses[OtherKinds])
+}
