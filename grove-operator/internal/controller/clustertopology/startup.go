@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -13,6 +14,11 @@ import (
 // for an event. Where topology awareness is on, an error ends the program: nothing that asks for packing would be right.
 // Where it is off, leftovers that cannot be removed are logged.
 func (r *Reconciler) Startup(ctx context.Context) error {
+	// The controller has begun too, and does the same for the first events.
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.startup(ctx) })
+}
+
+func (r *Reconciler) startup(ctx context.Context) error {
 	live, err := r.read(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName)
 	if err == nil {
 		err = r.syncDefault(ctx, live)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -122,6 +124,35 @@ func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff([]kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/rack"}}, found.Spec.Levels); diff != "" {
 		t.Errorf("levels (-want +got):\n%s", diff)
+	}
+}
+
+func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
+	before := fromBefore()
+	before.UID = "of-before"
+	old := topology.ForScheduler(before)
+	old.UID, old.Spec.Levels = "old", []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
+	var once sync.Once
+	r := reconciler(t, on(), interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) (err error) {
+			once.Do(func() {
+				another := topology.ForScheduler(before)
+				another.UID = "replaced"
+				err = errors.Join(c.Delete(ctx, old.DeepCopy()), c.Create(ctx, another),
+					apierrors.NewConflict(schema.GroupResource{Resource: "topologies"}, old.Name, errors.New("another UID")))
+			})
+			if err != nil {
+				return err
+			}
+			return c.Delete(ctx, object, options...)
+		},
+	}, before, old)
+	if err := r.Startup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := &kaiv1alpha1.Topology{}
+	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil || found.UID != "replaced" {
+		t.Errorf("%v, the Topology is %s; want the one that the controller made", err, found.UID)
 	}
 }
 
