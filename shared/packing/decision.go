@@ -50,8 +50,9 @@ type Options struct {
 	// on every machine; 0 means DefaultBudget, and less than 0 is invalid.
 	Budget int
 	// Certify adds a certificate to the verdict Infeasible, which is not given without
-	// one then. It is worked out from the question alone after the decision, and takes
-	// longer than that.
+	// one then, and says in the explanation what it says. It is worked out from the
+	// question alone after the decision, and takes far longer than that: too long for
+	// a scheduler, which asks for none.
 	Certify bool
 	// Terse leaves out why pods have no node, which takes longer than to see that
 	// they have none. For what-ifs that only ask whether.
@@ -140,7 +141,9 @@ type Explanation struct {
 	// Domain is the nearest domain: the one where most pods fit. Nil for the whole
 	// cluster.
 	Domain Path
-	// Fit of Wanted pods fit into Domain; both zero when not the question.
+	// Fit of Wanted pods fit into Domain; both zero when not the question. With a
+	// certificate these and Short are its figures: at most Fit, of what the minimum
+	// needs.
 	Fit, Wanted int
 	// Short is what the pods that do not fit lack, by resource name; those that
 	// filters keep off every node of Domain lack none.

@@ -34,6 +34,9 @@ func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
 	if blocked := d.explainBlocked(); len(blocked) > 0 {
 		return blocked
 	}
+	if d.certificate != nil {
+		return []Explanation{d.explainProof()}
+	}
 	return []Explanation{d.explainMisfit()}
 }
 
@@ -157,7 +160,11 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 	e.Fit = e.Wanted - d.p.total(bestRest, i)
 	otherwise := d.measure(&e, best, d.p.asked(bestRest, i))
 	g.undo(0)
-	e.Sentence = d.misfitSentence(i, &e, otherwise)
+	fits := fmt.Sprintf("%d of %d pods fit", e.Fit, e.Wanted)
+	if len(e.Domain) == 0 {
+		fits += " into the cluster"
+	}
+	e.Sentence = d.misfitSentence(i, &e, fits, shortText(&e, otherwise))
 	return e
 }
 

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// misfitSentence tells why a group that needs room has none.
-func (d *decision) misfitSentence(i int, e *Explanation, otherwise string) string {
+// misfitSentence tells why a group that needs room has none: how much fits, and
+// what lacks for the rest.
+func (d *decision) misfitSentence(i int, e *Explanation, fits, lacks string) string {
 	var b strings.Builder
 	who := named(d.p.groups[i].source)
 	if d.verdict == Unknown {
@@ -18,8 +19,7 @@ func (d *decision) misfitSentence(i int, e *Explanation, otherwise string) strin
 	if follower, joined := d.joins(i); joined != "" {
 		fmt.Fprintf(&b, "%s must join %s", named(d.p.groups[follower].source), joined)
 		if follower == i && (d.p.groups[i].pinned || d.p.groups[i].required == none) {
-			fmt.Fprintf(&b, ": %d of %d pods fit%s", e.Fit, e.Wanted, shortText(e, otherwise))
-			return b.String()
+			return b.String() + ": " + fits + lacks
 		}
 		b.WriteString(", where ")
 		if follower == i {
@@ -28,16 +28,15 @@ func (d *decision) misfitSentence(i int, e *Explanation, otherwise string) strin
 	}
 	switch {
 	case len(e.Domain) == 0:
-		fmt.Fprintf(&b, "%s: %d of %d pods fit into the cluster", who, e.Fit, e.Wanted)
+		b.WriteString(who)
 	case d.p.groups[i].required == none:
-		fmt.Fprintf(&b, "%s is tied to %s %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
+		fmt.Fprintf(&b, "%s is tied to %s %s", who, e.Level, e.Domain)
 	case slices.ContainsFunc(d.p.groups[i].ties, func(t tie) bool { return !t.followed }):
-		fmt.Fprintf(&b, "%s needs one %s, and running pods tie it to %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
+		fmt.Fprintf(&b, "%s needs one %s, and running pods tie it to %s", who, e.Level, e.Domain)
 	default:
-		fmt.Fprintf(&b, "%s needs one %s, and the nearest is %s: %d of %d pods fit", who, e.Level, e.Domain, e.Fit, e.Wanted)
+		fmt.Fprintf(&b, "%s needs one %s, and the nearest is %s", who, e.Level, e.Domain)
 	}
-	b.WriteString(shortText(e, otherwise))
-	return b.String()
+	return b.String() + ": " + fits + lacks
 }
 
 // joins names the pods of other gangs that a group, or the nearest of its
@@ -112,6 +111,12 @@ func shortText(e *Explanation, otherwise string) string {
 	if len(e.Short) == 0 {
 		b.WriteString(otherwise)
 	}
+	return b.String() + excludedText(e)
+}
+
+// excludedText counts the nodes that filters exclude.
+func excludedText(e *Explanation) string {
+	var b strings.Builder
 	for _, x := range e.Excluded {
 		fmt.Fprintf(&b, "; %s excluded by %s", counted(int64(x.Nodes), "node"), x.Reason)
 	}

@@ -1,6 +1,10 @@
 package packing
 
-import "testing"
+import (
+	"testing"
+
+	"packtree.dev/shared/packing/certificate"
+)
 
 func TestAmountsAreInTheUnitsOfPeople(t *testing.T) {
 	for want, short := range map[string]Shortage{
@@ -14,6 +18,37 @@ func TestAmountsAreInTheUnitsOfPeople(t *testing.T) {
 		"1 pod slot":            {Resource: "pods", Amount: 1},
 	} {
 		if got := amountText(short); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// What certificates seldom end with has words too.
+func TestEachRuleThatDecidesHasWords(t *testing.T) {
+	rack := certificate.Measure{Topology: "site", Level: "rack"}
+	one, sized := rack, rack
+	one.Groups = map[string]int64{"a": 1, "b": 1}
+	sized.Groups = map[string]int64{"a": 4, "b": 6}
+	branch := &certificate.Branch{Group: "a", Topology: "site", Level: "rack"}
+	for want, c := range map[string]claim{
+		"too few pods fit into the cluster, as the certificate shows case by case": {},
+		"too few pods fit into the cluster, whichever share a node":                {rule: &certificate.Rule{Search: &certificate.Search{Patterns: 7}}},
+		"1 of 2 subgroups fit into the cluster, each alone":                        {rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2}}},
+		"1 of 2 pods fit into any rack, each alone": {
+			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2}}, leaf: true, here: true, branch: branch,
+		},
+		"at most 3 of 4 pods fit into the cluster, wherever group \"a\" goes": {
+			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Pods: map[string]int64{"p": 1}}, Need: 4, Offer: 3}}, branch: branch,
+		},
+		"at most 1 of 2 subgroups fit into the cluster, each subgroup in one rack": {
+			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: one, Need: 2, Offer: 1}},
+		},
+		"at most 6 of 10 pods fit into the cluster, each subgroup in one rack": {
+			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: sized, Need: 10, Offer: 6}},
+		},
+	} {
+		fits, lacks := c.words(&Explanation{})
+		if got := fits + lacks; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -1,0 +1,198 @@
+package packing
+
+import (
+	"fmt"
+	"slices"
+
+	"packtree.dev/shared/packing/certificate"
+)
+
+// explainProof puts the certificate into words: the group that has no room, the
+// domain where it lacks least, and what it lacks there. Figures are those of the
+// certificate, so that the sentence cannot contradict it. Only the nodes that
+// filters exclude are counted besides.
+func (d *decision) explainProof() Explanation {
+	c := d.claim()
+	e := d.about(c.group)
+	regions := d.candidates(c.group)
+	if len(regions) == 0 {
+		e.Sentence = d.nowhereSentence(c.group, &e)
+		return e
+	}
+	at := slices.IndexFunc(regions, func(r region) bool { return c.within(d.p, r) })
+	switch {
+	case at >= 0:
+		d.name(&e, regions[at])
+	case len(regions) == 1:
+		at = 0
+		d.name(&e, regions[at])
+	default:
+		regions, at = []region{wholeCluster}, 0
+	}
+	e.Excluded = d.exclusions(regions[at], d.p.asked(d.p.pending, c.group))
+	fits, lacks := c.words(&e)
+	e.Sentence = d.misfitSentence(c.group, &e, fits, lacks+excludedText(&e))
+	return e
+}
+
+// claim is what a certificate comes down to.
+type claim struct {
+	// group lacks room; leaf says that it has pods and no groups.
+	group int
+	leaf  bool
+	// branch has the domains that a group could go to, that group itself if here; nil
+	// if all stand where they are.
+	branch *certificate.Branch
+	here   bool
+	// rule decides; nil if several do for unlike cases, so that no figure is that of
+	// all.
+	rule *certificate.Rule
+}
+
+// claim follows the certificate from its start to the rule that decides: in the
+// nearest domain, if there is a branch.
+func (d *decision) claim() claim {
+	rules, used, groups := d.certificate.Rules, timesUsed(d.certificate), d.p.byName()
+	c := claim{}
+	for at := d.certificate.Start[0]; ; {
+		r := &rules[at]
+		switch {
+		case used[at] > 1, r.Without != nil, r.Branch != nil && (c.branch != nil || len(r.Branch.Each) == 0):
+			return claim{}
+		case r.Branch != nil:
+			c.branch, at = r.Branch, nearestRule(rules, r.Branch.Each)
+		default:
+			c.rule = r
+			d.p.subject(&c, groups)
+			return c
+		}
+	}
+}
+
+// timesUsed counts for each rule how often others refer to it.
+func timesUsed(proof *certificate.Proof) []int {
+	used := make([]int, len(proof.Rules))
+	count := func(lists ...[]int) {
+		for _, list := range lists {
+			for _, rule := range list {
+				used[rule]++
+			}
+		}
+	}
+	count(proof.Start)
+	for _, r := range proof.Rules {
+		switch {
+		case r.Branch != nil:
+			count(r.Branch.Each, r.Branch.None)
+		case r.Without != nil:
+			count(r.Without.Each, r.Without.Then)
+		}
+	}
+	return used
+}
+
+// nearestRule is the cut that lacks least of what it needs, or the first rule if
+// there is none.
+func nearestRule(rules []certificate.Rule, of []int) int {
+	best, least := of[0], 2.0
+	for _, at := range of {
+		if cut := rules[at].Cut; cut != nil {
+			if lacks := float64(cut.Need-cut.Offer) / float64(cut.Need); lacks < least {
+				best, least = at, lacks
+			}
+		}
+	}
+	return best
+}
+
+// byName has the index of each group by the name that certificates give it.
+func (p *problem) byName() map[string]int {
+	w, groups := inputWriter{names: map[string]bool{}}, map[string]int{}
+	for i := range p.groups {
+		groups[w.unique(p.groups[i].source.Name, i)] = i
+	}
+	return groups
+}
+
+// subject finds the group that the rule of a claim is about.
+func (p *problem) subject(c *claim, groups map[string]int) {
+	switch {
+	case c.rule.Few != nil:
+		c.group = groups[c.rule.Few.Group]
+	case c.rule.Cut != nil && len(c.rule.Cut.Of) > 0:
+		c.group = groups[c.rule.Cut.Of[0]]
+		for _, leaf := range c.rule.Cut.Of {
+			for i := groups[leaf]; i < c.group || i >= p.groups[c.group].end; {
+				c.group = p.groups[c.group].parent
+			}
+		}
+	}
+	c.leaf = p.groups[c.group].leaf()
+	c.here = c.branch != nil && groups[c.branch.Group] == c.group
+}
+
+// within reports whether a region is the nearest domain of a claim.
+func (c *claim) within(p *problem, r region) bool {
+	if !c.here || c.rule.Cut == nil {
+		return false
+	}
+	slot := p.cluster.topologyIndex[c.branch.Topology]
+	at := r.within(slot)
+	return at != none && p.cluster.topologies[slot].domains[at].path.String() == c.rule.Cut.Domain
+}
+
+// words say how much fits, and what lacks, and fill in the figures of that.
+func (c *claim) words(e *Explanation) (fits, lacks string) {
+	fits = "too few pods fit"
+	switch {
+	case c.rule == nil:
+		lacks = ", as the certificate shows case by case"
+	case c.rule.Few != nil:
+		fits, lacks = c.fewWords(e), ", each alone"
+	case c.rule.Search != nil:
+		lacks = ", whichever share a node"
+	default:
+		fits, lacks = cutWords(c.rule.Cut, e)
+	}
+	if c.branch != nil && !c.here {
+		lacks += fmt.Sprintf(", wherever group %q goes", c.branch.Group)
+	}
+	switch {
+	case len(e.Domain) > 0:
+	case c.here:
+		fits += " into any " + c.branch.Level
+	default:
+		fits += " into the cluster"
+	}
+	return fits, lacks
+}
+
+// fewWords count the pods, or the subgroups, of which each fits by itself.
+func (c *claim) fewWords(e *Explanation) string {
+	few, what := c.rule.Few, "subgroups"
+	if c.leaf {
+		what, e.Fit, e.Wanted = "pods", int(few.Has), int(few.Needs)
+	}
+	return fmt.Sprintf("%d of %d %s fit", few.Has, few.Needs, what)
+}
+
+// cutWords are about what is needed at least, and what has room at most.
+func cutWords(cut *certificate.Cut, e *Explanation) (fits, lacks string) {
+	switch {
+	case cut.Resource != "":
+		short := Shortage{Resource: cut.Resource, Amount: cut.Need - cut.Offer, Needed: cut.Need, Free: cut.Offer}
+		e.Short = []Shortage{short}
+		return "too few pods fit", fmt.Sprintf(", short of %s %s (at least %s needed, room for %s)",
+			figure(cut.Resource, short.Amount), cut.Resource, figure(cut.Resource, cut.Need), figure(cut.Resource, cut.Offer))
+	case len(cut.Pods) > 0:
+		e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
+		return fmt.Sprintf("at most %d of %d pods fit", cut.Offer, cut.Need), ""
+	}
+	what := "subgroups"
+	for _, weight := range cut.Groups {
+		if weight != 1 {
+			what = "pods"
+		}
+	}
+	return fmt.Sprintf("at most %d of %d %s fit", cut.Offer, cut.Need, what), ", each subgroup in one " + cut.Level
+}
