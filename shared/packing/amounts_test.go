@@ -2,9 +2,11 @@ package packing_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/certificate"
 )
 
 // Amounts of memory in bytes may be large; a sum that cannot be exact is refused.
@@ -31,28 +33,89 @@ func TestLargeAmountsAreExact(t *testing.T) {
 	}
 }
 
-// Counts beyond what fits into 32 bits, and filters that leave no node, are answered.
-func TestInputThatCannotFitIsNamed(t *testing.T) {
-	nowhere := shape(1)
-	nowhere.Key, nowhere.Excluded = "nowhere", func(string) string { return "a selector" }
+// Each input of no use is answered by a verdict that names it: a Shape whose
+// eligibility is empty, counts beyond int32, a budget below 0.
+func TestBadInputIsNamed(t *testing.T) {
+	excluded, unlisted, elsewhere, grown := shape(1), shape(1), shape(1), site{"z/a": {math.MaxInt32 + 1}}
+	excluded.Key, excluded.Excluded = "excluded", func(string) string { return "a selector" }
+	unlisted.Key, unlisted.Only = "unlisted", []string{}
+	elsewhere.Key, elsewhere.Only = "elsewhere", []string{"no such node"}
+	pods := func(s packing.Shape) packing.Group { return leaf("g", 1, s, packing.Constraint{}) }
+	many := pods(shape(1))
+	many.Pending[0].Names = make([]string, 1<<20+1)
 	for name, tc := range map[string]struct {
+		site    site
 		root    packing.Group
+		options packing.Options
 		verdict packing.Verdict
 		message string
 	}{
 		"filters leave no node": {
-			leaf("g", 1, nowhere, packing.Constraint{}), packing.Infeasible,
+			grown, pods(excluded), packing.Options{}, packing.Infeasible,
 			`group "g": 0 of 1 pods fit into the cluster; 1 node excluded by a selector`,
 		},
-		"a minimum beyond 32 bits": {
-			packing.Group{Name: "g", MinMember: math.MaxInt, Pending: leaf("g", 1, shape(1), at("")).Pending}, packing.Incomplete,
+		"filters leave no node, with a certificate": {
+			grown, pods(excluded), packing.Options{Certify: true}, packing.Infeasible,
+			`group "g": 0 of 1 pods fit into the cluster, each alone; 1 node excluded by a selector`,
+		},
+		"an empty list of nodes": {
+			grown, pods(unlisted), packing.Options{}, packing.Infeasible,
+			`group "g": 0 of 1 pods fit into the cluster, which has no node that they may use`,
+		},
+		"a list of nodes that are not there": {
+			grown, pods(elsewhere), packing.Options{Certify: true}, packing.Infeasible, `group "g": 0 of 1 pods fit into the cluster, each alone`,
+		},
+		"a minimum beyond int32": {
+			grown, packing.Group{Name: "g", MinMember: math.MaxInt, Pending: pods(shape(1)).Pending}, packing.Options{}, packing.Incomplete,
 			`group "g" has 1 of the 9223372036854775807 pods it needs`,
 		},
+		"free amounts beyond int32": {grown, leaf("g", 5000, shape(1), packing.Constraint{}), packing.Options{}, packing.Placed, ""},
+		"a request beyond int32": {
+			grown, pods(shape(math.MaxInt32 + 2)), packing.Options{}, packing.Infeasible,
+			`group "g": 0 of 1 pods fit into the cluster, short of 1 device (the rest needs 2147483649, 2147483648 free)`,
+		},
+		"more pods than are counted": {
+			grown, many, packing.Options{}, packing.Invalid, "the gang has 1048577 pending pods; at most 1048576 can be placed together",
+		},
+		"a budget below 0": {
+			grown, pods(shape(1)), packing.Options{Budget: -1}, packing.Invalid,
+			"the budget is -1 steps; give at least 1, or 0 for the default of 100000",
+		},
+		"a budget of 0 is the default": {grown, pods(shape(1)), packing.Options{Budget: 0}, packing.Placed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := (site{"z/a": {4}}).cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{})
+			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root}, tc.options)
 			if d.Verdict != tc.verdict || d.Message() != tc.message {
-				t.Errorf("%s: %s", d.Verdict, d.Message())
+				t.Errorf("%s: %s, want %s: %s", d.Verdict, d.Message(), tc.verdict, tc.message)
+			}
+		})
+	}
+}
+
+// A certificate is one for a gang and a cluster: of any other it proves nothing.
+func TestACertificateForAnotherInputIsRejected(t *testing.T) {
+	cluster := func(devices int64) *packing.Cluster { return (site{"z/a": {devices}, "z/b": {1}}).cluster(t) }
+	gang := &packing.Gang{Root: leaf("g", 3, shape(1), at("rack"))}
+	smaller, renamed, freer := *gang, *gang, cluster(3)
+	smaller.Root = leaf("g", 2, shape(1), at("rack"))
+	renamed.Root = leaf("h", 3, shape(1), at("rack"))
+	d := cluster(2).Decide(gang, packing.Options{Certify: true})
+	if d.Certificate == nil {
+		t.Fatal(d.Message())
+	}
+	for name, tc := range map[string]struct {
+		in   *certificate.Input
+		want string
+	}{
+		"the same":                     {cluster(2).Input(gang), ""},
+		"a device more":                {freer.Input(gang), "the certificate does not prove"},
+		"a device less":                {cluster(1).Input(gang), "the certificate does not prove"},
+		"a pod less":                   {cluster(2).Input(&smaller), "the certificate does not prove"},
+		"a group of a name of its own": {cluster(2).Input(&renamed), `group "g" is not in the input`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := certificate.Verify(tc.in, d.Certificate); tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%v, want %q", err, tc.want)
 			}
 		})
 	}

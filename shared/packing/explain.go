@@ -184,7 +184,11 @@ func (d *decision) measure(e *Explanation, r region, rest []askedPods) (otherwis
 	d.name(e, r)
 	e.Short = d.shortages(r, rest)
 	e.Excluded = d.exclusions(r, rest)
-	return d.emptiness(r, rest)
+	otherwise = d.emptiness(r, rest)
+	if otherwise == "" && len(e.Excluded) == 0 {
+		return ", which has no node that they may use"
+	}
+	return otherwise
 }
 
 // name gives an explanation the domain of a region: that of the topology which it
