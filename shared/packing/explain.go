@@ -146,19 +146,25 @@ func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
 		takesB, _ := g.takes(i, s.want, b)
 		return cmp.Compare(takesB, takesA)
 	})
-	best, bestRest := regions[0], slices.Clone(s.want)
-	for _, r := range regions[:min(nearestTried, len(regions))] {
-		rest := slices.Clone(s.want)
-		g.part(i, r, rest)
+	// The likeliest is filled last, so that what else is measured finds it filled.
+	best, bestRest := 0, s.want
+	fill := func(at int) []int32 {
 		g.undo(0)
-		if d.p.total(rest, i) < d.p.total(bestRest, i) {
-			best, bestRest = r, rest
+		g.Steps = 0
+		rest := slices.Clone(s.want)
+		g.part(i, regions[at], rest)
+		return rest
+	}
+	for at := min(nearestTried, len(regions)) - 1; at >= 0; at-- {
+		if rest := fill(at); d.p.total(rest, i) <= d.p.total(bestRest, i) {
+			best, bestRest = at, rest
 		}
 	}
-	g.Steps = 0
-	g.part(i, best, slices.Clone(s.want))
+	if best > 0 {
+		fill(best)
+	}
 	e.Fit = e.Wanted - d.p.total(bestRest, i)
-	otherwise := d.measure(&e, best, d.p.asked(bestRest, i))
+	otherwise := d.measure(&e, regions[best], d.p.asked(bestRest, i))
 	g.undo(0)
 	fits := fmt.Sprintf("%d of %d pods fit", e.Fit, e.Wanted)
 	if len(e.Domain) == 0 {
@@ -235,7 +241,7 @@ func (d *decision) shortages(r region, rest []askedPods) []Shortage {
 	}
 	filters := d.filters(rest)
 	d.p.nodes(r, func(node int32) {
-		if !slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.allows(f, node) }) {
+		if !slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) }) {
 			return
 		}
 		for resource, free := range d.p.cluster.resources.row(node) {
@@ -258,7 +264,7 @@ func (d *decision) shortages(r region, rest []askedPods) []Shortage {
 func (d *decision) admitted(r region, shape int) bool {
 	f := d.p.shapes[shape].filter
 	return !d.p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
-		return !d.p.cluster.allows(f, node) || !d.p.passes(r, node)
+		return !d.p.cluster.lets(f, node) || !d.p.passes(r, node)
 	})
 }
 
@@ -284,6 +290,9 @@ func (d *decision) exclusions(r region, rest []askedPods) []Exclusion {
 	d.p.nodes(r, func(node int32) {
 		reasons = reasons[:0]
 		for _, f := range filters {
+			if d.p.cluster.lets(f, node) {
+				continue
+			}
 			reason := f.reason(d.p.cluster.nodeName(node))
 			if reason != "" && !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)

@@ -106,6 +106,14 @@ func (c *Cluster) allows(f *nodeFilter, node int32) bool {
 	return f.excluded == nil || f.excluded(n.name) == ""
 }
 
+// lets is allows from what is known, where all of that holds.
+func (c *Cluster) lets(f *nodeFilter, node int32) bool {
+	if c.current(f) {
+		return f.has(node)
+	}
+	return c.allows(f, node)
+}
+
 // current reports whether all that is known of a filter holds.
 func (c *Cluster) current(f *nodeFilter) bool { return f.asked == c.filters.end() }
 
