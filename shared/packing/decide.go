@@ -27,8 +27,6 @@ type decision struct {
 	optimal bool
 	// large says that an exact search was left out, so that nothing is proved.
 	large bool
-	// least is the first selection of the minima, for explanations.
-	least *selection
 	// largest selects all that could be placed; roomy says that no bound rules
 	// that out.
 	largest *selection
@@ -229,17 +227,13 @@ func (d *decision) enumerate() Verdict {
 	return Infeasible
 }
 
-// minima lists the selections that satisfy the gang with nothing to spare, and
-// keeps the first for explanations; false when there are too many to list.
+// minima lists the selections that satisfy the gang with nothing to spare; false
+// when there are too many to list.
 func (d *decision) minima() ([]*selection, bool) {
-	least, all := []*selection{d.largest}, true
-	if !d.p.rigid() {
-		least, all = d.p.selections(true)
+	if d.p.rigid() {
+		return []*selection{d.largest}, true
 	}
-	if len(least) > 0 {
-		d.least = least[0]
-	}
-	return least, all
+	return d.p.selections(true)
 }
 
 // exactly tries a selection by the exact search, and keeps what it finds.

@@ -74,9 +74,9 @@ func (d *decision) explainBlocked() []Explanation {
 // explainMisfit finds the innermost group that fits nowhere by itself, or takes
 // the gang as a whole, and its nearest domain.
 func (d *decision) explainMisfit() Explanation {
-	s := d.least
-	if s == nil {
-		s = d.largest
+	s := d.largest
+	if !d.p.rigid() {
+		s = d.p.fewestPods()
 	}
 	asked := map[int]bool{}
 	for i := len(d.p.groups) - 1; i > 0; i-- {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
 )
@@ -29,6 +30,13 @@ func deviceAndSlot(key string, tainted ...string) packing.Shape {
 // The numbers of a sentence must agree with each other: what is short, what the
 // pods without room need, and what is free but of no use to them.
 func TestNumbersOfExplanationsAgree(t *testing.T) {
+	two := 2
+	pods := func(prefix string, n int, s packing.Shape) packing.Pods {
+		return packing.Pods{Shape: s, Names: podNames(prefix, n)}
+	}
+	elastic := func(name string, minimum int, of ...packing.Pods) packing.Group {
+		return packing.Group{Name: name, MinMember: minimum, Pending: of}
+	}
 	both := packing.Group{MinMember: 2, Pending: []packing.Pods{
 		{Shape: deviceAndSlot("a", "z/a/0"), Names: []string{"one"}},
 		{Shape: deviceAndSlot("b", "z/a/0"), Names: []string{"two"}},
@@ -61,6 +69,20 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 		"no node at all": {
 			root:    leaf("", 2, shape(1), packing.Constraint{}),
 			message: "the gang: 0 of 2 pods fit into the cluster, which has no nodes",
+		},
+		"a minimum of less than all pods": {
+			site: site{"z/a": {38}}, root: elastic("", 39, pods("a", 40, shape(1))),
+			message: "the gang: 38 of 39 pods fit into the cluster, short of 1 device",
+		},
+		"a minimum of any of two kinds": {
+			site: site{"z/a": {38, 5, 5}}, root: elastic("", 46, pods("a", 40, shape(1)), pods("b", 40, shape(3))),
+			message: "the gang: 36 of 46 pods fit into the cluster, short of 10 device",
+		},
+		"a minimum of the smaller subgroups": {
+			site: site{"z/a": {4}}, root: packing.Group{MinSubGroups: &two, Children: []packing.Group{
+				elastic("large", 9, pods("a", 9, shape(1))), elastic("small", 2, pods("b", 9, shape(1))), elastic("middle", 3, pods("c", 9, shape(1))),
+			}},
+			message: "the gang: 4 of 5 pods fit into the cluster, short of 1 device",
 		},
 		"one pod beyond the minimum": {
 			site:    site{"z/a": {3}},
@@ -187,4 +209,34 @@ func TestExplanationsNameTheDomainOfTheirTopology(t *testing.T) {
 			t.Errorf("%s: %s, want %s", d.Verdict, d.Message(), want)
 		}
 	}
+}
+
+// What the search says is short is no more than the minimum lacks, whatever the
+// gang has beyond it, and as much as the certificate says at least where both are
+// about all pods and one resource.
+func TestExplanationsAreAboutTheMinimum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		free, minimum := rapid.IntRange(1, 30).Draw(t, "free"), rapid.IntRange(2, 60).Draw(t, "minimum")
+		leaves, beyond := rapid.IntRange(1, 4).Draw(t, "leaves"), rapid.IntRange(0, 9).Draw(t, "beyond")
+		root := packing.Group{}
+		for i := range leaves {
+			g := leaf(fmt.Sprint("leaf-", i), minimum+beyond, shape(1), packing.Constraint{})
+			g.MinMember = minimum
+			root.Children = append(root.Children, g)
+		}
+		c := packing.NewCluster()
+		c.SetNode(packing.Node{Name: "node", Allocatable: packing.Resources{"device": int64(free)}})
+		searched := c.Decide(&packing.Gang{Root: root}, packing.Options{})
+		if searched.Verdict != packing.Infeasible {
+			return
+		}
+		proved := c.Decide(&packing.Gang{Root: root}, packing.Options{Certify: true})
+		e, p := searched.Explanations[0], proved.Explanations[0]
+		if e.Wanted != leaves*minimum || e.Fit != free {
+			t.Errorf("%s, want %d of %d", e.Sentence, free, leaves*minimum)
+		}
+		if len(e.Short) != 1 || len(p.Short) != 1 || e.Short[0].Amount != p.Short[0].Amount {
+			t.Errorf("%s, but the certificate says %s", e.Sentence, p.Sentence)
+		}
+	})
 }
