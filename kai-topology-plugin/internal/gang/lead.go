@@ -20,9 +20,7 @@ func (g *Gang) Follows(leader *Gang) bool {
 }
 
 // Key returns the name of the gang.
-func (g *Gang) Key() Key {
-	return Key{Namespace: g.PodGroup.Namespace, Name: g.PodGroup.Name}
-}
+func (g *Gang) Key() Key { return KeyOfPodGroup(g.PodGroup) }
 
 // Released returns the pods as they will be once Grove lets go of them, which it does with the pods of a gang that follows
 // when the gang that leads has its nodes. Who holds them besides Grove goes on holding them.

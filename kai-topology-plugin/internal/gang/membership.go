@@ -14,6 +14,11 @@ import (
 // Key names a gang: the namespace and name of its PodGroup.
 type Key = types.NamespacedName
 
+// KeyOfPodGroup returns the gang of a PodGroup.
+func KeyOfPodGroup(podGroup *scheduling.PodGroup) Key {
+	return Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
+}
+
 // KeyOf returns the gang that the pod belongs to, and false if it belongs to none.
 func KeyOf(pod *corev1.Pod) (Key, bool) {
 	name := pod.Annotations[scheduling.AnnotationPodGroupName]

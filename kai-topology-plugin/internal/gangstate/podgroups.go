@@ -13,7 +13,7 @@ import (
 )
 
 func keyOf(podGroup *scheduling.PodGroup) gang.Key {
-	return gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
+	return gang.KeyOfPodGroup(podGroup)
 }
 
 // PodGroupChanged records what has become of a PodGroup. Old is nil if it is new.

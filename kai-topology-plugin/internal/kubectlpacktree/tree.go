@@ -180,7 +180,7 @@ func waiting(read *inventory.Inventory, shows func(gang.Key) bool) []waitingGang
 	result := []waitingGang{}
 	members := read.Members()
 	for _, podGroup := range read.PodGroups {
-		key := gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}
+		key := gang.KeyOfPodGroup(podGroup)
 		pending := 0
 		for _, pod := range members[key] {
 			if gang.Pending(pod) {

@@ -224,7 +224,7 @@ func questionOf(cluster, asked *inventory.Inventory, now metav1.Time) *whatIfQue
 func gangsOf(cluster, asked *inventory.Inventory) map[gang.Key]bool {
 	keys := map[gang.Key]bool{}
 	for _, podGroup := range asked.PodGroups {
-		keys[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}] = true
+		keys[gang.KeyOfPodGroup(podGroup)] = true
 	}
 	for _, pod := range asked.Pods {
 		if key, member := gang.KeyOf(pod); member && pod.Spec.NodeName == "" && cluster.Has(key) {

@@ -60,7 +60,7 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bench, a, b := refusedGang(t, 1)
-			bench.plugin.do(bench.plugin.gangs.PodAdded(change(a.DeepCopy(), b.DeepCopy()), time.Now()))
+			bench.plugin.effects.do(bench.plugin.gangs.PodAdded(change(a.DeepCopy(), b.DeepCopy()), time.Now()))
 			_, known := bench.plugin.gangs.Asker(waitingGang)
 			if known || !bench.activator.called("a") || bench.activator.called("b") == strings.Contains(name, "sibling") {
 				t.Errorf("somebody is to ask: %v; called: %v", known, bench.activator.pods)
@@ -76,7 +76,7 @@ func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *t
 	bench, a, b := refusedGang(t, 1)
 	answer := bench.plugin.gangs.Last(waitingGang)
 	asked := bench.read(t, waitingGang, a)
-	bench.plugin.do(bench.plugin.gangs.Changed(gang.Key{Namespace: "default", Name: "other"}, time.Now()))
+	bench.plugin.effects.do(bench.plugin.gangs.Changed(gang.Key{Namespace: "default", Name: "other"}, time.Now()))
 	bench.plugin.refuse(asked, answer)
 
 	reply, _ := bench.plugin.gangs.Ask(waitingGang, asked.version, b.UID)
@@ -101,7 +101,7 @@ func TestAGangDoesNotWaitForAVictimThatIsGoneAlready(t *testing.T) {
 	gone := newPod("", "gone")
 	bench.preemptFor(t, waitingGang, a, "n0", gone.UID)
 	bench.activator.reset()
-	bench.plugin.missed(&choice{awaited: []*corev1.Pod{gone, a}})
+	bench.plugin.missed([]*corev1.Pod{gone, a})
 	if !bench.activator.called("a") {
 		t.Errorf("it waits for a pod that is gone; called: %v", bench.activator.pods)
 	}
@@ -119,7 +119,7 @@ func TestAGangTriesAgainWhenOthersMayHaveBecomeVictims(t *testing.T) {
 		t.Fatal("there is room, or somebody leaves who must not")
 	}
 	bench.activator.reset()
-	first, err := bench.plugin.podGroups.PodGroups("default").Get("first")
+	first, err := bench.plugin.lister.PodGroups.PodGroups("default").Get("first")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,9 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 			func(b *bench, pod *corev1.Pod) {
 				b.planFor(t, other, pod, "n0")
 			},
-			func(b *bench, _ *corev1.Pod) { b.plugin.do(b.plugin.gangs.Break(other, metrics.GangChanged, "test")) },
+			func(b *bench, _ *corev1.Pod) {
+				b.plugin.effects.do(b.plugin.gangs.Break(other, metrics.GangChanged, "test"))
+			},
 		},
 		"by a gang that was refused by a node and has no place then": {
 			func(b *bench, pod *corev1.Pod) {
@@ -188,7 +190,7 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 			func(b *bench, pod *corev1.Pod) {
 				b.preemptFor(t, other, pod, "n0")
 			},
-			func(b *bench, _ *corev1.Pod) { b.plugin.do(b.plugin.gangs.EndPreemption(other)) },
+			func(b *bench, _ *corev1.Pod) { b.plugin.effects.do(b.plugin.gangs.EndPreemption(other)) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestAGangIsTriedAsOftenAsItsBackoffSays(t *testing.T) {
 			if held != (c.rounds > 0) {
 				t.Errorf("held by PreEnqueue: %v", held)
 			}
-			if waits := bench.plugin.gangs.Waits(keyOfPodGroup(group)); waits == held {
+			if waits := bench.plugin.gangs.Waits(gang.KeyOfPodGroup(group)); waits == held {
 				t.Errorf("keeps room from others: %v", waits)
 			}
 		})

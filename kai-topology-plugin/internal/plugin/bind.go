@@ -18,7 +18,7 @@ import (
 // Bind binds a pod of a gang that names a topology, and tells the pod where it is in the very request: the API server
 // copies the annotations of a Binding to its pod. Other pods are left to kube-scheduler's own plugin.
 func (p *Plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	hints := p.hints(p.latest(pod), node)
+	hints := p.topologyHints(p.lister.Latest(pod), node)
 	if hints == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
@@ -43,19 +43,19 @@ func (p *Plugin) bind(ctx context.Context, binding *corev1.Binding) error {
 	return cacher.WaitOnFinish(ctx, finished)
 }
 
-// hints are the annotations that tell a pod its domain and its rank; nil if no topology is named for it, or its node
+// topologyHints are the annotations that tell a pod its domain and its rank; nil if no topology is named for it, or its node
 // is in no domain of that.
-func (p *Plugin) hints(pod *corev1.Pod, node string) map[string]string {
+func (p *Plugin) topologyHints(pod *corev1.Pod, node string) map[string]string {
 	key, member := gang.KeyOf(pod)
 	if !member {
 		return nil
 	}
-	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	podGroup, err := p.lister.PodGroup(key)
 	if err != nil {
 		return nil
 	}
 	levels := p.levelsOf(podGroup, gang.LeafOf(pod))
-	domain := p.domainOf(levels, node)
+	domain := p.lister.Domain(levels, node)
 	if len(domain) == 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (p *Plugin) hints(pod *corev1.Pod, node string) map[string]string {
 // levelsOf returns the levels of the Topology that is named for a leaf, or nearest above it, or for the gang and its
 // companions.
 func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
-	tree := p.gangs.Tree(keyOfPodGroup(podGroup))
+	tree := p.gangs.Tree(gang.KeyOfPodGroup(podGroup))
 	if tree == nil {
 		return nil
 	}
@@ -83,13 +83,13 @@ func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
 			break
 		}
 	}
-	levels, _ := p.levels(name)
+	levels, _ := p.lister.Levels(name)
 	return levels
 }
 
 // domainOf is the path of the narrowest domain that a node is in.
 func (p *Plugin) domainOf(levels []string, node string) (domain packing.Path) {
-	found, err := p.nodes.Get(node)
+	found, err := p.lister.Nodes.Get(node)
 	if err != nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (p *Plugin) domainOf(levels []string, node string) (domain packing.Path) {
 
 // placedWith are the pods of a leaf that have a node or a plan, the pod that is being bound among them.
 func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels []string) []gangstate.Member {
-	pods, err := p.shownPodsOf(key)
+	pods, err := p.lister.Shown(key)
 	if err != nil {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels [
 			continue
 		}
 		members = append(members, gangstate.Member{
-			UID: other.UID, Name: other.Name, Path: append(p.domainOf(levels, at), at), Rank: rankOf(other),
+			UID: other.UID, Name: other.Name, Path: append(p.lister.Domain(levels, at), at), Rank: rankOf(other),
 		})
 	}
 	return members

@@ -89,7 +89,7 @@ func TestAReplacementHasTheRankOfTheLostPod(t *testing.T) {
 	standing.Annotations[scheduling.AnnotationTopologyRank] = "1"
 	bench := newBench(t, inRacks(3), []*corev1.Pod{standing, late}, constrained(1), network())
 	bench.setNodes(t, inRacks(3))
-	if got := bench.plugin.hints(late, "n1")[scheduling.AnnotationTopologyRank]; got != "0" {
+	if got := bench.plugin.topologyHints(late, "n1")[scheduling.AnnotationTopologyRank]; got != "0" {
 		t.Errorf("rank %q, want 0, which is free", got)
 	}
 }
@@ -99,7 +99,7 @@ func TestPodsWithoutADomainAreNotToldOfOne(t *testing.T) {
 	for name, group := range map[string]*scheduling.PodGroup{"a gang without a topology": podGroup("gang", 1), "a node outside": constrained(1)} {
 		bench := newBench(t, inRacks(3), []*corev1.Pod{pod}, group, network())
 		bench.setNodes(t, inRacks(3))
-		if got := bench.plugin.hints(pod, "n2"); got != nil {
+		if got := bench.plugin.topologyHints(pod, "n2"); got != nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -86,7 +86,7 @@ func TestAGangThatIsKeptOutIsNotSearchedForAgainWhileNothingChanges(t *testing.T
 	if _, status := bench.schedule(t, young); status.IsSuccess() || bench.plugin.gangs.Last(key) != answer {
 		t.Error("it was searched for once more")
 	}
-	bench.plugin.do(bench.plugin.gangs.StopWaiting(gang.Key{Namespace: "default", Name: "first"}))
+	bench.plugin.effects.do(bench.plugin.gangs.StopWaiting(gang.Key{Namespace: "default", Name: "first"}))
 	if node, status := bench.schedule(t, young); !status.IsSuccess() {
 		t.Errorf("nobody is waited for any more, and it is on %q: %v", node, status)
 	}

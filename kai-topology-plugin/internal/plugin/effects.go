@@ -2,21 +2,39 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	schedulerutil "k8s.io/kubernetes/pkg/scheduler/util"
+	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 )
 
+// executor does what follows from events: it is where the plugin writes to the scheduler and to the API server.
+type executor struct {
+	handle fwk.Handle
+	lister *ganglister.Lister
+	gangs  *gangstate.State
+	clock  clock.PassiveClock
+	status *podgroupstatus.Writer
+	tell   *gangevents.Announcer
+}
+
 // do does what is to be done about an event.
-func (p *Plugin) do(effects gangstate.Effects) {
+func (e *executor) do(effects gangstate.Effects) {
 	for _, uid := range effects.Allow {
-		if pod := p.handle.GetWaitingPod(uid); pod != nil {
+		if pod := e.handle.GetWaitingPod(uid); pod != nil {
 			pod.Allow(Name)
 		}
 	}
@@ -28,63 +46,94 @@ func (p *Plugin) do(effects gangstate.Effects) {
 		klog.Background().Info("Gang's plan broken", "podGroup", broken.Gang, "reason", broken.Reason)
 		metrics.PlanInvalidated(broken.Cause)
 		// Where that goes on and on, the event is counted.
-		p.announce(broken.Gang, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.PlanBroken, Note: broken.Reason})
+		e.announce(broken.Gang, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.PlanBroken, Note: broken.Reason})
 	}
 	for _, rejected := range effects.Reject {
 		// Each of them then passes through Unreserve. One that is not in the list of those that wait yet is swept by
 		// Tick.
-		if pod := p.handle.GetWaitingPod(rejected.Pod); pod != nil {
+		if pod := e.handle.GetWaitingPod(rejected.Pod); pod != nil {
 			pod.Reject(Name, rejected.Reason)
 		}
 	}
-	p.activate(effects.Activate)
+	e.activate(effects.Activate)
 	for _, key := range effects.WriteStatus {
-		p.status.Enqueue(key)
+		e.status.Enqueue(key)
 	}
-	p.unnominate(effects.Nominations)
+	e.unnominate(effects.Nominations)
 	if effects.Again > 0 {
-		time.AfterFunc(effects.Again, func() { p.do(p.gangs.Tick(p.clock.Now())) })
+		time.AfterFunc(effects.Again, func() { e.do(e.gangs.Tick(e.clock.Now())) })
 	}
 }
 
 // activate moves pods from wherever they wait in the queue to where they are taken from next.
-func (p *Plugin) activate(pods []*corev1.Pod) {
+func (e *executor) activate(pods []*corev1.Pod) {
 	byName := make(map[string]*corev1.Pod, len(pods))
 	for _, pod := range pods {
 		byName[pod.Namespace+"/"+pod.Name] = pod
 	}
 	if len(byName) > 0 {
-		p.handle.Activate(klog.Background(), byName)
+		e.handle.Activate(klog.Background(), byName)
 	}
 }
 
 // announce records an event about a PodGroup, if it still exists.
-func (p *Plugin) announce(key gang.Key, news gangevents.News) {
-	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+func (e *executor) announce(key gang.Key, news gangevents.News) {
+	podGroup, err := e.lister.PodGroup(key)
 	if err != nil {
 		return // Deleted: there is nobody to tell.
 	}
-	p.tell.Announce(gangevents.Subject{NamespacedName: key, UID: podGroup.UID}, news)
+	e.tell.Announce(gangevents.Subject{NamespacedName: key, UID: podGroup.UID}, news)
 }
 
 // unnominate takes back what pods were told about their future nodes: at once in the scheduler, and then in the API
 // server. The latter is an improvement only: who reads it next finds that the gang has no claim.
-func (p *Plugin) unnominate(placements []gangstate.Placement) {
+func (e *executor) unnominate(placements []gangstate.Placement) {
 	if len(placements) == 0 {
 		return
 	}
 	for _, placement := range placements {
-		p.handle.DeleteNominatedPodIfExists(placement.Pod)
+		e.handle.DeleteNominatedPodIfExists(placement.Pod)
 	}
 	go func() {
 		for _, placement := range placements {
-			pod := p.latest(placement.Pod)
-			if p.gangs.Preempts(keyOf(pod)) || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == "" {
+			pod := e.lister.Latest(placement.Pod)
+			if e.gangs.Preempts(keyOf(pod)) || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == "" {
 				continue
 			}
-			if err := p.writeNomination(context.Background(), pod, ""); err != nil {
+			if err := e.writeNomination(context.Background(), pod, ""); err != nil {
 				klog.Background().Error(err, "Taking back a nomination")
 			}
 		}
 	}()
+}
+
+// nominate lets kube-scheduler know at once, before the API server does, where a pod will go.
+func (e *executor) nominate(ctx context.Context, placement gangstate.Placement) {
+	info, err := framework.NewPodInfo(placement.Pod)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Nominating a node", "pod", klog.KObj(placement.Pod))
+		return
+	}
+	e.handle.AddNominatedPod(klog.FromContext(ctx), info, &fwk.NominatingInfo{
+		NominatedNodeName: placement.Node, NominatingMode: fwk.ModeOverride,
+	})
+}
+
+// writeNomination writes where a pod will go; an empty node takes it back. A pod that is gone needs none.
+func (e *executor) writeNomination(ctx context.Context, pod *corev1.Pod, node string) error {
+	status := pod.Status.DeepCopy()
+	status.NominatedNodeName = node
+	if err := e.patchStatus(ctx, pod, status); err != nil {
+		return fmt.Errorf("writing the nominated node of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// patchStatus writes the status of a pod, if it still exists.
+func (e *executor) patchStatus(ctx context.Context, pod *corev1.Pod, status *corev1.PodStatus) error {
+	err := schedulerutil.PatchPodStatus(ctx, e.handle.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

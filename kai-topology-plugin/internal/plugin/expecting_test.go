@@ -38,10 +38,10 @@ func expectingFour() (*scheduling.PodGroup, *kai.Topology) {
 // appears has the API server show a further pod.
 func (b *bench) appears(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	if err := b.plugin.members.Add(pod); err != nil {
+	if err := b.plugin.lister.Members.Add(pod); err != nil {
 		t.Fatal(err)
 	}
-	b.plugin.do(b.plugin.gangs.PodAdded(pod, time.Now()))
+	b.plugin.effects.do(b.plugin.gangs.PodAdded(pod, time.Now()))
 }
 
 // open returns how many nodes a plain pod may use. The snapshot shows none of the pods that were scheduled.

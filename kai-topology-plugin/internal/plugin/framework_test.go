@@ -171,7 +171,7 @@ func (b *bench) setNodes(t *testing.T, nodes []*corev1.Node) {
 			t.Fatal(err)
 		}
 	}
-	b.plugin.nodes = corelisters.NewNodeLister(shown)
+	b.plugin.lister.Nodes = corelisters.NewNodeLister(shown)
 }
 
 // schedule takes a pod through one scheduling cycle as far as it goes, and returns its node.
@@ -229,14 +229,14 @@ func (b *bench) planFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string
 	asked := b.read(t, key, nil)
 	asked.Pending = []*corev1.Pod{pod}
 	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{pod.Name: node}}
-	b.plugin.do(b.plugin.gangs.Planned(asked.Gang, asked.version, nil, answer, []gangstate.Placement{{Pod: pod, Node: node}}, time.Now()))
+	b.plugin.effects.do(b.plugin.gangs.Planned(asked.Gang, asked.version, nil, answer, []gangstate.Placement{{Pod: pod, Node: node}}, time.Now()))
 }
 
 // preemptFor has others leave for a gang of which one pod is to get a node.
 func (b *bench) preemptFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string, awaited ...types.UID) {
 	t.Helper()
 	asked := b.read(t, key, pod)
-	b.plugin.do(b.plugin.gangs.Preempting(asked.Gang, asked.version, pod, []gangstate.Placement{{Pod: pod, Node: node}}, sets.New(awaited...), ""))
+	b.plugin.effects.do(b.plugin.gangs.Preempting(asked.Gang, asked.version, pod, []gangstate.Placement{{Pod: pod, Node: node}}, sets.New(awaited...), ""))
 }
 
 // read reads a gang for a decision. What is changed of it is not changed for others.

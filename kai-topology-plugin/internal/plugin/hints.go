@@ -9,7 +9,9 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/ganglister"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 )
 
 // EventsToRegister names what can make room for a pod that we turned down. PodGroups, Topologies and new pods of a gang
@@ -17,38 +19,45 @@ import (
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	node := fwk.Add | fwk.Delete | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	pod := fwk.Delete | fwk.UpdatePodScaleDown
-	return append(p.ruleEvents(),
-		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}, QueueingHintFn: p.nodeHelps},
-		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: pod}, QueueingHintFn: p.podHelps},
+	return append(p.hints.ruleEvents(),
+		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}, QueueingHintFn: p.hints.nodeHelps},
+		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: pod}, QueueingHintFn: p.hints.podHelps},
 	), nil
 }
 
+// queueingHints say whether an event can make room for a pod that waits.
+type queueingHints struct {
+	lister *ganglister.Lister
+	gangs  *gangstate.State
+	view   *clusterview.View
+}
+
 // nodeHelps is for a node that is new or changed. It helps if it may take a pod now that it did not take before.
-func (p *Plugin) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
-	if !p.isAsker(waiting) {
+func (h *queueingHints) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	if !h.isAsker(waiting) {
 		return fwk.QueueSkip, nil
 	}
 	old, known := before.(*corev1.Node)
 	node, exists := after.(*corev1.Node)
 	switch {
-	case p.gangs.Barred(keyOf(p.latest(waiting))):
+	case h.gangs.Barred(keyOf(h.lister.Latest(waiting))):
 		return fwk.Queue, nil // What is kept for a gang of higher rank is kept no more if the domain could not hold that.
 	case known && !exists:
-		return p.nodeGone(waiting), nil
+		return h.nodeGone(waiting), nil
 	case !exists:
 		return fwk.Queue, nil
 	case node.Spec.Unschedulable && !toleratesCordon(waiting):
 		return fwk.QueueSkip, nil
 	case !known || old.Spec.Unschedulable && !node.Spec.Unschedulable,
-		grew(old.Status.Allocatable, node.Status.Allocatable), lostTaint(old, node), p.relabelled(waiting, old, node):
+		grew(old.Status.Allocatable, node.Status.Allocatable), lostTaint(old, node), h.relabelled(waiting, old, node):
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil
 }
 
 // nodeGone is for a node that was removed: pods may be level then that were not before.
-func (p *Plugin) nodeGone(waiting *corev1.Pod) fwk.QueueingHint {
-	if answer := p.gangs.Last(keyOf(p.latest(waiting))); answer != nil && answer.Basis.Lasts() {
+func (h *queueingHints) nodeGone(waiting *corev1.Pod) fwk.QueueingHint {
+	if answer := h.gangs.Last(keyOf(h.lister.Latest(waiting))); answer != nil && answer.Basis.Lasts() {
 		return fwk.QueueSkip
 	}
 	return fwk.Queue
@@ -56,12 +65,12 @@ func (p *Plugin) nodeGone(waiting *corev1.Pod) fwk.QueueingHint {
 
 // isAsker reports whether the pod is the one to ask for its gang: the one that was told last that the gang has no place. If there
 // is a place now, the others are called; so that a gang of a thousand pods that waits is one pod that wakes up.
-func (p *Plugin) isAsker(pod *corev1.Pod) bool {
-	key, member := gang.KeyOf(p.latest(pod))
+func (h *queueingHints) isAsker(pod *corev1.Pod) bool {
+	key, member := h.lister.KeyOf(pod)
 	if !member {
 		return true
 	}
-	asker, known := p.gangs.Asker(key)
+	asker, known := h.gangs.Asker(key)
 	return !known || asker == pod.UID
 }
 
@@ -87,8 +96,8 @@ func lostTaint(before, after *corev1.Node) bool {
 }
 
 // relabelled reports whether a label has changed that had a say in the last answer for the pod's gang.
-func (p *Plugin) relabelled(waiting *corev1.Pod, before, after *corev1.Node) bool {
-	answer := p.gangs.Last(keyOf(p.latest(waiting)))
+func (h *queueingHints) relabelled(waiting *corev1.Pod, before, after *corev1.Node) bool {
+	answer := h.gangs.Last(keyOf(h.lister.Latest(waiting)))
 	reads := func(key string) bool { return answer == nil || answer.Basis.Reads(key) }
 	return differs(before.Labels, after.Labels, reads) || differs(after.Labels, before.Labels, reads)
 }
@@ -103,7 +112,7 @@ func differs(labels, others map[string]string, matters func(key string) bool) bo
 }
 
 // podHelps is for a pod that is deleted, or now asks for less. One that has no node and was promised none had taken nothing.
-func (p *Plugin) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+func (h *queueingHints) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 	pod, ok := before.(*corev1.Pod)
 	if !ok {
 		pod, ok = after.(*corev1.Pod)
@@ -111,7 +120,7 @@ func (p *Plugin) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any)
 	switch {
 	case ok && pod.UID == waiting.UID:
 		return fwk.Queue, nil
-	case ok && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName == "", !p.isAsker(waiting):
+	case ok && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName == "", !h.isAsker(waiting):
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

@@ -53,12 +53,12 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 	promised.Status.NominatedNodeName = "n0"
 	pod := func(before any) func(*corev1.Pod) (fwk.QueueingHint, error) {
 		return func(waiting *corev1.Pod) (fwk.QueueingHint, error) {
-			return bench.plugin.podHelps(klog.Background(), waiting, before, nil)
+			return bench.plugin.hints.podHelps(klog.Background(), waiting, before, nil)
 		}
 	}
 	node := func(before, after any) func(*corev1.Pod) (fwk.QueueingHint, error) {
 		return func(waiting *corev1.Pod) (fwk.QueueingHint, error) {
-			return bench.plugin.nodeHelps(klog.Background(), waiting, before, after)
+			return bench.plugin.hints.nodeHelps(klog.Background(), waiting, before, after)
 		}
 	}
 	for name, test := range map[string]struct {

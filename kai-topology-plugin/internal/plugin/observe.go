@@ -17,18 +17,18 @@ import (
 
 // observe reads a gang for its status: only what the API server shows counts, not what we are about to do.
 func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
-	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	podGroup, err := p.lister.PodGroup(key)
 	if err != nil {
 		return podgroupstatus.Observed{}, err
 	}
-	pods, err := p.shownPodsOf(key)
+	pods, err := p.lister.Shown(key)
 	if err != nil {
 		return podgroupstatus.Observed{}, err
 	}
 	if !p.profiles.speaksFor(p.name, pods) {
 		return podgroupstatus.Observed{Elsewhere: true}, nil
 	}
-	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.levels)
+	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
 	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key)}
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
@@ -38,14 +38,14 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 }
 
 func (p *Plugin) stand(assembled *gang.Gang) ([]decision.Group, error) {
-	topologies, err := p.topologiesOf(assembled)
+	topologies, err := p.lister.TopologiesOf(assembled)
 	if err != nil {
 		return nil, err
 	}
 	nodes := map[string]fwk.NodeInfo{}
 	for _, pod := range assembled.Standing {
 		name := pod.Spec.NodeName
-		node, err := p.nodes.Get(name)
+		node, err := p.lister.Nodes.Get(name)
 		switch {
 		case err == nil:
 			nodes[name] = kubeframework.BareNode(node)

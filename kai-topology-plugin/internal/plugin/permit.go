@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 )
 
@@ -17,16 +16,16 @@ const permitTimeout = 2 * time.Minute
 
 // Permit lets a pod wait until the minima of its gang's tree have nodes, and then lets all pods of the gang go.
 func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
-	key, member := gang.KeyOf(p.latest(pod))
+	key, member := p.lister.KeyOf(pod)
 	if !member {
 		return nil, 0
 	}
-	version, err := p.versionOf(key)
+	version, err := p.lister.Version(key)
 	if err != nil {
 		return fwk.AsStatus(err), 0
 	}
 	permission, effects := p.gangs.Permit(key, pod.UID, version)
-	p.do(effects)
+	p.effects.do(effects)
 	switch permission {
 	case gangstate.Wait:
 		return fwk.NewStatus(fwk.Wait, "waiting for the other pods that the gang needs"), permitTimeout

@@ -27,8 +27,8 @@ func (b *bench) show(t *testing.T, podGroup *scheduling.PodGroup, topology *kai.
 	if err := topologies.Add(topology); err != nil {
 		t.Fatal(err)
 	}
-	b.plugin.podGroups = schedulinglisters.NewPodGroupLister(podGroups)
-	b.plugin.topologies = kailisters.NewTopologyLister(topologies)
+	b.plugin.lister.PodGroups = schedulinglisters.NewPodGroupLister(podGroups)
+	b.plugin.lister.Topologies = kailisters.NewTopologyLister(topologies)
 }
 
 // Between its last look at the PodGroup, in PreFilter, and Permit the last pod of a gang is put on its node.
@@ -96,7 +96,7 @@ func TestAPodOfABrokenPlanDoesNotHoldItsNode(t *testing.T) {
 	if !status.IsWait() {
 		t.Fatal(status)
 	}
-	bench.plugin.do(bench.plugin.gangs.Break(theGang, metrics.PodLost, "test"))
+	bench.plugin.effects.do(bench.plugin.gangs.Break(theGang, metrics.PodLost, "test"))
 	time.Sleep(10 * time.Millisecond)
 	bench.AddWaitingPod(placed, times)
 	if status := bench.waits(t, a); status.IsSuccess() {

@@ -32,12 +32,12 @@ type request struct {
 // read assembles a gang that is to be decided, and what keeps it from being.
 func (p *Plugin) read(key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (*request, *gang.Hold, error) {
 	read := &request{began: p.gangs.Now(), pod: pod, nodes: nodes}
-	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	podGroup, err := p.lister.PodGroup(key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading PodGroup %s: %w", key, err)
 	}
-	read.version = gangstate.VersionOf(podGroup, p.topologyVersion)
-	assembled, held, err := p.assemble(podGroup)
+	read.version = p.lister.VersionOf(podGroup)
+	assembled, held, err := p.lister.Assemble(podGroup)
 	read.Gang = assembled
 	return read, held, err
 }
@@ -69,11 +69,11 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(p.refuse(asked, answer).Message, noRoom))
 	}
 	if reason := p.open(asked, answer); reason != "" {
-		p.activate([]*corev1.Pod{pod})
+		p.effects.activate([]*corev1.Pod{pod})
 		return "", fwk.NewStatus(fwk.Unschedulable, reason)
 	}
 	reply, effects := p.gangs.Ask(key, asked.version, pod.UID)
-	p.do(effects)
+	p.effects.do(effects)
 	if _, planned := answer.Nodes[pod.Name]; !planned {
 		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(answer.Message, noRoom))
 	}
@@ -109,7 +109,7 @@ func (p *Plugin) planAhead(ctx context.Context, key gang.Key, nodes []fwk.NodeIn
 	p.gangs.Tried(key, room)
 	asked, held, err := p.read(key, nil, nodes)
 	if apierrors.IsNotFound(err) {
-		p.do(p.gangs.StopWaiting(key))
+		p.effects.do(p.gangs.StopWaiting(key))
 		return false, nil
 	}
 	if err != nil || held != nil || p.gangs.Underway(key) {
@@ -129,7 +129,7 @@ func (p *Plugin) planAhead(ctx context.Context, key gang.Key, nodes []fwk.NodeIn
 
 // answer decides a gang, and has it know of whatever kept it out.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, error) {
-	question, from, err := p.ask(ctx, asked.Gang, asked.nodes)
+	question, from, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, 
 func (p *Plugin) refuse(asked *request, answer *decision.Answer) *decision.Answer {
 	p.logDecision(asked.Key(), answer)
 	told, effects := p.gangs.Refused(asked.Gang, asked.version, asked.pod, answer, asked.began)
-	p.do(effects)
+	p.effects.do(effects)
 	return told
 }
 
@@ -154,20 +154,20 @@ func (p *Plugin) refuse(asked *request, answer *decision.Answer) *decision.Answe
 func (p *Plugin) open(asked *request, answer *decision.Answer) string {
 	p.logDecision(asked.Key(), answer)
 	placements := p.placements(asked.Gang, answer.Nodes, answer.Order)
-	p.do(p.gangs.Planned(asked.Gang, asked.version, asked.pod, answer, placements, p.clock.Now()))
+	p.effects.do(p.gangs.Planned(asked.Gang, asked.version, asked.pod, answer, placements, p.clock.Now()))
 	for _, pod := range asked.Pending {
 		// What an earlier plan wanted would count against this one.
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
 	reason := p.overtaken(asked)
 	if reason != "" {
-		p.do(p.gangs.Break(asked.Key(), metrics.GangChanged, reason))
+		p.effects.do(p.gangs.Break(asked.Key(), metrics.GangChanged, reason))
 	}
 	return reason
 }
 
 func (p *Plugin) overtaken(asked *request) string {
-	version, err := p.versionOf(asked.Key())
+	version, err := p.lister.Version(asked.Key())
 	if err != nil {
 		return "planned anew, since its PodGroup was changed meanwhile"
 	}
@@ -175,8 +175,8 @@ func (p *Plugin) overtaken(asked *request) string {
 		return fmt.Sprintf("planned anew, since %s meanwhile", changed)
 	}
 	for _, pod := range asked.Pending {
-		now := p.latest(pod)
-		if now != pod && (!gangstate.SameMember(pod, now) || gangstate.AsksElse(pod, now)) || now == pod && p.isGone(pod) {
+		now := p.lister.Latest(pod)
+		if now != pod && (!gangstate.SameMember(pod, now) || gangstate.AsksElse(pod, now)) || now == pod && p.lister.IsGone(pod) {
 			return fmt.Sprintf("planned anew, since pod %s was changed meanwhile", pod.Name)
 		}
 	}
@@ -203,7 +203,7 @@ func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer
 	}
 	var from kept
 	if answer.Basis.Reserves() {
-		from = p.keptFrom(ctx, asked.Gang, asked.nodes)
+		from = p.reader.keptFrom(ctx, asked.Gang, asked.nodes)
 	}
 	if !p.view.Holds(answer.Basis, asked.nodes, from.room) {
 		return nil
@@ -216,7 +216,7 @@ func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer
 func (p *Plugin) placements(assembled *gang.Gang, nodes map[string]string, order []string) []gangstate.Placement {
 	var keys []string
 	for _, topology := range assembled.Topologies() {
-		levels, _ := p.levels(topology)
+		levels, _ := p.lister.Levels(topology)
 		keys = append(keys, levels...)
 	}
 	turns := make(map[string]int, len(order))

@@ -28,24 +28,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
 	"packtree.dev/shared/client/clientset/versioned"
-	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
-	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
-	"packtree.dev/shared/packing"
 )
 
 // Name is the plugin's name in a KubeSchedulerConfiguration.
@@ -56,23 +51,18 @@ type Plugin struct {
 	handle   fwk.Handle
 	profiles *profiles
 	// name is that of the plugin's own profile.
-	name string
-	// placement is for gangs that do not say which domains they would rather have.
-	placement  packing.Placement
-	view       *clusterview.View
-	pods       corelisters.PodLister
-	nodes      corelisters.NodeLister
-	members    cache.Indexer
-	podGroups  schedulinglisters.PodGroupLister
-	topologies kailisters.TopologyLister
-	pdbs       policylisters.PodDisruptionBudgetLister
-	gangs      *gangstate.State
-	clock      clock.PassiveClock
-	binding    slots
-	status     *podgroupstatus.Writer
-	tell       *gangevents.Announcer
-	stopper    *staleness.Stopper
-	plain      *preemptForPlain
+	name    string
+	lister  *ganglister.Lister
+	reader  *reader
+	hints   *queueingHints
+	effects *executor
+	view    *clusterview.View
+	pdbs    policylisters.PodDisruptionBudgetLister
+	gangs   *gangstate.State
+	clock   clock.PassiveClock
+	binding slots
+	stopper *staleness.Stopper
+	plain   *preemptForPlain
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -110,7 +100,7 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 		if err != nil {
 			return nil, err
 		}
-		made.placement = arguments.Placement
+		made.reader.placement = arguments.Placement
 		return made, nil
 	}
 	return factory, shared.mark
@@ -141,24 +131,32 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		return nil, err
 	}
 	all.add(filters.ProfileName())
-	podInformer := handle.SharedInformerFactory().Core().V1().Pods()
-	if err := indexByGang(podInformer.Informer()); err != nil {
+	core := handle.SharedInformerFactory().Core().V1()
+	pods := core.Pods().Informer()
+	if err := ganglister.Index(pods); err != nil {
 		return nil, fmt.Errorf("indexing pods by gang: %w", err)
+	}
+	gangs, view := gangstate.New(all.have), clusterview.New(filters)
+	lister := &ganglister.Lister{
+		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
+		Assumed: gangs.AssumedPods, Ours: all.have,
 	}
 	plugin := &Plugin{
 		handle:   handle,
 		profiles: all,
 		name:     filters.ProfileName(),
-		view:     clusterview.New(filters),
-		pods:     podInformer.Lister(),
-		nodes:    handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
-		members:  podInformer.Informer().GetIndexer(),
-		pdbs:     handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
-		gangs:    gangstate.New(all.have),
-		clock:    clock.RealClock{},
-		binding:  newSlots(),
-		tell:     gangevents.New(handle.EventRecorder()),
-		started:  time.Now(),
+		lister:   lister,
+		reader:   &reader{handle: handle, lister: lister, gangs: gangs, view: view},
+		hints:    &queueingHints{lister: lister, gangs: gangs, view: view},
+		effects: &executor{
+			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{}, tell: gangevents.New(handle.EventRecorder()),
+		},
+		view:    view,
+		pdbs:    handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
+		gangs:   gangs,
+		clock:   clock.RealClock{},
+		binding: newSlots(),
+		started: time.Now(),
 	}
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err
@@ -175,7 +173,7 @@ func (p *Plugin) Name() string { return Name }
 // SignPod lets kube-scheduler reuse a decision for pods that are alike, as it does without us: for pods without a
 // gang we add nothing to what tells them apart, and the pods of a gang are never alike.
 func (p *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if p.inGang(pod) {
+	if _, member := p.lister.KeyOf(pod); member {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "pods of a gang are planned together")
 	}
 	return nil, nil

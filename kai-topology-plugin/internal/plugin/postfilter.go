@@ -12,14 +12,14 @@ import (
 // events, and the gang is planned anew. If the gang has just been found not to fit, others may have to leave for it:
 // see makeRoom.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	if !p.inGang(pod) {
+	if _, member := p.lister.KeyOf(pod); !member {
 		return p.plain.postFilter(ctx, state, pod, statuses)
 	}
 	reason := ""
 	if data, err := state.Read(plannedKey); err == nil {
 		plan := data.(planned)
 		reason = fmt.Sprintf("planned anew soon, since node %s did not take pod %s: %s", plan.node, pod.Name, statuses.Get(plan.node).Message())
-		p.do(p.gangs.NodeRefused(plan.gang, plan.version, pod, reason))
+		p.effects.do(p.gangs.NodeRefused(plan.gang, plan.version, pod, reason))
 	} else if err := p.makeRoom(ctx, pod); err != nil {
 		return nil, fwk.AsStatus(err)
 	}

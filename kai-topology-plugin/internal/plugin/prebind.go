@@ -8,8 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
-
-	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
 // bindingsInFlight is how many bindings are under way at a time. All pods of a gang are let go together, and the API
@@ -79,7 +77,7 @@ func releaseSlot(state fwk.CycleState) {
 // plan and its binding the node was deleted, or has got into another domain. The pod loses its room there and is
 // planned anew.
 func (p *Plugin) misplaced(pod *corev1.Pod, name string) string {
-	key, member := gang.KeyOf(p.latest(pod))
+	key, member := p.lister.KeyOf(pod)
 	if !member {
 		return ""
 	}
@@ -87,7 +85,7 @@ func (p *Plugin) misplaced(pod *corev1.Pod, name string) string {
 	if !known {
 		return ""
 	}
-	node, err := p.nodes.Get(name)
+	node, err := p.lister.Nodes.Get(name)
 	reason := ""
 	switch {
 	case apierrors.IsNotFound(err):

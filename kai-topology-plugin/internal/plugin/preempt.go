@@ -3,17 +3,20 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/preemption"
+	"packtree.dev/kai-topology-plugin/internal/solve"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -25,7 +28,7 @@ import (
 // gang waiting, sees from those nodes which domain was being cleared, counts the room of those who are leaving
 // already as free, and lets the rest leave.
 func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
-	key, _ := gang.KeyOf(p.latest(pod))
+	key, _ := p.lister.KeyOf(pod)
 	answer := p.gangs.AskedBy(key, pod.UID)
 	if answer == nil || answer.Verdict != scheduling.ReasonInfeasible && answer.Verdict != scheduling.ReasonUnknown {
 		return nil
@@ -42,7 +45,7 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	may, effects := p.gangs.MayPreempt(asked.PodGroup, p.clock.Now())
-	p.do(effects)
+	p.effects.do(effects)
 	if !may {
 		return nil
 	}
@@ -65,25 +68,51 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 	if asked.nodes, err = nodes.List(); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	crowd, err := p.crowdAround(asked.Gang, asked.nodes)
-	if err != nil || crowd.stays() {
+	budgets, err := p.budgets()
+	if err != nil {
 		return err
 	}
-	choice, err := p.choose(ctx, asked.Gang, nodes, asked.nodes, crowd)
+	candidates, err := preemption.CandidatesFor(asked.Rank(), asked.nodes, p.lister.PodGroup, budgets)
+	if err != nil || candidates.Empty() {
+		return err
+	}
+	question, _, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
+	if err != nil {
+		return err
+	}
+	choice, err := preemption.Find(ctx, preemption.Request{
+		Question: question.Question, Snapshot: nodes, Candidates: candidates,
+		Decide: func() (*decision.Answer, error) {
+			without, _, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
+			if err != nil {
+				return nil, err
+			}
+			return solve.Solve(ctx, without)
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("looking for room for gang %s: %w", asked.Key(), err)
 	}
-	if choice != nil && p.outdated(choice) {
+	if choice != nil && slices.ContainsFunc(choice.Victims, p.isLeaving) {
 		// A victim is gone, which the nodes of this cycle do not show yet. The gang is woken when they do.
 		return nil
 	}
-	p.do(p.gangs.EndPreemption(asked.Key()))
+	p.effects.do(p.gangs.EndPreemption(asked.Key()))
 	if choice == nil {
-		p.unnominate(nominationsOf(asked.Gang))
+		p.effects.unnominate(nominationsOf(asked.Gang))
 		return nil
 	}
 	p.clear(ctx, asked, choice)
 	return nil
+}
+
+// budgets reads the PodDisruptionBudgets.
+func (p *Plugin) budgets() (preemption.Budgets, error) {
+	found, err := p.pdbs.List(labels.Everything())
+	if err != nil {
+		return preemption.Budgets{}, fmt.Errorf("listing PodDisruptionBudgets: %w", err)
+	}
+	return preemption.BudgetsOf(found), nil
 }
 
 // nominationsOf are the nodes that pods of a gang were told by a scheduler that died, to be taken back once nobody's
@@ -97,82 +126,43 @@ func nominationsOf(assembled *gang.Gang) (told []gangstate.Placement) {
 	return told
 }
 
-// outdated reports whether the nodes of a cycle still show a victim that is deleted already.
-func (p *Plugin) outdated(choice *choice) bool {
-	for _, victim := range choice.victims {
-		pod, err := p.pods.Pods(victim.pod.Namespace).Get(victim.pod.Name)
-		if err != nil || pod.UID != victim.pod.UID || pod.DeletionTimestamp != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// choice is who leaves for a gang, and where its pods then go.
-type choice struct {
-	victims []victim
-	// placements are where the pods of the gang then go.
-	placements []gangstate.Placement
-	// awaited are the victims and those who are leaving already.
-	awaited []*corev1.Pod
-	nodes   map[string]string
-	where   string
-	broken  int
-}
-
-// victim is a pod that has to leave.
-type victim struct {
-	pod *corev1.Pod
-	// gang is the zero value for a pod without one.
-	gang gang.Key
-	// waiting is set if the pod is on its node in memory only, and waits there for the rest of its gang.
-	waiting bool
+// isLeaving reports whether a victim that the nodes of a cycle show is deleted already.
+func (p *Plugin) isLeaving(victim preemption.Preempted) bool {
+	pod, err := p.lister.Pods.Pods(victim.Namespace).Get(victim.Name)
+	return err != nil || pod.UID != victim.UID || pod.DeletionTimestamp != nil
 }
 
 // clear holds the room, has the victims leave in the background, and lets the gang wait for it.
-func (p *Plugin) clear(ctx context.Context, asked *request, choice *choice) {
-	awaited := sets.New[types.UID]()
-	for _, pod := range choice.awaited {
+func (p *Plugin) clear(ctx context.Context, asked *request, choice *preemption.Choice) {
+	awaited, waiting := sets.New[types.UID](), sets.New[types.UID]()
+	for _, pod := range choice.Awaited {
 		awaited.Insert(pod.UID)
 	}
-	for i := range choice.victims {
-		victim := &choice.victims[i]
-		if victim.waiting = p.handle.GetWaitingPod(victim.pod.UID) != nil; victim.waiting {
-			awaited.Delete(victim.pod.UID)
+	for _, victim := range choice.Victims {
+		if p.handle.GetWaitingPod(victim.UID) != nil {
+			waiting.Insert(victim.UID)
 		}
 	}
-	choice.placements = p.placements(asked.Gang, choice.nodes, nil)
-	for _, placement := range choice.placements {
-		p.nominate(ctx, placement)
+	placements := p.placements(asked.Gang, choice.Nodes, nil)
+	for _, placement := range placements {
+		p.effects.nominate(ctx, placement)
 	}
-	p.do(p.gangs.Preempting(asked.Gang, asked.version, asked.pod, choice.placements, awaited, sentenceOf(choice)))
-	p.missed(choice)
-	if len(choice.victims) == 0 {
+	p.effects.do(p.gangs.Preempting(asked.Gang, asked.version, asked.pod, placements, awaited.Difference(waiting), choice.String()))
+	p.missed(choice.Awaited)
+	if len(choice.Victims) == 0 {
 		return
 	}
 	klog.FromContext(ctx).Info("Making room for a gang", "podGroup", asked.Key(), "priority", asked.Priority(),
-		"pods", len(choice.victims), "wholeGangs", choice.broken, "where", choice.where)
-	metrics.MadeRoom(len(choice.victims), choice.broken)
-	go p.evict(context.WithoutCancel(ctx), asked.Gang, choice)
+		"pods", len(choice.Victims), "wholeGangs", choice.Broken, "where", choice.Where)
+	metrics.MadeRoom(len(choice.Victims), choice.Broken)
+	go p.effects.evict(context.WithoutCancel(ctx), eviction{Choice: choice, gang: asked.Gang, placements: placements, waiting: waiting})
 }
 
 // missed looks for pods that were gone before anybody waited for them.
-func (p *Plugin) missed(choice *choice) {
-	for _, awaited := range choice.awaited {
-		if p.isGone(awaited) {
-			p.do(p.gangs.Left(awaited.UID))
+func (p *Plugin) missed(awaited []*corev1.Pod) {
+	for _, pod := range awaited {
+		if p.lister.IsGone(pod) {
+			p.effects.do(p.gangs.Left(pod.UID))
 		}
 	}
-}
-
-// nominate lets kube-scheduler know at once, before the API server does, where a pod will go.
-func (p *Plugin) nominate(ctx context.Context, placement gangstate.Placement) {
-	info, err := framework.NewPodInfo(placement.Pod)
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Nominating a node", "pod", klog.KObj(placement.Pod))
-		return
-	}
-	p.handle.AddNominatedPod(klog.FromContext(ctx), info, &fwk.NominatingInfo{
-		NominatedNodeName: placement.Node, NominatingMode: fwk.ModeOverride,
-	})
 }

@@ -166,7 +166,7 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 	eventually(t, "the victims are gone, and the gang is called", func() bool {
 		return bench.plugin.gangs.Preempts(boss) && bench.activator.called("boss-0")
 	})
-	bench.plugin.do(bench.plugin.gangs.Changed(boss, time.Now()))
+	bench.plugin.effects.do(bench.plugin.gangs.Changed(boss, time.Now()))
 	if bench.plugin.gangs.Preempts(boss) {
 		t.Error("a gang that is changed keeps the room")
 	}
@@ -204,7 +204,7 @@ func TestAQuestionHasNoConsequences(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := gang.Key{Namespace: "default", Name: "young"}
-	question, kept, err := bench.plugin.ask(t.Context(), bench.read(t, key, young).Gang, all)
+	question, kept, err := bench.plugin.reader.ask(t.Context(), bench.read(t, key, young).Gang, all)
 	if err != nil || len(question.Reserved["n0"]) == 0 || !kept.barred || len(kept.stale) != 1 {
 		t.Fatalf("the question does not say what is kept from the gang: %+v, %v", kept, err)
 	}
@@ -258,25 +258,5 @@ func TestANodeThatAPodWasToldBeforeARestartIsLeftAlone(t *testing.T) {
 	}
 	if !bench.ask(t, told) {
 		t.Error("the gang does not get the node itself")
-	}
-}
-
-func TestSentences(t *testing.T) {
-	gangs := func(names ...string) (victims []victim) {
-		for _, name := range names {
-			victims = append(victims, victim{gang: gang.Key{Namespace: "ns", Name: name}})
-		}
-		return victims
-	}
-	for want, choice := range map[string]*choice{
-		"room is becoming free: waiting for 1 pod to be gone": {awaited: []*corev1.Pod{nil}},
-		"room is being made in rack r1: waiting for 2 pods of ns/a, 1 pod of ns/b, 2 pods without a gang to be gone": {
-			where: "rack r1", victims: append(gangs("b", "a", "a"), victim{}, victim{})},
-		"room is being made: waiting for 1 pod of ns/a, 1 pod of ns/b, 1 pod of ns/c, pods of 2 more gangs to be gone": {
-			victims: gangs("e", "d", "c", "b", "a")},
-	} {
-		if got := sentenceOf(choice); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // PreEnqueue holds the pods of a gang until it can be planned: its PodGroup exists, is valid and refers to the
 // topology that they were made for, and as many pods exist as its minima ask for.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
-	pod = p.latest(pod)
+	pod = p.lister.Latest(pod)
 	if gang.Expected(pod) {
 		return hold("waiting for the pod grouper to name the pod's PodGroup in annotation " + scheduling.AnnotationPodGroupName)
 	}
@@ -25,7 +25,7 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return nil
 	}
 	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
-	p.do(effects)
+	p.effects.do(effects)
 	if reason != "" {
 		return hold(reason)
 	}

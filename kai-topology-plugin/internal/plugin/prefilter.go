@@ -31,12 +31,12 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev
 	if kubeframework.InSimulation(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	pod = p.latest(pod)
+	pod = p.lister.Latest(pod)
 	key, member := gang.KeyOf(pod)
 	if !member {
 		return nil, p.prepareReservations(state, pod)
 	}
-	version, err := p.versionOf(key)
+	version, err := p.lister.Version(key)
 	if apierrors.IsNotFound(err) {
 		return nil, hold(fmt.Sprintf("waiting for PodGroup %s to be created", key.Name))
 	}
@@ -44,7 +44,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev
 		return nil, fwk.AsStatus(err)
 	}
 	reply, effects := p.gangs.Ask(key, version, pod.UID)
-	p.do(effects)
+	p.effects.do(effects)
 	node := reply.Node
 	switch {
 	case reply.Wait != "":

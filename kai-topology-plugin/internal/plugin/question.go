@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,56 +10,68 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/solve"
+	"packtree.dev/shared/packing"
 )
+
+// reader reads what decisions are made of.
+type reader struct {
+	handle fwk.Handle
+	lister *ganglister.Lister
+	gangs  *gangstate.State
+	view   *clusterview.View
+	// placement is for gangs that do not say which domains they would rather have.
+	placement packing.Placement
+}
 
 // ask reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it,
 // and the room that is kept from it. It changes nothing.
-func (p *Plugin) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, kept, error) {
-	p.meetRelated(assembled)
-	followers, err := p.followersOf(assembled)
+func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, kept, error) {
+	r.meetRelated(assembled)
+	followers, err := r.followersOf(assembled)
 	if err != nil {
 		return solve.Request{}, kept{}, err
 	}
-	topologies, err := p.topologiesOf(append(slices.Clone(followers), assembled)...)
+	topologies, err := r.lister.TopologiesOf(append(slices.Clone(followers), assembled)...)
 	if err != nil {
 		return solve.Request{}, kept{}, err
 	}
-	from := p.keptFrom(ctx, assembled, nodes)
+	from := r.keptFrom(ctx, assembled, nodes)
 	return solve.Request{
 		Question: decision.Question{
-			Gang: assembled, Topologies: topologies, View: p.view, Nodes: nodes, Reserved: from.room, Placement: p.placement,
+			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room, Placement: r.placement,
 		},
 		Followers: followers, Note: from.note,
 	}, from, nil
 }
 
 // meetRelated tells a gang where those stand, or are about to, that it shares a constraint with.
-func (p *Plugin) meetRelated(assembled *gang.Gang) {
+func (r *reader) meetRelated(assembled *gang.Gang) {
 	if assembled.Company == nil {
 		return
 	}
 	assembled.Company.Others = nil
-	for _, other := range p.gangs.Related(assembled.PodGroup) {
-		key := keyOfPodGroup(other)
-		assembled.Company.Meet(key, p.gangs.Nodes(key))
+	for _, other := range r.gangs.Related(assembled.PodGroup) {
+		key := gang.KeyOfPodGroup(other)
+		assembled.Company.Meet(key, r.gangs.Nodes(key))
 	}
 }
 
 // followersOf returns the gangs that have to go where a gang goes, if it decides that now.
-func (p *Plugin) followersOf(leader *gang.Gang) ([]*gang.Gang, error) {
+func (r *reader) followersOf(leader *gang.Gang) ([]*gang.Gang, error) {
 	if !leader.Leads() {
 		return nil, nil
 	}
 	var followers []*gang.Gang
-	for _, podGroup := range p.gangs.Related(leader.PodGroup) {
-		pods, err := p.podsOf(keyOfPodGroup(podGroup))
+	for _, podGroup := range r.gangs.Related(leader.PodGroup) {
+		pods, err := r.lister.PodsOf(gang.KeyOfPodGroup(podGroup))
 		if err != nil {
 			return nil, err
 		}
-		follower, hold := gang.AssembleFor(p.profiles.have, podGroup, gang.Released(pods), p.levels)
+		follower, hold := gang.AssembleFor(r.lister.Ours, podGroup, gang.Released(pods), r.lister.Levels)
 		if hold == nil && follower.Follows(leader) {
 			followers = append(followers, follower)
 		}
@@ -82,19 +93,20 @@ type kept struct {
 // keptFrom returns the room that a gang must leave alone: that of other gangs' plans and followers, that which lower
 // pods have been asked to clear for others of at least the gang's priority, and that of gangs which it must not
 // overtake any more.
-func (p *Plugin) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) kept {
+func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) kept {
 	rank := assembled.Rank()
-	result := kept{room: p.gangs.Reserved(rank.Gang, rank.Priority)}
+	result := kept{room: r.gangs.Reserved(rank.Gang, rank.Priority)}
 	for _, node := range nodes {
 		name := node.Node().Name
-		for _, nominated := range p.handle.NominatedPodsForNode(name) {
+		for _, nominated := range r.handle.NominatedPodsForNode(name) {
 			pod := nominated.GetPod()
+			key, member := r.lister.KeyOf(pod)
 			switch {
-			case p.inGang(pod) && p.gangs.Preempts(keyOf(p.latest(pod))):
+			case member && r.gangs.Preempts(key):
 				// Counted already, or of no concern to the gang.
-			case p.inGang(pod) && p.undecided(pod, rank):
-				result.room[name] = append(result.room[name], p.latest(pod))
-			case p.inGang(pod):
+			case member && r.undecided(key, pod, rank):
+				result.room[name] = append(result.room[name], r.lister.Latest(pod))
+			case member:
 				// Left from a plan that did not come true. Gangs have no claim but their plan, and kube-scheduler's
 				// filters would honour this one.
 				result.stale = append(result.stale, pod)
@@ -103,51 +115,14 @@ func (p *Plugin) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 			}
 		}
 	}
-	p.keepClosed(ctx, assembled, nodes, &result)
+	r.keepClosed(ctx, assembled, nodes, &result)
 	return result
 }
 
 // undecided reports whether a pod was told its node by a scheduler that died since, and its gang has not had its turn
 // here. Up to then gangs that are not above it leave the room alone.
-func (p *Plugin) undecided(pod *corev1.Pod, asking gang.Rank) bool {
-	pod = p.latest(pod)
-	key := keyOf(pod)
+func (r *reader) undecided(key gang.Key, pod *corev1.Pod, asking gang.Rank) bool {
+	pod = r.lister.Latest(pod)
 	return key != asking.Gang && gang.Pending(pod) && pod.Status.NominatedNodeName != "" &&
-		kubeframework.Priority(pod) >= asking.Priority && p.gangs.Undecided(key)
-}
-
-// keepClosed adds to the room that is kept from a gang the domains which are closed to it, as pods that fill them.
-func (p *Plugin) keepClosed(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo, result *kept) {
-	full := p.gangs.Closures(assembled.Rank())
-	result.barred = len(full) > 0
-	wants := asks(assembled.Pending)
-	closed := slices.DeleteFunc(full, func(closure gangstate.Closure) bool {
-		return !slices.ContainsFunc(closure.Scarce, wants) || !p.couldHold(ctx, closure, nodes)
-	})
-	if len(closed) == 0 {
-		return
-	}
-	for _, node := range nodes {
-		var scarce []string
-		for _, closure := range closed {
-			if closure.Keeps(node.Node().Labels) {
-				scarce = append(scarce, closure.Scarce...)
-			}
-		}
-		if len(scarce) > 0 {
-			slices.Sort(scarce)
-			name := node.Node().Name
-			result.room[name] = append(result.room[name], kubeframework.Fillers(node, slices.Compact(scarce))...)
-		}
-	}
-	result.note = noteOf(closed)
-}
-
-func noteOf(closed []gangstate.Closure) string {
-	first := closed[0]
-	where := "the cluster"
-	if len(first.Ground.Levels) > 0 {
-		where = fmt.Sprintf("%s %s", first.Ground.Levels[len(first.Ground.Levels)-1], first.Domain)
-	}
-	return fmt.Sprintf("room in %s is kept for gang %s, which %d others have overtaken", where, first.For, gangstate.MaxOvertakes)
+		kubeframework.Priority(pod) >= asking.Priority && r.gangs.Undecided(key)
 }

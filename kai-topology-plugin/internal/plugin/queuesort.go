@@ -25,8 +25,13 @@ func (p *Plugin) rankOf(queued fwk.QueuedPodInfo, pod *corev1.Pod) gang.Rank {
 		return rank
 	}
 	rank.Gang, rank.Since, rank.Begun = key, pod.CreationTimestamp.Time, p.gangs.Begun(key)
-	if podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name); err == nil {
+	if podGroup, err := p.lister.PodGroup(key); err == nil {
 		rank.Since = podGroup.CreationTimestamp.Time
 	}
 	return rank
+}
+
+func keyOf(pod *corev1.Pod) gang.Key {
+	key, _ := gang.KeyOf(pod)
+	return key
 }

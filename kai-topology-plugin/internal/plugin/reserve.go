@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
@@ -15,7 +14,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 	if kubeframework.InSimulation(state) {
 		return nil
 	}
-	key, member := gang.KeyOf(p.latest(pod))
+	key, member := p.lister.KeyOf(pod)
 	if !member {
 		return nil
 	}
@@ -25,11 +24,11 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 		onNode.Spec.NodeName = node
 	}
 	wanted, effects := p.gangs.Assumed(key, onNode)
-	p.do(effects)
+	p.effects.do(effects)
 	if !wanted {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")
 	}
-	if p.isGone(pod) {
+	if p.lister.IsGone(pod) {
 		p.gangs.Forgotten(key, pod.UID)
 	}
 	return nil
@@ -41,7 +40,7 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.
 		return
 	}
 	releaseSlot(state)
-	if key, member := gang.KeyOf(p.latest(pod)); member {
-		p.do(p.gangs.Unassumed(key, pod.UID, p.clock.Now()))
+	if key, member := p.lister.KeyOf(pod); member {
+		p.effects.do(p.gangs.Unassumed(key, pod.UID, p.clock.Now()))
 	}
 }

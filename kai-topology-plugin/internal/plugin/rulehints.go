@@ -6,36 +6,35 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
 // ruleEvents name what else can open nodes to pods that have rules: other pods to be near or to be level with, volumes, and
 // devices. We turn down the pods of a gang in the name of all filters, so that the events of those do not wake them.
-func (p *Plugin) ruleEvents() []fwk.ClusterEventWithHint {
+func (h *queueingHints) ruleEvents() []fwk.ClusterEventWithHint {
 	changed := fwk.Add | fwk.Update
 	events := []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Add | fwk.UpdatePodLabel}, QueueingHintFn: p.neighbourHelps},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: p.deviceClaimHelps},
-		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: changed}, QueueingHintFn: p.deviceClassHelps},
-		{Event: fwk.ClusterEvent{Resource: fwk.VolumeAttachment, ActionType: fwk.Delete}, QueueingHintFn: p.suppliesHelp},
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Add | fwk.UpdatePodLabel}, QueueingHintFn: h.neighbourHelps},
+		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: h.deviceClaimHelps},
+		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: changed}, QueueingHintFn: h.deviceClassHelps},
+		{Event: fwk.ClusterEvent{Resource: fwk.VolumeAttachment, ActionType: fwk.Delete}, QueueingHintFn: h.suppliesHelp},
 	}
 	for _, resource := range []fwk.EventResource{
 		fwk.PersistentVolume, fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIStorageCapacity, fwk.ResourceSlice,
 	} {
-		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: changed}, QueueingHintFn: p.suppliesHelp})
+		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: changed}, QueueingHintFn: h.suppliesHelp})
 	}
 	return events
 }
 
 // helpsAny asks the pod that asks for its gang on behalf of all: each may have rules that the others have not.
-func (p *Plugin) helpsAny(asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error)) (fwk.QueueingHint, error) {
-	if !p.isAsker(asker) {
+func (h *queueingHints) helpsAny(asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error)) (fwk.QueueingHint, error) {
+	if !h.isAsker(asker) {
 		return fwk.QueueSkip, nil
 	}
 	waiting := []*corev1.Pod{asker}
-	if key, member := gang.KeyOf(p.latest(asker)); member {
-		members, err := p.shownPodsOf(key)
+	if key, member := h.lister.KeyOf(asker); member {
+		members, err := h.lister.Shown(key)
 		if err != nil {
 			return fwk.Queue, err
 		}
@@ -53,8 +52,8 @@ func (p *Plugin) helpsAny(asker *corev1.Pod, helps func(waiting *corev1.Pod) (bo
 }
 
 // neighbourHelps is for a pod that has appeared on a node, or has other labels.
-func (p *Plugin) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
-	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+func (h *queueingHints) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
 		for _, object := range []any{before, after} {
 			pod, ok := object.(*corev1.Pod)
 			if !ok || pod.Spec.NodeName == "" {
@@ -69,26 +68,26 @@ func (p *Plugin) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before, after 
 }
 
 // suppliesHelp is for anything that volumes or devices come from.
-func (p *Plugin) suppliesHelp(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) { return p.view.Resources().Supplied(waiting), nil })
+func (h *queueingHints) suppliesHelp(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) { return h.view.Resources().Supplied(waiting), nil })
 }
 
 // deviceClassHelps is for a class of devices. It may provide a resource that no node has.
-func (p *Plugin) deviceClassHelps(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	resources := p.view.Resources()
-	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+func (h *queueingHints) deviceClassHelps(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	resources := h.view.Resources()
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
 		return resources.Supplied(waiting) || len(resources.Unprovided(waiting)) > 0, nil
 	})
 }
 
 // deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time that
 // somebody begins to use them, which helps nobody else.
-func (p *Plugin) deviceClaimHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+func (h *queueingHints) deviceClaimHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 	old, _ := before.(*resourcev1.ResourceClaim)
 	claim, exists := after.(*resourcev1.ResourceClaim)
 	givenBack := old != nil && old.Status.Allocation != nil && (!exists || claim.Status.Allocation == nil)
-	return p.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
-		claims := len(waiting.Spec.ResourceClaims) > 0 || len(p.view.Resources().ByDevices(waiting)) > 0
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		claims := len(waiting.Spec.ResourceClaims) > 0 || len(h.view.Resources().ByDevices(waiting)) > 0
 		return claims && (givenBack || exists && kubeframework.Uses(waiting, claim)), nil
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
@@ -31,10 +32,12 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	factory := externalversions.NewSharedInformerFactory(client, 0)
 	podGroups := factory.Scheduling().V2alpha2().PodGroups()
 	topologies := factory.Kai().V1alpha1().Topologies()
-	p.podGroups, p.topologies = podGroups.Lister(), topologies.Lister()
-	p.profiles.know(p.podGroups)
-	p.stopper = p.newStopper()
-	p.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.tell, p.gangs)
+	p.lister.PodGroups, p.lister.Topologies = podGroups.Lister(), topologies.Lister()
+	p.profiles.know(p.lister.PodGroups)
+	p.stopper = staleness.NewStopper(p.handle.ClientSet().CoreV1(), p.lister.Gang, func(key gang.Key, reason string) {
+		p.effects.announce(key, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.Stopped, Note: reason})
+	})
+	p.effects.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.effects.tell, p.gangs)
 
 	var handlers []cache.ResourceEventHandlerRegistration
 	for _, watched := range []struct {
@@ -69,30 +72,30 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	if !cache.WaitForCacheSync(ctx.Done(), known) {
 		return
 	}
-	p.do(p.gangs.Opened(p.clock.Now()))
+	p.effects.do(p.gangs.Opened(p.clock.Now()))
 	select {
 	case <-leading:
 		go p.stopper.Run(ctx)
-		p.status.Run(ctx)
+		p.effects.status.Run(ctx)
 	case <-ctx.Done():
 	}
 }
 
 func (p *Plugin) podHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { p.do(p.gangs.PodAdded(object.(*corev1.Pod), p.clock.Now())) },
+		AddFunc: func(object any) { p.effects.do(p.gangs.PodAdded(object.(*corev1.Pod), p.clock.Now())) },
 		UpdateFunc: func(before, after any) {
 			if gang.Standing(before.(*corev1.Pod)) && !gang.Standing(after.(*corev1.Pod)) {
 				p.gangs.RoomGrew()
 			}
-			p.do(p.gangs.PodChanged(before.(*corev1.Pod), after.(*corev1.Pod), p.clock.Now()))
+			p.effects.do(p.gangs.PodChanged(before.(*corev1.Pod), after.(*corev1.Pod), p.clock.Now()))
 		},
 		DeleteFunc: func(object any) {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
 				if pod.Spec.NodeName != "" {
 					p.gangs.RoomGrew()
 				}
-				p.do(p.gangs.PodDeleted(pod, p.clock.Now()))
+				p.effects.do(p.gangs.PodDeleted(pod, p.clock.Now()))
 			}
 		},
 	}
@@ -101,16 +104,16 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 	changed := func(old, podGroup *scheduling.PodGroup) {
 		if _, stops := staleness.Deadline(podGroup); stops {
-			p.stopper.Enqueue(keyOfPodGroup(podGroup))
+			p.stopper.Enqueue(gang.KeyOfPodGroup(podGroup))
 		}
-		p.do(p.gangs.PodGroupChanged(old, podGroup, p.clock.Now()))
+		p.effects.do(p.gangs.PodGroupChanged(old, podGroup, p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { changed(nil, object.(*scheduling.PodGroup)) },
 		UpdateFunc: func(before, after any) { changed(before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)) },
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
-				p.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
+				p.effects.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
 			}
 		},
 	}
@@ -118,7 +121,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	changed := func(topology *kai.Topology) {
-		p.do(p.gangs.TopologyChanged(topology.Name, slices.Concat([]string{}, translation.LevelsOf(topology)), p.clock.Now()))
+		p.effects.do(p.gangs.TopologyChanged(topology.Name, slices.Concat([]string{}, translation.LevelsOf(topology)), p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { changed(object.(*kai.Topology)) },
@@ -129,7 +132,7 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if topology, ok := objectOf[*kai.Topology](object); ok {
-				p.do(p.gangs.TopologyChanged(topology.Name, nil, p.clock.Now()))
+				p.effects.do(p.gangs.TopologyChanged(topology.Name, nil, p.clock.Now()))
 			}
 		},
 	}
@@ -149,14 +152,14 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 				p.gangs.RoomGrew()
 			}
 			if !sameLabels {
-				p.do(p.gangs.NodeChanged(node.Name, "is in another domain than when it was planned for",
+				p.effects.do(p.gangs.NodeChanged(node.Name, "is in another domain than when it was planned for",
 					func(place gangstate.Place) bool { return place.Is(node.Labels) }))
 			}
 		},
 		DeleteFunc: func(object any) {
 			p.gangs.RoomGrew()
 			if node, ok := objectOf[*corev1.Node](object); ok {
-				p.do(p.gangs.NodeChanged(node.Name, "was deleted", func(gangstate.Place) bool { return false }))
+				p.effects.do(p.gangs.NodeChanged(node.Name, "was deleted", func(gangstate.Place) bool { return false }))
 			}
 		},
 	}

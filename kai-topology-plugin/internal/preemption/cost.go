@@ -49,8 +49,6 @@ func (s *search) costOf(taken set) Cost {
 			cost.Gangs++
 		}
 	}
-	for budget, count := range drawn {
-		cost.Violations += max(0, count-max(0, s.q.Budgets[budget]))
-	}
+	cost.Violations = violations(drawn, s.q.Budgets)
 	return cost
 }

@@ -38,7 +38,7 @@ func In(cluster *inventory.Inventory) []Turn {
 	members := cluster.Members()
 	all := make([]Turn, 0, len(cluster.PodGroups))
 	for _, podGroup := range cluster.PodGroups {
-		pods := members[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}]
+		pods := members[gang.KeyOfPodGroup(podGroup)]
 		assembled, hold := gang.Assemble(podGroup, pods, cluster.Levels)
 		if refused := refusal(assembled, cluster.Levels); refused != nil {
 			hold = refused
@@ -86,7 +86,7 @@ func (t *Table) followersOf(leader *gang.Gang) []*gang.Gang {
 	}
 	var followers []*gang.Gang
 	for _, podGroup := range t.companies[leader.Company.Base] {
-		pods := t.members[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}]
+		pods := t.members[gang.KeyOfPodGroup(podGroup)]
 		follower, hold := gang.Assemble(podGroup, gang.Released(pods), t.levels)
 		if hold == nil && follower.Follows(leader) {
 			followers = append(followers, follower)

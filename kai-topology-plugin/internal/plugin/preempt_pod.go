@@ -85,10 +85,10 @@ func (a *attempt) gangOf(key gang.Key) *standingGang {
 	}
 	read := &standingGang{}
 	var members []*corev1.Pod
-	if members, read.err = a.plugin.podsOf(key); read.err == nil {
+	if members, read.err = a.plugin.lister.PodsOf(key); read.err == nil {
 		read.pods = slices.DeleteFunc(members, func(pod *corev1.Pod) bool { return !gang.Standing(pod) })
 		if len(read.pods) > 0 {
-			read.Workload, read.err = a.plugin.workloadOf(key, read.pods)
+			read.Workload, read.err = gangpreemption.PodGroups(a.plugin.lister.PodGroup).WorkloadOf(key, read.pods)
 		}
 		for _, pod := range read.pods {
 			read.Pods = append(read.Pods, gangpreemption.Pod{Leaf: gang.LeafOf(pod)})
@@ -122,7 +122,7 @@ func (a *attempt) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState,
 	if len(more) == 0 {
 		return victims, violating, status
 	}
-	budgets, err := a.plugin.disruptionBudgets()
+	budgets, err := a.plugin.budgets()
 	if err != nil {
 		return nil, 0, fwk.AsStatus(err)
 	}
@@ -138,7 +138,7 @@ func (a *attempt) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState,
 			return 0
 		}
 	})
-	return victims, budgets.overdrawnBy(victims), status
+	return victims, budgets.Violations(victims), status
 }
 
 // companions returns who leaves together with the victims.

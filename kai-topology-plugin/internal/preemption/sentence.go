@@ -1,4 +1,4 @@
-package plugin
+package preemption
 
 import (
 	"cmp"
@@ -13,21 +13,21 @@ import (
 // maxNamed is how many gangs a sentence names.
 const maxNamed = 3
 
-// sentenceOf says who leaves for a gang.
-func sentenceOf(c *choice) string {
+// String says who leaves for a gang, and where.
+func (c *Choice) String() string {
 	where := ""
-	if c.where != "" {
-		where = " in " + c.where
+	if c.Where != "" {
+		where = " in " + c.Where
 	}
-	if len(c.victims) == 0 {
-		return fmt.Sprintf("room is becoming free%s: waiting for %s to be gone", where, count(len(c.awaited), "pod"))
+	if len(c.Victims) == 0 {
+		return fmt.Sprintf("room is becoming free%s: waiting for %s to be gone", where, Count(len(c.Awaited), "pod"))
 	}
 	gangs, single := map[gang.Key]int{}, 0
-	for _, victim := range c.victims {
-		if victim.gang == (gang.Key{}) {
+	for _, victim := range c.Victims {
+		if victim.Gang == (gang.Key{}) {
 			single++
 		} else {
-			gangs[victim.gang]++
+			gangs[victim.Gang]++
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(gangs), func(a, b gang.Key) int {
@@ -36,18 +36,19 @@ func sentenceOf(c *choice) string {
 	var parts []string
 	for i, key := range keys {
 		if i == maxNamed {
-			parts = append(parts, fmt.Sprintf("pods of %s", count(len(keys)-i, "more gang")))
+			parts = append(parts, fmt.Sprintf("pods of %s", Count(len(keys)-i, "more gang")))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s of %s", count(gangs[key], "pod"), key))
+		parts = append(parts, fmt.Sprintf("%s of %s", Count(gangs[key], "pod"), key))
 	}
 	if single > 0 {
-		parts = append(parts, count(single, "pod")+" without a gang")
+		parts = append(parts, Count(single, "pod")+" without a gang")
 	}
 	return fmt.Sprintf("room is being made%s: waiting for %s to be gone", where, strings.Join(parts, ", "))
 }
 
-func count(number int, noun string) string {
+// Count returns a number of things in words.
+func Count(number int, noun string) string {
 	if number == 1 {
 		return "1 " + noun
 	}

@@ -1,0 +1,158 @@
+package preemption
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// PodGroups reads the PodGroup of a gang. The error for one that does not exist is known to apierrors.IsNotFound.
+type PodGroups func(gang.Key) (*scheduling.PodGroup, error)
+
+// Candidates are the pods that stand around a gang that does not fit.
+type Candidates struct {
+	// workloads can be asked to leave; pods are theirs, in the same order, and gangs their keys.
+	workloads []Workload
+	pods      [][]*corev1.Pod
+	gangs     []gang.Key
+	// leaving are pods, of whatever gang and priority, that are being deleted.
+	leaving []*corev1.Pod
+	budgets Budgets
+	// below is the priority that those who leave are below.
+	below int32
+}
+
+// Empty reports whether nobody leaves or can be asked to.
+func (c *Candidates) Empty() bool { return len(c.workloads) == 0 && len(c.leaving) == 0 }
+
+// CandidatesFor returns who can be asked to leave the nodes for a gang: pods and preemptible gangs of lower priority.
+func CandidatesFor(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets) (*Candidates, error) {
+	everybody := func(*Workload, []*corev1.Pod) bool { return true }
+	return CandidatesBelow(rank.Priority, rank.Gang, nodes, podGroups, budgets, everybody)
+}
+
+// CandidatesBelow returns who can be asked to leave the nodes for one that has a priority: whoever mayLeave accepts and,
+// as mayLeave leaves it, is not protected and of lower priority. Pods of the gang itself are not among them.
+func CandidatesBelow(
+	priority int32, itself gang.Key, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets,
+	mayLeave func(workload *Workload, pods []*corev1.Pod) bool,
+) (*Candidates, error) {
+	c := &Candidates{budgets: budgets, below: priority}
+	gangs := map[gang.Key][]*corev1.Pod{}
+	add := func(key gang.Key, workload Workload, pods []*corev1.Pod) {
+		if mayLeave(&workload, pods) && !workload.Protected && workload.Priority < priority {
+			c.add(key, workload, pods)
+		}
+	}
+	for _, node := range nodes {
+		for _, info := range node.GetPods() {
+			pod := info.GetPod()
+			key, member := gang.KeyOf(pod)
+			switch {
+			case pod.DeletionTimestamp != nil:
+				c.leaving = append(c.leaving, pod)
+			case member && key == itself:
+			case member:
+				gangs[key] = append(gangs[key], pod)
+			default:
+				add(gang.Key{}, Workload{Priority: kubeframework.Priority(pod)}, []*corev1.Pod{pod})
+			}
+		}
+	}
+	for key, pods := range gangs {
+		workload, err := podGroups.WorkloadOf(key, pods)
+		if err != nil {
+			return nil, err
+		}
+		add(key, workload, pods)
+	}
+	return c, c.sort()
+}
+
+// WorkloadOf returns a gang of which pods stand, at least one, without its Pods.
+func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, error) {
+	workload := Workload{Gang: true, Priority: kubeframework.Priority(pods[0])}
+	for _, pod := range pods {
+		workload.Priority = max(workload.Priority, kubeframework.Priority(pod))
+	}
+	podGroup, err := read(key)
+	if apierrors.IsNotFound(err) {
+		return workload, nil
+	}
+	if err != nil {
+		return workload, err
+	}
+	workload.Protected = podGroup.Spec.Preemptibility == scheduling.NonPreemptible
+	if tree, errs := podgrouptree.New(&podGroup.Spec); len(errs) == 0 {
+		workload.Tree = tree
+	}
+	return workload, nil
+}
+
+func (c *Candidates) add(key gang.Key, workload Workload, pods []*corev1.Pod) {
+	c.workloads = append(c.workloads, workload)
+	c.pods = append(c.pods, pods)
+	c.gangs = append(c.gangs, key)
+}
+
+// sort brings the workloads into an order that depends on their names alone, and reads their pods.
+func (c *Candidates) sort() error {
+	order := make([]int, len(c.workloads))
+	for i := range order {
+		order[i] = i
+		slices.SortFunc(c.pods[i], func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(
+			cmp.Compare(c.pods[a][0].Namespace, c.pods[b][0].Namespace),
+			cmp.Compare(c.gangs[a].Name, c.gangs[b].Name),
+			cmp.Compare(c.pods[a][0].Name, c.pods[b][0].Name),
+		)
+	})
+	sorted := Candidates{leaving: c.leaving, budgets: c.budgets, below: c.below}
+	for _, i := range order {
+		workload := c.workloads[i]
+		for _, pod := range c.pods[i] {
+			read, err := c.read(pod)
+			if err != nil {
+				return err
+			}
+			workload.Pods = append(workload.Pods, read)
+		}
+		sorted.add(c.gangs[i], workload, c.pods[i])
+	}
+	*c = sorted
+	return nil
+}
+
+func (c *Candidates) read(pod *corev1.Pod) (Pod, error) {
+	requests, err := kubeframework.Requests(pod)
+	if err != nil {
+		return Pod{}, fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return Pod{
+		ID: clusterview.StandingID(pod), Node: pod.Spec.NodeName, Requests: requests, Leaf: gang.LeafOf(pod),
+		Since: pod.CreationTimestamp.Time, Budgets: c.budgets.counting(pod),
+	}, nil
+}
+
+// byNode returns all pods of the candidates by their node.
+func (c *Candidates) byNode() map[string][]*corev1.Pod {
+	result := map[string][]*corev1.Pod{}
+	for _, pods := range append(slices.Clone(c.pods), c.leaving) {
+		for _, pod := range pods {
+			result[pod.Spec.NodeName] = append(result[pod.Spec.NodeName], pod)
+		}
+	}
+	return result
+}
