@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -66,11 +67,20 @@ func (in *Inventory) Members() map[gang.Key][]*corev1.Pod {
 	return members
 }
 
+// PodGroup returns the PodGroup of a gang, or an error that apierrors.IsNotFound knows.
+func (in *Inventory) PodGroup(key gang.Key) (*scheduling.PodGroup, error) {
+	for _, podGroup := range in.PodGroups {
+		if gang.KeyOfPodGroup(podGroup) == key {
+			return podGroup, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(scheduling.Resource("podgroups"), key.Name)
+}
+
 // Has reports whether the inventory has the PodGroup of a gang.
 func (in *Inventory) Has(key gang.Key) bool {
-	return slices.ContainsFunc(in.PodGroups, func(podGroup *scheduling.PodGroup) bool {
-		return podGroup.Namespace == key.Namespace && podGroup.Name == key.Name
-	})
+	_, err := in.PodGroup(key)
+	return err == nil
 }
 
 // Standing returns the pods that use a node.

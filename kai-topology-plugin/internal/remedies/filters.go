@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/preemption"
 )
 
 // maxTaints is how many taints are tried, the most frequent first.
 const maxTaints = 6
 
 // dropSelectors tries without all selectors, and if that helps, without each single one.
-func (p *patient) dropSelectors(ctx context.Context) ([]Remedy, error) {
+func (p *unplaced) dropSelectors(ctx context.Context) ([]Remedy, error) {
 	keys, affinity := map[string]string{}, false
 	for _, pod := range p.turn.Gang.Pending {
 		maps.Copy(keys, pod.Spec.NodeSelector)
@@ -72,7 +74,7 @@ func dropAffinity(spec *corev1.PodSpec) {
 
 // tolerate tries every taint that keeps pods off, one at a time. Those that Kubernetes puts on nodes by itself are no
 // matter of tolerations: see uncordon and mendNodes.
-func (p *patient) tolerate(ctx context.Context) ([]Remedy, error) {
+func (p *unplaced) tolerate(ctx context.Context) ([]Remedy, error) {
 	onNodes := map[corev1.Taint]int{}
 	for _, node := range p.cluster.Nodes {
 		for _, taint := range node.Spec.Taints {
@@ -96,7 +98,7 @@ func (p *patient) tolerate(ctx context.Context) ([]Remedy, error) {
 			return nil, err
 		}
 		if fits {
-			change := fmt.Sprintf("tolerate taint %s (on %s)", taint.ToString(), counted(onNodes[taint], "node"))
+			change := fmt.Sprintf("tolerate taint %s (on %s)", taint.ToString(), preemption.Count(onNodes[taint], "node"))
 			found = append(found, Remedy{Kind: Tolerate, Change: change, Fits: true})
 		}
 	}
@@ -104,7 +106,7 @@ func (p *patient) tolerate(ctx context.Context) ([]Remedy, error) {
 }
 
 // uncordon tries with all cordoned nodes, and names those that would be used.
-func (p *patient) uncordon(ctx context.Context) ([]Remedy, error) {
+func (p *unplaced) uncordon(ctx context.Context) ([]Remedy, error) {
 	return p.returnNodes(ctx, Uncordon, "uncordon",
 		func(node *corev1.Node) bool { return node.Spec.Unschedulable },
 		func(node *corev1.Node) {
@@ -114,7 +116,7 @@ func (p *patient) uncordon(ctx context.Context) ([]Remedy, error) {
 }
 
 // mendNodes does likewise with nodes that are not ready.
-func (p *patient) mendNodes(ctx context.Context) ([]Remedy, error) {
+func (p *unplaced) mendNodes(ctx context.Context) ([]Remedy, error) {
 	return p.returnNodes(ctx, MendNodes, "get ready again:",
 		func(node *corev1.Node) bool {
 			return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return slices.Contains(broken, taint.Key) })
@@ -132,7 +134,7 @@ func dropTaints(node *corev1.Node, keys ...string) {
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return slices.Contains(keys, taint.Key) })
 }
 
-func (p *patient) returnNodes(ctx context.Context, kind Kind, verb string, out func(*corev1.Node) bool, mend func(*corev1.Node)) ([]Remedy, error) {
+func (p *unplaced) returnNodes(ctx context.Context, kind Kind, verb string, out func(*corev1.Node) bool, mend func(*corev1.Node)) ([]Remedy, error) {
 	mended := map[string]bool{}
 	nodes := make([]*corev1.Node, len(p.cluster.Nodes))
 	for i, node := range p.cluster.Nodes {
@@ -146,7 +148,7 @@ func (p *patient) returnNodes(ctx context.Context, kind Kind, verb string, out f
 	if len(mended) == 0 {
 		return nil, nil
 	}
-	answer, err := p.withCluster(ctx, nodes, p.cluster.Pods)
+	answer, err := p.withNodes(ctx, nodes)
 	if err != nil || answer == nil {
 		return nil, err
 	}
@@ -166,11 +168,4 @@ func listed(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedThings-1], ", "), len(names)-namedThings+1)
-}
-
-func counted(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
 }

@@ -50,8 +50,8 @@ type Remedy struct {
 	Fits bool `json:"fits"`
 }
 
-// patient is the gang and the cluster in which it does not fit.
-type patient struct {
+// unplaced is the gang and the cluster in which it does not fit.
+type unplaced struct {
 	cluster *inventory.Inventory
 	table   *turns.Table
 	turn    turns.Turn
@@ -66,7 +66,7 @@ func Find(ctx context.Context, cluster *inventory.Inventory, table *turns.Table,
 	if turn.Hold != nil || turns.Placed(answer) || len(answer.Explanations) == 0 {
 		return nil, nil
 	}
-	p := &patient{
+	p := &unplaced{
 		cluster: cluster, table: table, turn: turn, why: answer.Explanations[0],
 		pods: slices.Concat(turn.Gang.Pending, turn.Gang.Standing),
 	}
@@ -94,7 +94,7 @@ func Find(ctx context.Context, cluster *inventory.Inventory, table *turns.Table,
 }
 
 // withSpec decides the gang with another spec on the cluster as it is.
-func (p *patient) withSpec(ctx context.Context, change func(*scheduling.PodGroup)) (bool, error) {
+func (p *unplaced) withSpec(ctx context.Context, change func(*scheduling.PodGroup)) (bool, error) {
 	podGroup := p.turn.Gang.PodGroup.DeepCopy()
 	change(podGroup)
 	answer, err := p.decide(ctx, p.table, podGroup, p.pods)
@@ -102,7 +102,7 @@ func (p *patient) withSpec(ctx context.Context, change func(*scheduling.PodGroup
 }
 
 // withPods decides the gang with other pods that wait.
-func (p *patient) withPods(ctx context.Context, change func(*corev1.PodSpec)) (bool, error) {
+func (p *unplaced) withPods(ctx context.Context, change func(*corev1.PodSpec)) (bool, error) {
 	pods := make([]*corev1.Pod, len(p.pods))
 	for i, pod := range p.pods {
 		pods[i] = pod
@@ -116,12 +116,12 @@ func (p *patient) withPods(ctx context.Context, change func(*corev1.PodSpec)) (b
 	return answer != nil && turns.Placed(answer), err
 }
 
-// withCluster decides the gang as it is on another cluster. It returns nil if it does not fit.
-func (p *patient) withCluster(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (*decision.Answer, error) {
+// withNodes decides the gang as it is in a cluster of other nodes. It returns nil if it does not fit.
+func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (*decision.Answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	other := *p.cluster
-	other.Nodes, other.Pods = nodes, pods
+	other.Nodes = nodes
 	table, err := turns.Set(ctx, &other)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (p *patient) withCluster(ctx context.Context, nodes []*corev1.Node, pods []
 	return answer, nil
 }
 
-func (p *patient) decide(ctx context.Context, table *turns.Table, podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*decision.Answer, error) {
+func (p *unplaced) decide(ctx context.Context, table *turns.Table, podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*decision.Answer, error) {
 	assembled, hold := gang.Assemble(podGroup, pods, p.cluster.Levels)
 	if hold != nil {
 		return nil, nil
@@ -160,7 +160,7 @@ func smallest(low, high int, holds func(int) (bool, error)) (int, error) {
 }
 
 // group is the one that the explanation is about.
-func (p *patient) group() *podgrouptree.Group {
+func (p *unplaced) group() *podgrouptree.Group {
 	return p.turn.Gang.Tree.Group(p.why.Group)
 }
 

@@ -106,6 +106,33 @@ func TestFind(t *testing.T) {
 				"✗ RelaxLevel: require no topology level for the gang (now l/rack)",
 			},
 		},
+		"of a gang that can do without some of its pods, no more go than it takes": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1, "+oneRack) + pod("ask-0", "ask", "", 2, "priority: 3,") +
+				podGroup("wide", "minMember: 1") + pod("w0", "wide", "", 2, "nodeName: n1, priority: 7,") + pod("w1", "wide", "", 2, "nodeName: n1, priority: 7,"),
+			[]string{
+				"✓ FreeRoom: free 2 nvidia.com/gpu in rack z/r1: stop 1 of 2 pods of gang default/wide (priority 7)",
+				"✓ AddNodes: add 1 node like n1 to rack z/r1",
+				"✗ RelaxLevel: require no topology level for the gang (now l/rack)",
+			},
+		},
+		"a gang that is non-preemptible goes where nobody else would help, and that is said": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1, "+oneRack) + pod("ask-0", "ask", "", 4, "priority: 3,") +
+				podGroup("spared", "minMember: 1, preemptibility: non-preemptible") + pod("s", "spared", "", 1, "nodeName: n1,"),
+			[]string{
+				"✓ FreeRoom: free 1 nvidia.com/gpu in rack z/r1: stop gang default/spared (priority 0, non-preemptible)",
+				"✓ AddNodes: add 1 node like n1 to rack z/r1",
+				"✗ RelaxLevel: require no topology level for the gang (now l/rack)",
+			},
+		},
+		"pods of a DaemonSet would be back at once": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1, "+oneRack) + pod("ask-0", "ask", "", 4, "") +
+				strings.Replace(pod("agent", "", "", 1, "nodeName: n1,"), "metadata: {",
+					"metadata: {ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agents, uid: agents, controller: true}], ", 1),
+			[]string{
+				"✓ AddNodes: add 1 node like n1 to rack z/r1",
+				"✗ RelaxLevel: require no topology level for the gang (now l/rack)",
+			},
+		},
 		"nobody has to go where that would not help": {
 			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8, "") + pod("x", "", "", 1, "nodeName: n1,"),
 			[]string{"✗ FreeRoom: stop everything else in the cluster"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,12 +14,9 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/inventory"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/kai-topology-plugin/internal/preemption"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 )
-
-// maxGivenBack is how many of the pods and gangs that must go are tried whether they might stay.
-const maxGivenBack = 12
 
 // maxAdded is how many nodes are added at most: nobody buys more for a gang that waits.
 const maxAdded = 256
@@ -28,110 +26,71 @@ type occupant struct {
 	name     string
 	priority int32
 	spared   bool
-	pods     map[*corev1.Pod]bool
-	amount   float64
+	// pods is how many of its pods stand, leaving how many of them leave, and amount what these free of the scarce
+	// resource in the nearest domain.
+	pods, leaving int
+	amount        float64
 }
 
-// freeRoom empties the nearest domain: of the occupants of least priority first, and of no more than it takes.
-func (p *patient) freeRoom(ctx context.Context) ([]Remedy, error) {
+// freeRoom makes room in the nearest domain as the scheduler does by preemption, but whatever the priority of those who
+// leave: they are of as low a priority as will do, and non-preemptible only if nobody else will do.
+func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 	if len(p.why.Short) == 0 && len(p.why.Excluded) > 0 {
 		return nil, nil // Room is not what lacks.
 	}
-	occupants := p.occupants()
-	if len(occupants) == 0 {
-		return nil, nil
-	}
-	without := func(gone []occupant) (bool, error) {
-		answer, err := p.withCluster(ctx, p.cluster.Nodes, p.podsWithout(gone))
-		return answer != nil, err
-	}
-	fits, err := without(occupants)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	table, err := turns.Set(ctx, p.cluster)
 	if err != nil {
 		return nil, err
 	}
-	if !fits {
-		return []Remedy{{Kind: FreeRoom, Change: "stop everything else in " + p.nearest()}}, nil
-	}
-	least, err := smallest(1, len(occupants), func(first int) (bool, error) { return without(occupants[:first]) })
-	if err != nil {
-		return nil, err
-	}
-	gone, err := giveBack(occupants[:least], without)
-	if err != nil {
-		return nil, err
-	}
-	return []Remedy{{Kind: FreeRoom, Change: p.freed(gone), Fits: true}}, nil
-}
-
-// giveBack lets those stay, the most important first, without whom there is room enough.
-func giveBack(gone []occupant, without func([]occupant) (bool, error)) ([]occupant, error) {
-	gone = slices.Clone(gone)
-	for i, tried := len(gone)-1, 0; i >= 0 && len(gone) > 1 && tried < maxGivenBack; i, tried = i-1, tried+1 {
-		rest := slices.Delete(slices.Clone(gone), i, i+1)
-		fits, err := without(rest)
-		if err != nil {
-			return nil, err
-		}
-		if fits {
-			gone = rest
-		}
-	}
-	return gone, nil
-}
-
-// occupants lists who stands in the nearest domain, those that are easiest to do without first.
-func (p *patient) occupants() []occupant {
 	inside := map[string]bool{}
 	for _, node := range p.cluster.Nodes {
 		inside[node.Name] = p.inNearest(node)
 	}
-	spared := map[gang.Key]bool{}
-	for _, podGroup := range p.cluster.PodGroups {
-		spared[gang.Key{Namespace: podGroup.Namespace, Name: podGroup.Name}] = podGroup.Spec.Preemptibility == scheduling.NonPreemptible
-	}
-	byName := map[string]*occupant{}
-	for _, pod := range inventory.Standing(p.cluster.Pods) {
-		key, member := gang.KeyOf(pod)
-		if member && key == p.turn.Rank.Gang || !inside[pod.Spec.NodeName] || ofDaemonSet(pod) {
-			continue
+	standsInside := func(pod *corev1.Pod) bool { return inside[pod.Spec.NodeName] }
+	around := map[string]*occupant{}
+	choice, err := table.Preempt(ctx, p.turn, p.cluster.PodGroup, func(workload *preemption.Workload, pods []*corev1.Pod) bool {
+		if !slices.ContainsFunc(pods, standsInside) || slices.ContainsFunc(pods, ofDaemonSet) {
+			return false
 		}
-		name := "pod " + pod.Namespace + "/" + pod.Name
-		if member {
-			name = "gang " + key.String()
+		name := occupantOf(pods[0])
+		around[name] = &occupant{name: name, priority: workload.Priority, spared: workload.Protected, pods: len(pods)}
+		if workload.Protected {
+			workload.Protected, workload.Priority = false, math.MaxInt32-1
 		}
-		if byName[name] == nil {
-			byName[name] = &occupant{name: name, spared: spared[key], pods: map[*corev1.Pod]bool{}}
-		}
-		byName[name].add(pod, p.scarce())
-	}
-	var all []occupant
-	for _, one := range byName {
-		all = append(all, *one)
-	}
-	slices.SortFunc(all, func(a, b occupant) int {
-		return cmp.Or(compareBools(a.spared, b.spared), cmp.Compare(a.priority, b.priority), cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
+		return true
 	})
-	return all
-}
-
-func (o *occupant) add(pod *corev1.Pod, scarce corev1.ResourceName) {
-	o.pods[pod] = true
-	if pod.Spec.Priority != nil {
-		o.priority = max(o.priority, *pod.Spec.Priority)
-	}
-	requested := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})[scarce]
-	o.amount += requested.AsApproximateFloat64()
-}
-
-func compareBools(a, b bool) int {
 	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
+	case err != nil:
+		return nil, err
+	case choice == nil && len(around) == 0:
+		return nil, nil
+	case choice == nil:
+		return []Remedy{{Kind: FreeRoom, Change: "stop everything else in " + p.nearest()}}, nil
+	case len(choice.Victims) == 0:
+		change := fmt.Sprintf("wait for %s to be gone", preemption.Count(len(choice.Awaited), "pod"))
+		return []Remedy{{Kind: FreeRoom, Change: change, Fits: true}}, nil
 	}
+	gone := map[string]*occupant{}
+	for _, victim := range choice.Victims {
+		name := occupantOf(victim.Pod)
+		gone[name] = around[name]
+		gone[name].leaving++
+		if standsInside(victim.Pod) {
+			requested := resourcehelper.PodRequests(victim.Pod, resourcehelper.PodResourcesOptions{})[p.scarce()]
+			gone[name].amount += requested.AsApproximateFloat64()
+		}
+	}
+	return []Remedy{{Kind: FreeRoom, Change: p.freed(gone), Fits: true}}, nil
+}
+
+// occupantOf names the gang of a pod, or the pod if it has none.
+func occupantOf(pod *corev1.Pod) string {
+	if key, member := gang.KeyOf(pod); member {
+		return "gang " + key.String()
+	}
+	return "pod " + pod.Namespace + "/" + pod.Name
 }
 
 // ofDaemonSet reports whether a pod would be back at once.
@@ -139,20 +98,25 @@ func ofDaemonSet(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" })
 }
 
-func (p *patient) podsWithout(gone []occupant) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(p.cluster.Pods), func(pod *corev1.Pod) bool {
-		return slices.ContainsFunc(gone, func(one occupant) bool { return one.pods[pod] })
-	})
+// String names what stops of the occupant.
+func (o *occupant) String() string {
+	named := o.name
+	if o.leaving < o.pods {
+		named = fmt.Sprintf("%d of %d pods of %s", o.leaving, o.pods, o.name)
+	}
+	if o.spared {
+		return fmt.Sprintf("%s (priority %d, non-preemptible)", named, o.priority)
+	}
+	return fmt.Sprintf("%s (priority %d)", named, o.priority)
 }
 
 // freed says what to free, and who might go for it.
-func (p *patient) freed(gone []occupant) string {
-	names, sum, outranked := make([]string, len(gone)), 0.0, true
-	for i, one := range gone {
-		names[i] = fmt.Sprintf("%s (priority %d)", one.name, one.priority)
-		if one.spared {
-			names[i] = fmt.Sprintf("%s (priority %d, non-preemptible)", one.name, one.priority)
-		}
+func (p *unplaced) freed(gone map[string]*occupant) string {
+	names, sum, outranked := []string{}, 0.0, true
+	for _, one := range slices.SortedFunc(maps.Values(gone), func(a, b *occupant) int {
+		return cmp.Or(compareBools(a.spared, b.spared), cmp.Compare(a.priority, b.priority), cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
+	}) {
+		names = append(names, one.String())
 		sum += one.amount
 		outranked = outranked && !one.spared && one.priority < p.turn.Rank.Priority
 	}
@@ -166,6 +130,17 @@ func (p *patient) freed(gone []occupant) string {
 	return change
 }
 
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
 func amount(name corev1.ResourceName, value float64) string {
 	if name == corev1.ResourceMemory {
 		return fmt.Sprintf("%.1fGi", value/(1<<30))
@@ -174,7 +149,7 @@ func amount(name corev1.ResourceName, value float64) string {
 }
 
 // scarce is the resource that is short, or GPUs if nothing is short but room is split up.
-func (p *patient) scarce() corev1.ResourceName {
+func (p *unplaced) scarce() corev1.ResourceName {
 	for _, short := range p.why.Short {
 		if short.Resource != string(corev1.ResourcePods) {
 			return corev1.ResourceName(short.Resource)
@@ -184,7 +159,7 @@ func (p *patient) scarce() corev1.ResourceName {
 }
 
 // nearest names the domain that the explanation is about.
-func (p *patient) nearest() string {
+func (p *unplaced) nearest() string {
 	if len(p.why.Domain) == 0 {
 		return "the cluster"
 	}
@@ -196,7 +171,7 @@ func (p *patient) nearest() string {
 }
 
 // inNearest reports whether a node stands in that domain.
-func (p *patient) inNearest(node *corev1.Node) bool {
+func (p *unplaced) inNearest(node *corev1.Node) bool {
 	levels, _ := p.cluster.Levels(p.why.Topology)
 	for i, value := range p.why.Domain {
 		if i >= len(levels) || node.Labels[levels[i]] != value {
@@ -207,14 +182,14 @@ func (p *patient) inNearest(node *corev1.Node) bool {
 }
 
 // addNodes looks for the smallest number of nodes, of the kind that the nearest domain has, with which the gang fits there.
-func (p *patient) addNodes(ctx context.Context) ([]Remedy, error) {
+func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 	model := p.model()
 	most := min(len(p.turn.Gang.Pending), maxAdded) // More than a node for each pod is of no use.
 	if model == nil || most < 1 {
 		return nil, nil
 	}
 	with := func(more int) (bool, error) {
-		answer, err := p.withCluster(ctx, slices.Concat(p.cluster.Nodes, clones(model, more)), p.cluster.Pods)
+		answer, err := p.withNodes(ctx, slices.Concat(p.cluster.Nodes, clones(model, more)))
 		return answer != nil, err
 	}
 	fits, err := with(most)
@@ -225,11 +200,11 @@ func (p *patient) addNodes(ctx context.Context) ([]Remedy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Remedy{{Kind: AddNodes, Change: fmt.Sprintf("add %s like %s to %s", counted(least, "node"), model.Name, p.nearest()), Fits: true}}, nil
+	return []Remedy{{Kind: AddNodes, Change: fmt.Sprintf("add %s like %s to %s", preemption.Count(least, "node"), model.Name, p.nearest()), Fits: true}}, nil
 }
 
 // model is the node of the nearest domain that offers most of what is short, and takes pods.
-func (p *patient) model() *corev1.Node {
+func (p *unplaced) model() *corev1.Node {
 	var best *corev1.Node
 	var offered float64
 	scarce := p.scarce()

@@ -14,7 +14,7 @@ import (
 const maxGroups = 4
 
 // relaxLevel looks for the narrowest broader level at which the gang fits.
-func (p *patient) relaxLevel(ctx context.Context) ([]Remedy, error) {
+func (p *unplaced) relaxLevel(ctx context.Context) ([]Remedy, error) {
 	if p.why.Level == "" || p.group() == nil || p.group().Constraint.RequiredTopologyLevel == "" {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func (p *patient) relaxLevel(ctx context.Context) ([]Remedy, error) {
 
 // tiedBelow returns the groups that must be relaxed for the explained one to leave its level: those that ask for the same,
 // since they are mostly alike, and its ancestors as far as they ask for anything narrower than the new level.
-func (p *patient) tiedBelow(levels []string, broader int) []*podgrouptree.Group {
+func (p *unplaced) tiedBelow(levels []string, broader int) []*podgrouptree.Group {
 	ancestors := map[*podgrouptree.Group]bool{}
 	for up := p.group(); up != nil; up = up.Parent {
 		ancestors[up] = true
@@ -87,7 +87,7 @@ func relaxed(groups []*podgrouptree.Group, from, to string) string {
 
 // lowerMinima looks for the largest smaller minima at which the gang fits: one leaf or parent at a time, of those that
 // the explanation is about.
-func (p *patient) lowerMinima(ctx context.Context) ([]Remedy, error) {
+func (p *unplaced) lowerMinima(ctx context.Context) ([]Remedy, error) {
 	var found []Remedy
 	for _, group := range p.lowerable() {
 		remedy, err := p.lower(ctx, group)
@@ -102,7 +102,7 @@ func (p *patient) lowerMinima(ctx context.Context) ([]Remedy, error) {
 }
 
 // lowerable lists the explained group and those below it that have a minimum to lower, the largest leaves first.
-func (p *patient) lowerable() []*podgrouptree.Group {
+func (p *unplaced) lowerable() []*podgrouptree.Group {
 	var all []*podgrouptree.Group
 	var collect func(*podgrouptree.Group)
 	collect = func(group *podgrouptree.Group) {
@@ -129,7 +129,7 @@ func replicated(group *podgrouptree.Group) bool {
 	})
 }
 
-func (p *patient) lower(ctx context.Context, group *podgrouptree.Group) (Remedy, error) {
+func (p *unplaced) lower(ctx context.Context, group *podgrouptree.Group) (Remedy, error) {
 	now := int(group.MinMember + group.MinSubGroup)
 	by := func(less int) (bool, error) {
 		return p.withSpec(ctx, func(podGroup *scheduling.PodGroup) { setMinimum(podGroup, group, int32(now-less)) })

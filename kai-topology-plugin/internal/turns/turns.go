@@ -5,6 +5,7 @@ package turns
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -161,6 +163,25 @@ func (t *Table) Question(turn Turn) (decision.Question, error) {
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement, Certify: t.Certify,
 		Reserved: t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority),
 	}, err
+}
+
+// Preempt returns who leaves so that the gang of a turn fits, given who may; nil if nobody's leaving helps. See
+// preemption.CandidatesBelow: those whom mayLeave accepts leave whatever the priority of the gang.
+func (t *Table) Preempt(
+	ctx context.Context, turn Turn, podGroups preemption.PodGroups, mayLeave func(*preemption.Workload, []*corev1.Pod) bool,
+) (*preemption.Choice, error) {
+	question, err := t.Question(turn)
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, question.Nodes, podGroups, preemption.Budgets{}, mayLeave)
+	if err != nil || candidates.Empty() {
+		return nil, err
+	}
+	return preemption.Find(ctx, preemption.Request{
+		Question: question, Snapshot: t.cluster.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
+		Decide: func() (*decision.Answer, error) { return t.Decide(ctx, turn, 0) },
+	})
 }
 
 // Stand tells where the standing pods of a gang whose PodGroup has a valid tree are.
