@@ -49,12 +49,12 @@ func compareKeys(a, b gang.Key) int {
 // follows verifies that room is kept for a gang on these nodes.
 func (v *verifier) follows(ctx context.Context, waiting turns.Turn, key gang.Key, nodes map[string]string) error {
 	follower, waits := v.waiting[key]
-	if !waits || follower.Gang.Company == nil {
+	if !waits || follower.Gang.Shared == nil {
 		return fmt.Errorf("it does not wait to follow another one")
 	}
-	leader, placed := v.placed[follower.Gang.Company.Base]
+	leader, placed := v.placed[follower.Gang.Shared.Base]
 	if !placed || leader.Rank.Priority < waiting.Rank.Priority || leader.Rank.Gang == waiting.Rank.Gang {
-		return fmt.Errorf("the PodGroup %s that it follows is not placed, or ranks below this one", follower.Gang.Company.Base)
+		return fmt.Errorf("the PodGroup %s that it follows is not placed, or ranks below this one", follower.Gang.Shared.Base)
 	}
 	released := gang.Released(v.members[key])
 	assembled, hold := gang.Assemble(follower.Gang.PodGroup, released, v.cluster.Levels)

@@ -21,7 +21,7 @@ import (
 type Question struct {
 	// Gang has been assembled without a Hold.
 	Gang *gang.Gang
-	// With are further gangs of the gang's company that are decided together with it. The answer then has all their nodes, and no
+	// With are further gangs related to the gang that are decided together with it. The answer then has all their nodes, and no
 	// Groups.
 	With []*gang.Gang
 	// Topologies has, by name, every Topology that the gang, or one With it, names.

@@ -18,8 +18,8 @@ type Gang struct {
 	PodGroup *scheduling.PodGroup
 	// Tree is nil if the PodGroup is invalid.
 	Tree *podgrouptree.Tree
-	// Company is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller who is in it.
-	Company *Company
+	// Shared is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller to say where they stand.
+	Shared *Shared
 	// Pending and Standing are its pods by age, then name.
 	Pending, Standing []*corev1.Pod
 	// Done are its pods that have done their work. They hold no node, and the gang has not lost them.
@@ -57,7 +57,7 @@ func AssembleFor(ours func(scheduler string) bool, podGroup *scheduling.PodGroup
 	if tree == nil {
 		return gang, invalid
 	}
-	gang.Company = companyOf(podGroup)
+	gang.Shared = sharedOf(podGroup)
 	gang.Expected, _ = podgrouptree.ParseExpected(podGroup.Annotations)
 	gang.sort(pods, ours)
 	if invalid != nil {
@@ -89,7 +89,7 @@ func Read(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (*podgroupt
 	if len(errs) > 0 {
 		return nil, Invalid(errs)
 	}
-	if errs := append(tree.Blockers(levels), companyOf(podGroup).blockers(levels)...); len(errs) > 0 {
+	if errs := append(tree.Blockers(levels), sharedOf(podGroup).blockers(levels)...); len(errs) > 0 {
 		return tree, Invalid(errs)
 	}
 	return tree, nil

@@ -6,17 +6,17 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Leads reports whether a gang, which knows its company, decides where all of the company goes: it is the gang that the others
+// Leads reports whether a gang, which knows its related gangs, decides where all related gangs go: it is the gang that the others
 // were added to, they must stand in one domain with it, and none of them stands or is planned anywhere.
 func (g *Gang) Leads() bool {
-	return g.Company != nil && g.Company.Base == g.Key() && g.Company.Constraint.RequiredTopologyLevel != "" &&
-		len(g.Company.Others) == 0 && len(g.Standing) == 0
+	return g.Shared != nil && g.Shared.Base == g.Key() && g.Shared.Constraint.RequiredTopologyLevel != "" &&
+		len(g.Shared.Others) == 0 && len(g.Standing) == 0
 }
 
-// Follows reports whether a gang, which knows its company, must go where another one leads it.
+// Follows reports whether a gang, which knows its related gangs, must go where another one leads it.
 func (g *Gang) Follows(leader *Gang) bool {
-	return g.Company != nil && g.Company.Base == leader.Key() && g.Key() != leader.Key() &&
-		g.Company.Constraint == leader.Company.Constraint && len(g.Standing) == 0
+	return g.Shared != nil && g.Shared.Base == leader.Key() && g.Key() != leader.Key() &&
+		g.Shared.Constraint == leader.Shared.Constraint && len(g.Standing) == 0
 }
 
 // Key returns the name of the gang.

@@ -35,9 +35,9 @@ var offlinePlugins = []string{
 
 // Offline is a set of nodes and of the pods on them, and kube-scheduler's own filters over them, without a cluster.
 type Offline struct {
-	stageable
+	assumingFramework
 	snapshot *cache.Snapshot
-	assumed  *Stage
+	assumed  *Assumed
 }
 
 // NewOffline takes pods that have a node; those on unknown nodes are left out. Its filters run until ctx is done.
@@ -47,11 +47,11 @@ func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (
 	if err != nil {
 		return nil, err
 	}
-	assumed, err := StageOf(NewResources(filters))
+	assumed, err := NewAssumed(NewResources(filters))
 	if err != nil {
 		return nil, err
 	}
-	return &Offline{stageable: assumed.framework, snapshot: snapshot, assumed: assumed}, nil
+	return &Offline{assumingFramework: assumed.framework, snapshot: snapshot, assumed: assumed}, nil
 }
 
 // RunFilterPlugins runs the filters, which see the assumed pods too.
@@ -121,7 +121,7 @@ func (o *Offline) Nodes() ([]fwk.NodeInfo, error) {
 
 // Assume puts a pod on the node that its spec names.
 func (o *Offline) Assume(pod *corev1.Pod) error {
-	if status := o.assumed.Put(context.Background(), nil, pod); !status.IsSuccess() {
+	if status := o.assumed.Assume(context.Background(), nil, pod); !status.IsSuccess() {
 		return status.AsError()
 	}
 	node, err := o.snapshot.Get(pod.Spec.NodeName)

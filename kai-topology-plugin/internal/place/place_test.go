@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 		"hierarchy": 0, // required levels at three depths, on what a running pod left
 		"order":     3, // priority, then a half-bound gang, then age: the last one finds no room
 		"refused":   3, // every verdict but Placed, and each says why
-		"company":   3, // gangs go where their companions stand, or wait
+		"company":   3, // gangs go where their related gangs stand, or wait
 		"followers": 3, // a gang goes where those have room that must follow, and nobody takes it in between
 		"expected":  0, // a gang goes where the pods have room that it will have
 		"elastic":   0, // pods above the minimum go where there is room, and the rest is explained

@@ -70,7 +70,7 @@ func (p *Plugin) topologyHints(pod *corev1.Pod, node string) map[string]string {
 }
 
 // levelsOf returns the levels of the Topology that is named for a leaf, or nearest above it, or for the gang and its
-// companions.
+// related gangs.
 func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
 	tree := p.gangs.Tree(gang.KeyOfPodGroup(podGroup))
 	if tree == nil {

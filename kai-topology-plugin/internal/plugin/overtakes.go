@@ -40,10 +40,10 @@ func (p *Plugin) groundOf(assembled *gang.Gang) gangstate.Ground {
 // sharedOrOwn is the constraint that says where the gang could stand as a whole: its own, or that which it shares
 // with others.
 func sharedOrOwn(assembled *gang.Gang) scheduling.TopologyConstraint {
-	if root := assembled.Tree.Root.Constraint; root.RequiredTopologyLevel != "" || assembled.Company == nil {
+	if root := assembled.Tree.Root.Constraint; root.RequiredTopologyLevel != "" || assembled.Shared == nil {
 		return root
 	}
-	return assembled.Company.Constraint
+	return assembled.Shared.Constraint
 }
 
 // scarce returns the resources that the gang is short of: those that the answer names, else all that its pods ask for.

@@ -59,7 +59,12 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
 	}
 	began := time.Now()
-	answer, err := p.inTurn(ctx, asked)
+	answer, err := p.answer(ctx, asked)
+	for ahead := true; ahead && err == nil; {
+		if ahead, err = p.planAhead(ctx, asked, answer); ahead && err == nil {
+			answer, err = p.answer(ctx, asked)
+		}
+	}
 	if err != nil {
 		return "", fwk.AsStatus(fmt.Errorf("planning gang %s: %w", key, err))
 	}
@@ -85,27 +90,26 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 
 const noRoom = "no node has room for a further pod of the gang"
 
-// inTurn decides a gang after those that rank higher, wait for room that the answer would take, and have not been
-// tried since room became free. The queue alone does not see to that: a pod that was turned away comes back after a
-// backoff, which grows with the time that it waits.
-func (p *Plugin) inTurn(ctx context.Context, asked *request) (*decision.Answer, error) {
-	answer, err := p.answer(ctx, asked)
-	for err == nil && answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0 {
+// planAhead plans a gang that ranks higher, waits for room that an answer would take, and has not been tried since room
+// became free. It reports whether there is one that is planned now, so that the answer is of no use any more. The queue
+// alone does not see to that: a pod that was turned away comes back after a backoff, which grows with the time that it
+// waits.
+func (p *Plugin) planAhead(ctx context.Context, asked *request, answer *decision.Answer) (bool, error) {
+	for answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0 {
 		room := p.gangs.Room()
 		ahead, ok := p.gangs.Ahead(takingOf(asked, answer), room)
 		if !ok {
 			break
 		}
-		var planned bool
-		if planned, err = p.planAhead(ctx, ahead, asked.nodes, room); err == nil && planned {
-			answer, err = p.answer(ctx, asked)
+		if planned, err := p.planWaiting(ctx, ahead, asked.nodes, room); planned || err != nil {
+			return planned, err
 		}
 	}
-	return answer, err
+	return false, nil
 }
 
-// planAhead plans a gang that waits, without a pod of it here. It reports whether there is a plan.
-func (p *Plugin) planAhead(ctx context.Context, key gang.Key, nodes []fwk.NodeInfo, room int64) (bool, error) {
+// planWaiting plans a gang that waits, without a pod of it here. It reports whether there is a plan.
+func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.NodeInfo, room int64) (bool, error) {
 	p.gangs.Tried(key, room)
 	asked, held, err := p.read(key, nil, nodes)
 	if apierrors.IsNotFound(err) {
@@ -198,7 +202,7 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 // by an event that turned out to be of no use, or because it has waited for long.
 func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer {
 	answer := p.gangs.Current(asked.Key(), asked.version)
-	if answer == nil || asked.Company != nil {
+	if answer == nil || asked.Shared != nil {
 		return nil
 	}
 	var from kept

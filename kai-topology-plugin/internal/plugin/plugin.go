@@ -10,6 +10,7 @@
 //	prefilter.go   the first pod plans the whole gang, the others look their node up
 //	plan.go        from the pod that asks to the plan of its gang
 //	question.go    what a decision is made of
+//	closures.go    the domains that are closed to a gang for the sake of another
 //	overtakes.go   what a decision means for those who wait
 //	filter.go      the room that planned pods will take is kept from others
 //	reserve.go     a pod is put on its node, or taken off it
@@ -17,7 +18,9 @@
 //	prebind.go     so many are bound at a time, to nodes that are what they were when they were planned for
 //	bind.go        a pod learns where it is by the request that binds it
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
-//	preempt.go     a gang that does not fit has others leave; preempt_*.go has who, and how
+//	preempt.go     a gang that does not fit has others leave, see package preemption; evict.go has them leave
+//	preempt_pod.go a pod without a gang has others leave, and no gang below its minimum
+//	effects.go     what is done about an event
 //	hints.go       which events let a gang that does not fit try again
 package plugin
 

@@ -141,7 +141,7 @@ func (a *attempt) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState,
 	return victims, budgets.Violations(victims), status
 }
 
-// companions returns who leaves together with the victims.
+// related gangs returns who leaves together with the victims.
 func (a *attempt) companions(victims []*corev1.Pod) ([]*corev1.Pod, error) {
 	chosen := map[gang.Key]map[string]bool{}
 	for _, victim := range victims {

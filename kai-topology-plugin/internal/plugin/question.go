@@ -50,13 +50,13 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 
 // meetRelated tells a gang where those stand, or are about to, that it shares a constraint with.
 func (r *reader) meetRelated(assembled *gang.Gang) {
-	if assembled.Company == nil {
+	if assembled.Shared == nil {
 		return
 	}
-	assembled.Company.Others = nil
+	assembled.Shared.Others = nil
 	for _, other := range r.gangs.Related(assembled.PodGroup) {
 		key := gang.KeyOfPodGroup(other)
-		assembled.Company.Meet(key, r.gangs.Nodes(key))
+		assembled.Shared.Add(key, r.gangs.Nodes(key))
 	}
 }
 

@@ -41,14 +41,14 @@ func (s *search) lacking(d *domain, demand packing.Resources) packing.Resources 
 	return lacking
 }
 
-// leastPriority is the priority up to which tenants have to leave to free what is lacking, the least important first.
+// leastPriority is the priority up to which occupants have to leave to free what is lacking, the least important first.
 func (s *search) leastPriority(d *domain) int32 {
-	tenants := slices.Clone(d.tenants)
-	slices.SortFunc(tenants, func(a, b tenant) int {
+	occupants := slices.Clone(d.occupants)
+	slices.SortFunc(occupants, func(a, b occupant) int {
 		return cmp.Compare(s.workloads[a.workload].Priority, s.workloads[b.workload].Priority)
 	})
 	rest := clone(d.lacking)
-	for _, t := range tenants {
+	for _, t := range occupants {
 		for _, p := range t.pods {
 			for name, amount := range s.workloads[t.workload].Pods[p].Requests {
 				if rest[name] -= amount; rest[name] <= 0 {
@@ -60,7 +60,7 @@ func (s *search) leastPriority(d *domain) int32 {
 			return s.workloads[t.workload].Priority
 		}
 	}
-	return s.workloads[tenants[len(tenants)-1].workload].Priority
+	return s.workloads[occupants[len(occupants)-1].workload].Priority
 }
 
 func clone(resources packing.Resources) packing.Resources {
@@ -75,7 +75,7 @@ func clone(resources packing.Resources) packing.Resources {
 func (s *search) leastPods(d *domain) int {
 	return mostly(d.lacking, func(name string) []int64 {
 		var held []int64
-		for _, t := range d.tenants {
+		for _, t := range d.occupants {
 			for _, p := range t.pods {
 				held = append(held, s.workloads[t.workload].Pods[p].Requests[name])
 			}
@@ -88,14 +88,14 @@ func (s *search) leastPods(d *domain) int {
 func (s *search) leastGangs(d *domain) int {
 	return mostly(d.lacking, func(name string) []int64 {
 		var held []int64
-		for _, t := range d.tenants {
+		for _, t := range d.occupants {
 			if w := s.workloads[t.workload]; w.Gang && w.rigid() {
 				held = append(held, s.heldBy(t, name))
 			}
 		}
 		return held
 	}, func(name string) (others int64) {
-		for _, t := range d.tenants {
+		for _, t := range d.occupants {
 			if w := s.workloads[t.workload]; !w.Gang || !w.rigid() {
 				others += s.heldBy(t, name)
 			}
@@ -104,7 +104,7 @@ func (s *search) leastGangs(d *domain) int {
 	})
 }
 
-func (s *search) heldBy(t tenant, name string) (held int64) {
+func (s *search) heldBy(t occupant, name string) (held int64) {
 	for _, p := range t.pods {
 		held += s.workloads[t.workload].Pods[p].Requests[name]
 	}
@@ -160,7 +160,7 @@ func (w *workload) oneOfEach() (pods []int) {
 // leastOf is the least that anybody's leaving costs.
 func (s *search) leastOf(d *domain) Cost {
 	var least Cost
-	for i, t := range d.tenants {
+	for i, t := range d.occupants {
 		w := s.workloads[t.workload]
 		pods, devices := 1, slices.Min(w.devices)
 		if w.rigid() {
@@ -186,7 +186,7 @@ type wholes struct {
 
 func (s *search) wholes(d *domain) wholes {
 	var all wholes
-	for _, t := range d.tenants {
+	for _, t := range d.occupants {
 		if w := s.workloads[t.workload]; w.Gang && w.rigid() {
 			all.devices = append(all.devices, sum(w.devices))
 			all.pods = append(all.pods, len(w.Pods))

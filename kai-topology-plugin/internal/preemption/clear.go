@@ -22,7 +22,7 @@ func (s *search) clear(d *domain) set {
 		if !s.fits(s.leaving(start)) {
 			continue
 		}
-		taken := s.giveBack(d, start)
+		taken := s.reprieve(d, start)
 		if cost := s.costOf(taken); best == nil || cost.Compare(least) < 0 {
 			best, least = taken, cost
 		}
@@ -42,8 +42,8 @@ func (s *search) leaving(workloads []int) set {
 // pool returns the workloads that may have to leave: those whose leaving overdraws no budget if that is enough, else all; of
 // them those up to the lowest priority that is enough. It is nil if not even all are.
 func (s *search) pool(d *domain) []int {
-	all := make([]int, len(d.tenants))
-	for i, t := range d.tenants {
+	all := make([]int, len(d.occupants))
+	for i, t := range d.occupants {
 		all[i] = t.workload
 	}
 	slices.SortFunc(all, s.byImportance)
@@ -136,8 +136,8 @@ func (s *search) starts(pool []int) [][]int {
 	return starts
 }
 
-// giveBack lets whoever need not leave stay. The gang fits when these workloads leave as a whole, and fits was asked last.
-func (s *search) giveBack(d *domain, workloads []int) set {
+// reprieve lets whoever need not leave stay. The gang fits when these workloads leave as a whole, and fits was asked last.
+func (s *search) reprieve(d *domain, workloads []int) set {
 	inTheWay := slices.DeleteFunc(slices.Clone(workloads), func(i int) bool { return !s.inTheWay(i) })
 	taken := s.leaving(inTheWay)
 	ordered := slices.SortedFunc(slices.Values(inTheWay), func(a, b int) int { return s.byImportance(b, a) })
@@ -172,8 +172,8 @@ func (s *search) dispensable(d *domain, workload int) []bool {
 	if w.rigid() {
 		return leaves
 	}
-	at, _ := slices.BinarySearchFunc(d.tenants, workload, func(t tenant, i int) int { return cmp.Compare(t.workload, i) })
-	pods := slices.SortedFunc(slices.Values(d.tenants[at].pods), func(a, b int) int {
+	at, _ := slices.BinarySearchFunc(d.occupants, workload, func(t occupant, i int) int { return cmp.Compare(t.workload, i) })
+	pods := slices.SortedFunc(slices.Values(d.occupants[at].pods), func(a, b int) int {
 		first, second := &w.Pods[a], &w.Pods[b]
 		return cmp.Or(compareBools(s.used[second.Node], s.used[first.Node]), second.Since.Compare(first.Since), cmp.Compare(a, b))
 	})

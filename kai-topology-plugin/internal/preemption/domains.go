@@ -11,16 +11,16 @@ type domain struct {
 	topology string
 	path     packing.Path
 	nodes    []string
-	// tenants are the workloads with pods on the nodes, by index, and which of their pods those are.
-	tenants []tenant
+	// occupants are the workloads with pods on the nodes, by index, and which of their pods those are.
+	occupants []occupant
 	// lacking is by how much the demand of the gang is above what is free while everybody stands.
 	lacking packing.Resources
 	// bound is what room for the gang costs here at least.
 	bound Cost
 }
 
-// tenant is a workload that has pods in a domain.
-type tenant struct {
+// occupant is a workload that has pods in a domain.
+type occupant struct {
 	workload int
 	pods     []int
 }
@@ -50,7 +50,7 @@ func (s *search) domains() []*domain {
 	own, everybody := running(&s.q.Gang.Root), s.everybody()
 	var open []*domain
 	for _, d := range all {
-		if len(d.tenants) == 0 || len(d.path) > 0 && !s.open(d, own) {
+		if len(d.occupants) == 0 || len(d.path) > 0 && !s.open(d, own) {
 			continue
 		}
 		d.lacking = s.lacking(d, demand)
@@ -95,10 +95,10 @@ func (s *search) settleTenants(domains []*domain) {
 			if d == nil {
 				continue
 			}
-			if last := len(d.tenants) - 1; last < 0 || d.tenants[last].workload != i {
-				d.tenants = append(d.tenants, tenant{workload: i})
+			if last := len(d.occupants) - 1; last < 0 || d.occupants[last].workload != i {
+				d.occupants = append(d.occupants, occupant{workload: i})
 			}
-			last := &d.tenants[len(d.tenants)-1]
+			last := &d.occupants[len(d.occupants)-1]
 			last.pods = append(last.pods, p)
 		}
 	}

@@ -45,7 +45,7 @@ type piece struct {
 // singlesIn returns who leaves with each pod of a domain, each outcome once.
 func (s *search) singlesIn(d *domain) []piece {
 	var pieces []piece
-	for _, t := range d.tenants {
+	for _, t := range d.occupants {
 		w := s.workloads[t.workload]
 		var known [][]bool
 		for _, p := range t.pods {
@@ -103,7 +103,7 @@ func (s *search) union(pieces []piece, mask int) set {
 // frees reports whether those who leave hold as much of the domain as is lacking there.
 func (s *search) frees(d *domain, taken set) bool {
 	rest := clone(d.lacking)
-	for _, t := range d.tenants {
+	for _, t := range d.occupants {
 		for _, p := range t.pods {
 			if !taken.has(t.workload, p) {
 				continue

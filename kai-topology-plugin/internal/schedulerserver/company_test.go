@@ -13,8 +13,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// givenCompanion creates a PodGroup of one leaf that shares a zone with all others of the same base gang.
-func givenCompanion(namespace, base, name string, minimum int32, constraint *scheduling.TopologyConstraint) {
+// givenRelated creates a PodGroup of one leaf that shares a zone with all others of the same base gang.
+func givenRelated(namespace, base, name string, minimum int32, constraint *scheduling.TopologyConstraint) {
 	GinkgoHelper()
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{
 		scheduling.AnnotationBaseGang:       base,
@@ -79,16 +79,16 @@ var _ = Describe("gangs that share a zone", func() {
 		other.Spec.NodeSelector = map[string]string{zoneLevel: "z1"}
 		create(other)
 		eventuallyBound(namespace, gangOf(""), 1)
-		givenCompanion(namespace, "app-0", "app-0", 2, required(zoneLevel))
+		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))
 		givenPods(namespace, "app-0", "", 2, 2)
 		home := eventuallyBound(namespace, gangOf("app-0"), 2).domains(zoneLevel)
 		Expect(home).To(Equal([]string{"/z1"}))
 
-		givenCompanion(namespace, "app-0", "app-0-w-0", 1, required(rackLevel))
+		givenRelated(namespace, "app-0", "app-0-w-0", 1, required(rackLevel))
 		givenPods(namespace, "app-0-w-0", "", 1, 2)
 		Expect(eventuallyBound(namespace, gangOf("app-0-w-0"), 1).domains(zoneLevel)).To(Equal(home))
 
-		givenCompanion(namespace, "app-0", "app-0-w-1", 1, required(rackLevel))
+		givenRelated(namespace, "app-0", "app-0-w-1", 1, required(rackLevel))
 		givenPods(namespace, "app-0-w-1", "", 1, 2)
 		Eventually(scheduled(namespace, "app-0-w-1")).Should(And(withReason(scheduling.ReasonInfeasible),
 			HaveField("Message", ContainSubstring("the gang must join gang app-0 in topology/zone z1"))))
@@ -100,10 +100,10 @@ var _ = Describe("gangs that share a zone", func() {
 
 	It("keep to it when the base gang is placed anew", func() {
 		givenRack("z1", "r1", 3, 2)
-		givenCompanion(namespace, "app-0", "app-0", 2, required(zoneLevel))
+		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))
 		givenPods(namespace, "app-0", "", 2, 2)
 		eventuallyBound(namespace, gangOf("app-0"), 2)
-		givenCompanion(namespace, "app-0", "app-0-w-0", 1, nil)
+		givenRelated(namespace, "app-0", "app-0-w-0", 1, nil)
 		givenPods(namespace, "app-0-w-0", "", 1, 2)
 		eventuallyBound(namespace, gangOf("app-0-w-0"), 1)
 
@@ -115,11 +115,11 @@ var _ = Describe("gangs that share a zone", func() {
 
 	It("are free to go elsewhere together once none of them stands", func() {
 		givenRack("z1", "r1", 2, 2)
-		givenCompanion(namespace, "app-0", "app-0", 1, required(zoneLevel))
+		givenRelated(namespace, "app-0", "app-0", 1, required(zoneLevel))
 		givenPods(namespace, "app-0", "", 1, 2)
 		eventuallyBound(namespace, gangOf("app-0"), 1)
 		givenRack("z2", "r1", 4, 2)
-		givenCompanion(namespace, "app-0", "app-0-w-0", 3, required(rackLevel))
+		givenRelated(namespace, "app-0", "app-0-w-0", 3, required(rackLevel))
 		givenPods(namespace, "app-0-w-0", "", 3, 2)
 		Eventually(scheduled(namespace, "app-0-w-0")).Should(withReason(scheduling.ReasonInfeasible))
 
@@ -131,11 +131,11 @@ var _ = Describe("gangs that share a zone", func() {
 
 	It("find each other when the annotations come later", func() {
 		givenRack("z1", "r1", 1, 2)
-		givenCompanion(namespace, "app-0", "app-0", 1, required(zoneLevel))
+		givenRelated(namespace, "app-0", "app-0", 1, required(zoneLevel))
 		givenPods(namespace, "app-0", "", 1, 1)
 		eventuallyBound(namespace, gangOf("app-0"), 1)
 		givenRack("z2", "r1", 2, 2)
-		givenCompanion(namespace, "app-0", "late", 2, required(rackLevel))
+		givenRelated(namespace, "app-0", "late", 2, required(rackLevel))
 		givenPods(namespace, "late", "", 2, 2)
 		Eventually(scheduled(namespace, "late")).Should(withReason(scheduling.ReasonInfeasible))
 
@@ -152,9 +152,9 @@ var _ = Describe("gangs that share a zone", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z2", "r1", 2, 2)
 		givenRack("z2", "r2", 2, 2)
-		givenCompanion(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
+		givenRelated(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
 		givenGatedPods(namespace, "app-0-w-0", 2, 2)
-		givenCompanion(namespace, "app-0", "app-0", 2, required(zoneLevel))
+		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))
 		givenPods(namespace, "app-0", "", 2, 2)
 		Expect(eventuallyBound(namespace, gangOf("app-0"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}), "z1 would be fuller with it")
 
@@ -175,17 +175,17 @@ var _ = Describe("gangs that share a zone", func() {
 	It("start without those who would follow, if their pods do not come", func() {
 		givenRack("z1", "r1", 1, 2)
 		givenRack("z2", "r1", 2, 2)
-		givenCompanion(namespace, "app-0", "app-0-w-0", 1, required(rackLevel))
-		givenCompanion(namespace, "app-0", "app-0", 1, required(zoneLevel))
+		givenRelated(namespace, "app-0", "app-0-w-0", 1, required(rackLevel))
+		givenRelated(namespace, "app-0", "app-0", 1, required(zoneLevel))
 		givenPods(namespace, "app-0", "", 1, 2)
 		Expect(eventuallyBound(namespace, gangOf("app-0"), 1).domains(zoneLevel)).To(Equal([]string{"/z1"}))
 	})
 
 	It("leave the room to others when those who would follow are deleted", func() {
 		givenRack("z1", "r1", 4, 2)
-		givenCompanion(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
+		givenRelated(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
 		givenGatedPods(namespace, "app-0-w-0", 2, 2)
-		givenCompanion(namespace, "app-0", "app-0", 2, required(zoneLevel))
+		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))
 		givenPods(namespace, "app-0", "", 2, 2)
 		eventuallyBound(namespace, gangOf("app-0"), 2)
 		givenPodGroup(namespace, "other", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})

@@ -66,8 +66,8 @@ func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
 	for group := r.question.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
 		found = append(found, group.Constraint)
 	}
-	if company := r.question.Gang.Company; company != nil {
-		found = append(found, company.Constraint)
+	if shared := r.question.Gang.Shared; shared != nil {
+		found = append(found, shared.Constraint)
 	}
 	return found
 }
@@ -76,7 +76,7 @@ func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
 func (r *simulation) domainOf(pod *corev1.Pod, node string) string {
 	var domains []string
 	for _, keys := range r.required(gang.LeafOf(pod)) {
-		domains = append(domains, alike(r.stage.Node(node).Node(), keys))
+		domains = append(domains, alike(r.assumed.Node(node).Node(), keys))
 	}
 	return strings.Join(domains, "\x02")
 }
@@ -87,13 +87,13 @@ func (r *simulation) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInf
 	if known, ok := r.moves[choice]; ok {
 		return known
 	}
-	domain, from := r.domainOf(pod, planned), r.stage.Node(planned).Node()
+	domain, from := r.domainOf(pod, planned), r.assumed.Node(planned).Node()
 	byDistance := map[int][]fwk.NodeInfo{}
 	for _, node := range r.question.Nodes {
 		name := node.Node().Name
 		if name != planned && r.domainOf(pod, name) == domain && !r.isClosed(pod, node.Node()) {
 			distance := r.distance(pod, from, node.Node())
-			byDistance[distance] = append(byDistance[distance], r.stage.Node(name))
+			byDistance[distance] = append(byDistance[distance], r.assumed.Node(name))
 		}
 	}
 	var found []fwk.NodeInfo
@@ -128,14 +128,14 @@ func (r *simulation) isClosed(pod *corev1.Pod, node *corev1.Node) bool {
 
 // closeDomainOf closes the domain in which a pod was turned away: that of the pods it has to be near, if there are such, or
 // else the narrowest that its groups require. It reports false if there is none, so that another plan would fare no better.
-func (r *simulation) closeDomainOf(acted *performance) bool {
-	pod, leaf := acted.refused.pod, gang.LeafOf(acted.refused.pod)
-	if terms := requiredAffinity(pod); len(terms) > 0 && len(acted.order) > 0 {
-		near, keys := r.stage.Node(acted.nodes[acted.order[0]]).Node(), []string{terms[0].TopologyKey}
+func (r *simulation) closeDomainOf(result *outcome) bool {
+	pod, leaf := result.refused.pod, gang.LeafOf(result.refused.pod)
+	if terms := requiredAffinity(pod); len(terms) > 0 && len(result.order) > 0 {
+		near, keys := r.assumed.Node(result.nodes[result.order[0]]).Node(), []string{terms[0].TopologyKey}
 		return r.close(closure{whole: true, keys: keys, values: alike(near, keys)})
 	}
 	if domains := r.required(leaf); len(domains) > 0 {
-		return r.close(closure{leaf: leaf, keys: domains[0], values: alike(acted.refused.node.Node(), domains[0])})
+		return r.close(closure{leaf: leaf, keys: domains[0], values: alike(result.refused.node.Node(), domains[0])})
 	}
 	return false
 }

@@ -51,7 +51,7 @@ func (r *simulation) asked(ctx context.Context, failed *error) decision.Question
 const closedDomain = "rules among the gang's own pods"
 
 func (r *simulation) excluded(ctx context.Context, pod *corev1.Pod, name string, ordinary func(string) string) (string, error) {
-	node := r.stage.Node(name)
+	node := r.assumed.Node(name)
 	if node == nil || r.isClosed(pod, node.Node()) {
 		return closedDomain, nil
 	}
@@ -62,14 +62,14 @@ func (r *simulation) excluded(ctx context.Context, pod *corev1.Pod, name string,
 	if why == "" || !r.lenient {
 		return why, nil
 	}
-	known, err := r.audition(ctx, pod)
+	known, err := r.prefilter(ctx, pod)
 	if err != nil {
 		return "", err
 	}
 	if !known.rejected.IsSuccess() || !known.narrowed.AllNodes() && !known.narrowed.NodeNames.Has(name) {
 		return why, nil
 	}
-	status := kubeframework.FilterBut(ctx, r.stage, known.state, pod, node, kubeframework.Liftable)
+	status := kubeframework.FilterBut(ctx, r.assumed, known.state, pod, node, kubeframework.Liftable)
 	switch {
 	case status.IsSuccess():
 		return "", nil

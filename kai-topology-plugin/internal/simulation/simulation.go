@@ -32,9 +32,14 @@ func Decide(ctx context.Context, question decision.Question) (answer *decision.A
 		return nil, err
 	}
 	if r == nil {
-		return decision.Decide(ctx, question)
+		session, err := decision.Open(ctx, question)
+		if err != nil {
+			return nil, err
+		}
+		defer session.Close()
+		return session.Decide()
 	}
-	defer func() { err = errors.Join(err, r.stage.Clear(ctx)) }()
+	defer func() { err = errors.Join(err, r.assumed.ForgetAll(ctx)) }()
 	readings := []bool{false}
 	if r.rules.liftable {
 		readings = append(readings, true)
@@ -63,11 +68,11 @@ func open(question decision.Question) (*simulation, error) {
 	if !rules.any {
 		return nil, nil
 	}
-	stage, err := kubeframework.StageOf(question.View.Resources())
+	assumed, err := kubeframework.NewAssumed(question.View.Resources())
 	if err != nil {
 		return nil, err
 	}
-	r := &simulation{question: question, rules: rules, stage: stage, budget: cmp.Or(question.Budget, packing.DefaultBudget)}
+	r := &simulation{question: question, rules: rules, assumed: assumed, budget: cmp.Or(question.Budget, packing.DefaultBudget)}
 	r.apart, err = r.apartBy(question.Gang.Pending)
 	return r, err
 }
@@ -77,15 +82,15 @@ type simulation struct {
 	question decision.Question
 	rules    rules
 	apart    apart
-	stage    *kubeframework.Stage
+	assumed  *kubeframework.Assumed
 	// lenient has the engine use nodes too that are closed to a pod at first, if others of its gang may open them.
 	lenient bool
 	// closed are domains that turned out not to do.
 	closed []closure
 	// kinds tells apart, by name, what filters can tell apart; alike pods share what the filters prepared for them, as long as
-	// nobody enters the stage.
-	kinds     map[string]string
-	auditions map[string]*audition
+	// nobody is assumed.
+	kinds       map[string]string
+	prefiltered map[string]*prefiltered
 	// opened is set if a pod that was put on a node may have opened one to a pod that was turned away.
 	opened bool
 	// moves are the nodes to which pods of a leaf may move from a node.
@@ -118,16 +123,16 @@ func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, pla
 			}
 			return nil, false, nil
 		}
-		acted, err := r.act(ctx, plan.Nodes)
+		result, err := r.assumeAll(ctx, plan.Nodes)
 		if err != nil {
 			return nil, false, err
 		}
-		if acted.refused == nil || r.satisfied(acted) {
-			answer, err := r.placed(plan, acted)
+		if result.refused == nil || r.satisfied(result) {
+			answer, err := r.placed(plan, result)
 			return answer, true, err
 		}
-		r.last = acted.refused
-		if !r.closeDomainOf(acted) {
+		r.last = result.refused
+		if !r.closeDomainOf(result) {
 			break
 		}
 	}
@@ -137,21 +142,21 @@ func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, pla
 // spent reports whether nothing is left of the budget. To put the pods where they were planned costs nothing of it.
 func (r *simulation) spent() bool { return r.steps >= r.budget }
 
-// prepare clears the stage but for what other gangs' plans reserve.
+// prepare forgets all assumed pods but what other gangs' plans reserve.
 func (r *simulation) prepare(ctx context.Context) error {
-	if err := r.stage.Clear(ctx); err != nil {
+	if err := r.assumed.ForgetAll(ctx); err != nil {
 		return err
 	}
-	r.kinds, r.auditions, r.moves = map[string]string{}, map[string]*audition{}, map[string][]fwk.NodeInfo{}
+	r.kinds, r.prefiltered, r.moves = map[string]string{}, map[string]*prefiltered{}, map[string][]fwk.NodeInfo{}
 	for node, pods := range r.question.Reserved {
 		for _, pod := range pods {
-			if r.stage.Node(node) == nil {
+			if r.assumed.Node(node) == nil {
 				continue
 			}
 			// Some stand for room alone, and one that was nominated may have a plan too: each enters under a name of its own.
 			entering := on(node, pod)
-			entering.UID = types.UID(fmt.Sprintf("reserved %d", r.stage.Size()))
-			if status := r.stage.Put(ctx, nil, entering); !status.IsSuccess() {
+			entering.UID = types.UID(fmt.Sprintf("reserved %d", r.assumed.Size()))
+			if status := r.assumed.Assume(ctx, nil, entering); !status.IsSuccess() {
 				return status.AsError()
 			}
 		}
@@ -166,16 +171,16 @@ func on(node string, pod *corev1.Pod) *corev1.Pod {
 }
 
 // satisfied reports whether only pods above the minimum were turned away.
-func (r *simulation) satisfied(acted *performance) bool {
-	return r.question.Gang.Satisfied(func(pod *corev1.Pod) bool { return acted.nodes[pod.Name] != "" })
+func (r *simulation) satisfied(result *outcome) bool {
+	return r.question.Gang.Satisfied(func(pod *corev1.Pod) bool { return result.nodes[pod.Name] != "" })
 }
 
 // placed is the answer with the nodes that the simulation ended with.
-func (r *simulation) placed(plan *decision.Answer, acted *performance) (*decision.Answer, error) {
+func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.Answer, error) {
 	standing := *r.question.Gang
 	standing.Pending = nil
 	for _, pod := range r.question.Gang.Pending {
-		if node, ok := acted.nodes[pod.Name]; ok {
+		if node, ok := result.nodes[pod.Name]; ok {
 			standing.Standing = append(standing.Standing[:len(standing.Standing):len(standing.Standing)], on(node, pod))
 		}
 	}
@@ -185,12 +190,12 @@ func (r *simulation) placed(plan *decision.Answer, acted *performance) (*decisio
 	if err != nil {
 		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
 	}
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: acted.nodes, Groups: where.Groups, Steps: r.steps}
-	if acted.refused != nil {
-		answer.Message = acted.refused.sentence()
+	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes, Groups: where.Groups, Steps: r.steps}
+	if result.refused != nil {
+		answer.Message = result.refused.sentence()
 	}
 	if r.rules.liftable {
-		answer.Order = acted.order
+		answer.Order = result.order
 	}
 	return answer, nil
 }

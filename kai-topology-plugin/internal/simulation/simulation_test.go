@@ -163,7 +163,7 @@ func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
 	for _, node := range question.Nodes {
 		for _, pod := range node.GetPods() {
 			if answer.Nodes[pod.GetPod().Name] != "" {
-				t.Errorf("pod %s was left on the stage", pod.GetPod().Name)
+				t.Errorf("pod %s is still assumed", pod.GetPod().Name)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func Relaxed(ctx context.Context, question decision.Question, use func(decision.
 	if r == nil {
 		return use(question)
 	}
-	defer func() { err = errors.Join(err, r.stage.Clear(ctx)) }()
+	defer func() { err = errors.Join(err, r.assumed.ForgetAll(ctx)) }()
 	r.lenient = r.rules.liftable
 	if err := r.prepare(ctx); err != nil {
 		return err
@@ -35,18 +35,18 @@ func Accepts(ctx context.Context, question decision.Question, nodes map[string]s
 	if err != nil || r == nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, r.stage.Clear(ctx)) }()
+	defer func() { err = errors.Join(err, r.assumed.ForgetAll(ctx)) }()
 	if err := r.prepare(ctx); err != nil {
 		return "", err
 	}
-	acted := &performance{nodes: map[string]string{}, waiting: r.planned(nodes)}
-	for entered := true; entered && len(acted.waiting) > 0; {
-		if entered, err = r.enterAsPlanned(ctx, acted, nodes); err != nil {
+	result := &outcome{nodes: map[string]string{}, waiting: r.planned(nodes)}
+	for entered := true; entered && len(result.waiting) > 0; {
+		if entered, err = r.assumeAsPlanned(ctx, result, nodes); err != nil {
 			return "", err
 		}
 	}
-	if acted.refused == nil {
+	if result.refused == nil {
 		return "", nil
 	}
-	return acted.refused.sentence(), nil
+	return result.refused.sentence(), nil
 }

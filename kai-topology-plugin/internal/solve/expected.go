@@ -27,17 +27,15 @@ func whole(g *gang.Gang) (*gang.Gang, []*corev1.Pod) {
 	return &all, coming
 }
 
-// expecting decides a gang for the pods that it is expected to have, and returns the answer for those of them that
+// now returns, of the answer for a gang with the pods that it is expected to have, the answer for those of them that
 // can be given a node now. The room of the others is Kept. It is nil if these stand in the way: they choose among the
 // places where the gang can start, and never keep it from starting.
-func expecting(ctx context.Context, question decision.Question, coming []*corev1.Pod, all *gang.Gang, followers []*gang.Gang) (*decision.Answer, error) {
-	now := question.Gang
-	question.Gang = all
-	answer, err := following(ctx, question, followers)
-	if err != nil || answer.Verdict != scheduling.ReasonPlaced {
-		return nil, err
+func now(ctx context.Context, question decision.Question, coming []*corev1.Pod, answer *decision.Answer) (*decision.Answer, error) {
+	if answer.Verdict != scheduling.ReasonPlaced {
+		return nil, nil
 	}
-	question.Gang = now
+	now := question.Gang
+	whole := len(now.Pending) + len(coming)
 	later := slices.Concat(coming, halves(now, answer.Nodes))
 	room := take(answer, later)
 	if room == nil || !now.Satisfied(func(pod *corev1.Pod) bool { return answer.Nodes[pod.Name] != "" }) {
@@ -47,7 +45,7 @@ func expecting(ctx context.Context, question decision.Question, coming []*corev1
 		return fill(ctx, question, answer)
 	}
 	if answer.Message != "" {
-		answer.Message = fmt.Sprintf("room for %d of the %d pods that are expected: %s", len(answer.Nodes)+room.pods, len(all.Pending), answer.Message)
+		answer.Message = fmt.Sprintf("room for %d of the %d pods that are expected: %s", len(answer.Nodes)+room.pods, whole, answer.Message)
 	}
 	if room.pods > 0 {
 		answer.Kept = maps.Clone(answer.Kept)
@@ -56,7 +54,8 @@ func expecting(ctx context.Context, question decision.Question, coming []*corev1
 		}
 		answer.Kept[now.Key()] = room.nodes
 	}
-	answer.Groups, err = standing(question, answer.Nodes)
+	groups, err := standing(question, answer.Nodes)
+	answer.Groups = groups
 	return answer, err
 }
 

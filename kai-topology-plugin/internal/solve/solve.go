@@ -36,16 +36,28 @@ func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
 	for i, follower := range followers {
 		followers[i], _ = whole(follower)
 	}
+	decide := simulation.Decide
+	if len(followers) > 0 {
+		decide = leader(followers).decide
+	}
 	var answer *decision.Answer
-	var err error
 	if all, coming := whole(request.Gang); len(coming) > 0 {
-		answer, err = expecting(ctx, request.Question, coming, all, followers)
+		question := request.Question
+		question.Gang = all
+		expecting, err := decide(ctx, question)
+		if err != nil {
+			return nil, err
+		}
+		if answer, err = now(ctx, request.Question, coming, expecting); err != nil {
+			return nil, err
+		}
 	}
-	if answer == nil && err == nil {
-		answer, err = following(ctx, request.Question, followers)
-	}
-	if err != nil {
-		return nil, err
+	if answer == nil {
+		alone, err := decide(ctx, request.Question)
+		if err != nil {
+			return nil, err
+		}
+		answer = alone
 	}
 	if request.Note != "" && answer.Message != "" {
 		answer.Message += "; " + request.Note
@@ -53,13 +65,13 @@ func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
 	return answer, nil
 }
 
-// following decides a gang that others may have to follow. If the gang leads and has followers, it goes to a domain
-// that has room for all of them, or else for as many as possible of those that rank first. A gang that fits nowhere
-// with followers goes without: they may wait, but do not keep it from starting.
-func following(ctx context.Context, question decision.Question, followers []*gang.Gang) (*decision.Answer, error) {
-	if len(followers) == 0 {
-		return simulation.Decide(ctx, question)
-	}
+// leader decides gangs that others, at least one, have to follow.
+type leader []*gang.Gang
+
+// decide has a gang that leads go to a domain that has room for all of its followers, or else for as many as possible
+// of those that rank first. A gang that fits nowhere with followers goes without: they may wait, but do not keep it
+// from starting.
+func (followers leader) decide(ctx context.Context, question decision.Question) (*decision.Answer, error) {
 	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
 	together, err := fit(ctx, question, followers)
 	if err != nil {
@@ -80,7 +92,7 @@ func following(ctx context.Context, question decision.Question, followers []*gan
 // party is followers and the nodes that were found for their pods.
 type party struct {
 	followers []*gang.Gang
-	// nodes has the node of each pod by its name: all gangs of a company are of one namespace.
+	// nodes has the node of each pod by its name: all gangs that share a constraint are of one namespace.
 	nodes map[string]string
 	steps int
 }
@@ -115,8 +127,8 @@ func fit(ctx context.Context, question decision.Question, followers []*gang.Gang
 // beside decides the gang as if its followers stood where room was found for them. The gang's own pods may have rules
 // that the search for all did not look at: if these leave no place there, it goes wherever it can.
 func beside(ctx context.Context, question decision.Question, together *party) (*decision.Answer, error) {
-	led, company := *question.Gang, *question.Gang.Company
-	led.Company = &company
+	led, shared := *question.Gang, *question.Gang.Shared
+	led.Shared = &shared
 	kept := map[gang.Key]clusterview.Reserved{}
 	reserved := maps.Clone(question.Reserved)
 	if reserved == nil {
@@ -131,7 +143,7 @@ func beside(ctx context.Context, question decision.Question, together *party) (*
 			}
 		}
 		kept[follower.Key()] = room
-		company.Meet(follower.Key(), slices.Sorted(maps.Keys(room)))
+		shared.Add(follower.Key(), slices.Sorted(maps.Keys(room)))
 	}
 	there := question
 	there.Gang, there.Reserved = &led, reserved

@@ -26,17 +26,17 @@ func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 		leaf := leafOf(leaves, pod)
 		leaf.running = append(leaf.running, pod.Spec.NodeName)
 	}
-	return &packing.Gang{Root: inCompany(group(g.Tree.Root, leaves), g)}, nil
+	return &packing.Gang{Root: besideRelated(group(g.Tree.Root, leaves), g)}, nil
 }
 
-// Together returns a gang and others of its company as the engine is to place them all at once, in one domain of what they
+// Together returns a gang and others that share its constraint as the engine is to place them all at once, in one domain of what they
 // share.
 func Together(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 	first, err := Gang(g, shapeOf)
 	if err != nil || len(with) == 0 {
 		return first, err
 	}
-	shared := g.Company.Constraint
+	shared := g.Shared.Constraint
 	all := packing.Group{
 		Constraint: packing.Constraint{
 			Topology: shared.Topology, Required: shared.RequiredTopologyLevel, Preferred: shared.PreferredTopologyLevel,

@@ -68,15 +68,15 @@ func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
 	return gang.Invalid(errs)
 }
 
-// meet tells a gang where its companions stand.
+// meet tells a gang where its related gangs stand.
 func (t *Table) meet(assembled *gang.Gang) {
-	if assembled.Company == nil {
+	if assembled.Shared == nil {
 		return
 	}
-	assembled.Company.Others = nil
-	for _, other := range t.companies[assembled.Company.Base] {
+	assembled.Shared.Others = nil
+	for _, other := range t.related[assembled.Shared.Base] {
 		if key := (gang.Key{Namespace: other.Namespace, Name: other.Name}); other.Name != assembled.PodGroup.Name {
-			assembled.Company.Meet(key, gang.NodesOf(t.members[key]))
+			assembled.Shared.Add(key, gang.NodesOf(t.members[key]))
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (t *Table) followersOf(leader *gang.Gang) []*gang.Gang {
 		return nil
 	}
 	var followers []*gang.Gang
-	for _, podGroup := range t.companies[leader.Company.Base] {
+	for _, podGroup := range t.related[leader.Shared.Base] {
 		pods := t.members[gang.KeyOfPodGroup(podGroup)]
 		follower, hold := gang.Assemble(podGroup, gang.Released(pods), t.levels)
 		if hold == nil && follower.Follows(leader) {
@@ -97,8 +97,8 @@ func (t *Table) followersOf(leader *gang.Gang) []*gang.Gang {
 	return followers
 }
 
-// companies returns the PodGroups of each company, by its base gang.
-func companies(podGroups []*scheduling.PodGroup) map[gang.Key][]*scheduling.PodGroup {
+// companies returns the PodGroups of all gangs that share a base, by its base gang.
+func related(podGroups []*scheduling.PodGroup) map[gang.Key][]*scheduling.PodGroup {
 	byBase := map[gang.Key][]*scheduling.PodGroup{}
 	for _, podGroup := range podGroups {
 		if base, ok := gang.BaseOf(podGroup); ok {
@@ -115,7 +115,7 @@ type Table struct {
 
 	cluster    *kubeframework.Offline
 	view       *clusterview.View
-	companies  map[gang.Key][]*scheduling.PodGroup
+	related    map[gang.Key][]*scheduling.PodGroup
 	members    map[gang.Key][]*corev1.Pod
 	topologies map[string]*kai.Topology
 	levels     podgrouptree.Levels
@@ -131,7 +131,7 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	}
 	return &Table{
 		cluster: offline, view: clusterview.New(offline),
-		companies: companies(cluster.PodGroups), members: cluster.Members(), topologies: cluster.Topologies,
+		related: related(cluster.PodGroups), members: cluster.Members(), topologies: cluster.Topologies,
 		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement,
 	}, nil
 }

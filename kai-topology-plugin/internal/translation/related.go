@@ -5,15 +5,14 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// inCompany ties the root of a gang to where its companions stand: it must join them in the shared required level, and would
+// besideRelated ties the root of a gang to where its related gangs stand: it must join them in the shared required level, and would
 // rather join than leave them in the shared preferred one. The preferred level is that of a group around the gang, as the
-// company is around it: what the gang itself prefers comes after that.
-func inCompany(root packing.Group, g *gang.Gang) packing.Group {
-	company := g.Company
-	if company == nil {
+// constraint is around it: what the gang itself prefers comes after that.
+func besideRelated(root packing.Group, g *gang.Gang) packing.Group {
+	if g.Shared == nil {
 		return root
 	}
-	shared := company.Constraint
+	shared := g.Shared.Constraint
 	if shared.RequiredTopologyLevel != "" {
 		root.Follow = anchors(g)
 	}
@@ -27,7 +26,7 @@ func inCompany(root packing.Group, g *gang.Gang) packing.Group {
 		Follow:   root.Follow,
 		Children: []packing.Group{root},
 	}
-	for _, other := range company.Others {
+	for _, other := range g.Shared.Others {
 		around.Beside = append(around.Beside, other.Nodes...)
 	}
 	return around
@@ -36,14 +35,14 @@ func inCompany(root packing.Group, g *gang.Gang) packing.Group {
 // anchors are the pods that the gang must join. Where it stands itself, it stays: gangs that were apart before anybody told
 // them to stay together are not kept from mending what they have.
 func anchors(g *gang.Gang) []packing.Anchor {
-	shared := g.Company.Constraint
+	shared := g.Shared.Constraint
 	if nodes := gang.NodesOf(g.Standing); len(nodes) > 0 {
 		return []packing.Anchor{{
 			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: nodes, Whose: "its running pods",
 		}}
 	}
 	var anchors []packing.Anchor
-	for _, other := range g.Company.Others {
+	for _, other := range g.Shared.Others {
 		anchors = append(anchors, packing.Anchor{
 			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: other.Nodes, Whose: "gang " + other.Gang.Name,
 		})

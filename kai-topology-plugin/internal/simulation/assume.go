@@ -12,9 +12,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// performance is how a plan went.
-type performance struct {
-	// nodes has the node of each pod that found one, by name, and order the names as they entered.
+// outcome is how a plan went.
+type outcome struct {
+	// nodes has the node of each pod that found one, by name, and order the names as they were assumed.
 	nodes map[string]string
 	order []string
 	// waiting are the pods that found none, and refused why the first of them did not.
@@ -34,32 +34,32 @@ func (r *refusal) sentence() string {
 	return fmt.Sprintf("pod %s is turned away by %s, on node %s as on others of its domain", r.pod.Name, r.why, r.node.Node().Name)
 }
 
-// act puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try again after others
+// assumeAll puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try again after others
 // have entered, as far as that may have opened a node. When nobody can go where planned, others of their nodes are tried.
-func (r *simulation) act(ctx context.Context, plan map[string]string) (*performance, error) {
-	acted := &performance{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
+func (r *simulation) assumeAll(ctx context.Context, plan map[string]string) (*outcome, error) {
+	result := &outcome{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
 	r.opened = true
-	for len(acted.waiting) > 0 {
+	for len(result.waiting) > 0 {
 		entered, err := false, error(nil)
 		if r.opened {
-			entered, err = r.enterAsPlanned(ctx, acted, plan)
+			entered, err = r.assumeAsPlanned(ctx, result, plan)
 		}
 		if err == nil && !entered {
-			entered, err = r.move(ctx, acted, plan)
+			entered, err = r.move(ctx, result, plan)
 		}
 		if err == nil && !entered {
 			// Says who is refused of those that are left.
-			entered, err = r.enterAsPlanned(ctx, acted, plan)
+			entered, err = r.assumeAsPlanned(ctx, result, plan)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if !entered {
-			return acted, nil
+			return result, nil
 		}
 	}
-	acted.refused = nil
-	return acted, nil
+	result.refused = nil
+	return result, nil
 }
 
 // planned are the pods that a plan has nodes for.
@@ -74,40 +74,40 @@ func (r *simulation) planned(plan map[string]string) []*corev1.Pod {
 	return pods
 }
 
-// enterAsPlanned lets everybody try who waits, and reports whether anybody entered.
-func (r *simulation) enterAsPlanned(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
+// assumeAsPlanned lets everybody try who waits, and reports whether a pod was assumed.
+func (r *simulation) assumeAsPlanned(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
 	var rest []*corev1.Pod
-	acted.refused, r.opened = nil, false
-	for _, pod := range acted.waiting {
-		why, err := r.enter(ctx, pod, plan[pod.Name])
+	result.refused, r.opened = nil, false
+	for _, pod := range result.waiting {
+		why, err := r.assume(ctx, pod, plan[pod.Name])
 		switch {
 		case err != nil:
 			return false, err
 		case why == "":
-			acted.entered(pod, plan[pod.Name])
+			result.put(pod, plan[pod.Name])
 		default:
 			rest = append(rest, pod)
-			if acted.refused == nil {
-				acted.refused = &refusal{pod: pod, node: r.stage.Node(plan[pod.Name]), why: why}
+			if result.refused == nil {
+				result.refused = &refusal{pod: pod, node: r.assumed.Node(plan[pod.Name]), why: why}
 			}
 		}
 	}
-	entered := len(rest) < len(acted.waiting)
-	acted.waiting = rest
+	entered := len(rest) < len(result.waiting)
+	result.waiting = rest
 	return entered, nil
 }
 
 // move finds other nodes for those who wait, until one that has entered may have opened a node to somebody. It reports whether
-// anybody entered.
-func (r *simulation) move(ctx context.Context, acted *performance, plan map[string]string) (bool, error) {
+// a pod was assumed.
+func (r *simulation) move(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
 	expected := map[string][]*corev1.Pod{}
-	for _, pod := range acted.waiting {
+	for _, pod := range result.waiting {
 		expected[plan[pod.Name]] = append(expected[plan[pod.Name]], pod)
 	}
 	// left are the nodes that alike pods of one planned node may still try.
 	stuck, left := map[string]bool{}, map[string][]fwk.NodeInfo{}
 	var rest []*corev1.Pod
-	for _, pod := range acted.waiting {
+	for _, pod := range result.waiting {
 		planned := plan[pod.Name]
 		// Alike pods that were planned for one domain have the same nodes to choose from.
 		choice, from := r.kinds[pod.Name]+r.domainOf(pod, planned), gang.LeafOf(pod)+"\x00"+r.kinds[pod.Name]+"\x00"+planned
@@ -118,7 +118,7 @@ func (r *simulation) move(ctx context.Context, acted *performance, plan map[stri
 		if _, known := left[from]; !known {
 			left[from] = r.alternatives(pod, planned)
 		}
-		node, others, err := r.enterAny(ctx, pod, left[from], expected)
+		node, others, err := r.assumeAny(ctx, pod, left[from], expected)
 		if err != nil {
 			return false, err
 		}
@@ -129,19 +129,19 @@ func (r *simulation) move(ctx context.Context, acted *performance, plan map[stri
 			continue
 		}
 		expected[planned] = slices.DeleteFunc(expected[planned], func(other *corev1.Pod) bool { return other == pod })
-		acted.entered(pod, node)
+		result.put(pod, node)
 	}
-	entered := len(rest) < len(acted.waiting)
-	acted.waiting = rest
+	entered := len(rest) < len(result.waiting)
+	result.waiting = rest
 	return entered, nil
 }
 
-// enterAny puts a pod on the first of several nodes that accepts it and has room for those expected there besides. It returns the node,
+// assumeAny puts a pod on the first of several nodes that accepts it and has room for those expected there besides. It returns the node,
 // "" if there is none, and those that have not refused the pod.
-func (r *simulation) enterAny(
+func (r *simulation) assumeAny(
 	ctx context.Context, pod *corev1.Pod, nodes []fwk.NodeInfo, expected map[string][]*corev1.Pod,
 ) (entered string, left []fwk.NodeInfo, err error) {
-	known, err := r.audition(ctx, pod)
+	known, err := r.prefilter(ctx, pod)
 	if err != nil {
 		return "", nil, err
 	}
@@ -162,7 +162,7 @@ func (r *simulation) enterAny(
 			continue
 		}
 		r.steps++
-		why, err := r.enter(ctx, pod, name)
+		why, err := r.assume(ctx, pod, name)
 		if err != nil {
 			return "", nil, err
 		}
@@ -173,9 +173,9 @@ func (r *simulation) enterAny(
 	return "", left, nil
 }
 
-func (p *performance) entered(pod *corev1.Pod, node string) {
-	p.nodes[pod.Name] = node
-	p.order = append(p.order, pod.Name)
+func (o *outcome) put(pod *corev1.Pod, node string) {
+	o.nodes[pod.Name] = node
+	o.order = append(o.order, pod.Name)
 }
 
 // fitsBeside reports whether a node would still have room for the pods of other kinds among those that are planned for it.

@@ -20,7 +20,7 @@ func standing(name, node string) *corev1.Pod {
 	return pod
 }
 
-// following assembles the gang "scaled" of the company of "base", with the given annotations besides.
+// following assembles the gang "scaled" that shares a constraint with "base", with the given annotations besides.
 func following(t *testing.T, annotations map[string]string, pods ...*corev1.Pod) *gang.Gang {
 	t.Helper()
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scaled", Annotations: map[string]string{
@@ -35,15 +35,15 @@ func following(t *testing.T, annotations map[string]string, pods ...*corev1.Pod)
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}
-	if assembled.Company != nil {
-		assembled.Company.Meet(gang.Key{Namespace: "ns", Name: "another"}, []string{"n2"})
-		assembled.Company.Meet(gang.Key{Namespace: "ns", Name: "base"}, []string{"n1"})
-		assembled.Company.Meet(gang.Key{Namespace: "ns", Name: "nowhere"}, nil)
+	if assembled.Shared != nil {
+		assembled.Shared.Add(gang.Key{Namespace: "ns", Name: "another"}, []string{"n2"})
+		assembled.Shared.Add(gang.Key{Namespace: "ns", Name: "base"}, []string{"n1"})
+		assembled.Shared.Add(gang.Key{Namespace: "ns", Name: "nowhere"}, nil)
 	}
 	return assembled
 }
 
-func TestAGangIsTiedToItsCompany(t *testing.T) {
+func TestAGangIsTiedToItsRelatedGangs(t *testing.T) {
 	own := packing.Constraint{Topology: "t", Required: "rack"}
 	joins := []packing.Anchor{
 		{Topology: "t", Level: "zone", Nodes: []string{"n1"}, Whose: "gang base"},

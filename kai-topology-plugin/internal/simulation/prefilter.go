@@ -11,14 +11,14 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
-// audition is what the filters prepared for one kind of pod, in step with those on the stage.
-type audition struct {
+// prefiltered is what the filters prepared for one kind of pod, in step with the assumed pods.
+type prefiltered struct {
 	pod      *corev1.Pod
 	state    fwk.CycleState
 	narrowed *fwk.PreFilterResult
 	rejected *fwk.Status
 	spread   *kubeframework.Spread
-	// lasting are objections that no further pod on the stage ends, and passing those that one may.
+	// lasting are objections that no further assumed pod ends, and passing those that one may.
 	lasting, passing refusals
 }
 
@@ -68,63 +68,63 @@ func (r *refusals) note(node, why string) {
 	r.refused[node] = why
 }
 
-func (a *audition) remembers(node *corev1.Node) (why string, refused bool) {
-	if why, refused := a.lasting.remembers(node); refused {
+func (p *prefiltered) remembers(node *corev1.Node) (why string, refused bool) {
+	if why, refused := p.lasting.remembers(node); refused {
 		return why, true
 	}
-	return a.passing.remembers(node)
+	return p.passing.remembers(node)
 }
 
-func (a *audition) remember(status *fwk.Status, node *corev1.Node) (why string) {
-	why = kubeframework.Objection(status, a.pod, node)
+func (p *prefiltered) remember(status *fwk.Status, node *corev1.Node) (why string) {
+	why = kubeframework.Objection(status, p.pod, node)
 	if kubeframework.Liftable(status) {
-		a.passing.remember(status, a.pod, node, why)
+		p.passing.remember(status, p.pod, node, why)
 	} else {
-		a.lasting.remember(status, a.pod, node, why)
+		p.lasting.remember(status, p.pod, node, why)
 	}
 	return why
 }
 
-// audition returns what the filters have prepared for a pod.
-func (r *simulation) audition(ctx context.Context, pod *corev1.Pod) (*audition, error) {
+// prefilter returns what the filters have prepared for a pod.
+func (r *simulation) prefilter(ctx context.Context, pod *corev1.Pod) (*prefiltered, error) {
 	kind := r.kinds[pod.Name]
 	if r.claims(pod) {
 		// What is set aside for a pod is noted in its own state.
 		kind += " of pod " + pod.Name
 	}
-	if known := r.auditions[kind]; known != nil {
+	if known := r.prefiltered[kind]; known != nil {
 		return known, nil
 	}
-	prepared := &audition{pod: pod, state: kubeframework.Simulation()}
-	narrowed, status, _ := r.stage.RunPreFilterPlugins(ctx, prepared.state, pod)
+	prepared := &prefiltered{pod: pod, state: kubeframework.Simulation()}
+	narrowed, status, _ := r.assumed.RunPreFilterPlugins(ctx, prepared.state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
 		return nil, fmt.Errorf("simulating pod %s: %w", pod.Name, status.AsError())
 	}
 	prepared.narrowed, prepared.rejected = narrowed, status
 	var err error
-	if prepared.spread, err = kubeframework.NewSpread(pod, r.stage.Nodes(r.question.Nodes)); err != nil {
+	if prepared.spread, err = kubeframework.NewSpread(pod, r.assumed.Nodes(r.question.Nodes)); err != nil {
 		return nil, err
 	}
-	r.auditions[kind] = prepared
+	r.prefiltered[kind] = prepared
 	return prepared, nil
 }
 
 // follow brings what is prepared in step with a pod that has entered, or forgets it where that cannot be done.
 func (r *simulation) follow(ctx context.Context, entered *corev1.Pod, node *corev1.Node) error {
 	claims := r.claims(entered)
-	for kind, known := range r.auditions {
+	for kind, known := range r.prefiltered {
 		if !known.rejected.IsSuccess() || claims && r.claims(known.pod) {
 			r.opened = true
-			delete(r.auditions, kind)
+			delete(r.prefiltered, kind)
 			continue
 		}
-		follows, err := r.stage.Follow(ctx, known.state, known.pod)
+		follows, err := r.assumed.AddLast(ctx, known.state, known.pod)
 		if err != nil {
 			return fmt.Errorf("simulating pod %s: %w", known.pod.Name, err)
 		}
 		if !follows {
 			r.opened = true
-			delete(r.auditions, kind)
+			delete(r.prefiltered, kind)
 			continue
 		}
 		if known.spread == nil || known.spread.Put(entered, node) || len(requiredAffinity(known.pod)) > 0 {
@@ -137,13 +137,13 @@ func (r *simulation) follow(ctx context.Context, entered *corev1.Pod, node *core
 
 func (r *simulation) claims(pod *corev1.Pod) bool { return r.question.View.Resources().Claims(pod) }
 
-// enter puts a pod on a node if all filters accept it there, and says which does not.
-func (r *simulation) enter(ctx context.Context, pod *corev1.Pod, name string) (why string, err error) {
-	node := r.stage.Node(name)
+// assume puts a pod on a node if all filters accept it there, and says which does not.
+func (r *simulation) assume(ctx context.Context, pod *corev1.Pod, name string) (why string, err error) {
+	node := r.assumed.Node(name)
 	if node == nil {
 		return "", fmt.Errorf("node %s is not in the snapshot", name)
 	}
-	known, err := r.audition(ctx, pod)
+	known, err := r.prefilter(ctx, pod)
 	if err != nil {
 		return "", err
 	}
@@ -159,10 +159,10 @@ func (r *simulation) enter(ctx context.Context, pod *corev1.Pod, name string) (w
 		status = kubeframework.Unspread()
 	}
 	if status.IsSuccess() {
-		status = r.stage.RunFilterPlugins(ctx, known.state, pod, node)
+		status = r.assumed.RunFilterPlugins(ctx, known.state, pod, node)
 	}
 	if status.IsSuccess() {
-		if status = r.stage.Put(ctx, known.state, on(name, pod)); status.IsSuccess() {
+		if status = r.assumed.Assume(ctx, known.state, on(name, pod)); status.IsSuccess() {
 			return "", r.follow(ctx, pod, node.Node())
 		}
 	}

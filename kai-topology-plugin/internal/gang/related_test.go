@@ -65,10 +65,10 @@ func TestTheBaseGangIsMetFirst(t *testing.T) {
 		scheduling.AnnotationBaseGang: "m", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
 	}), nil, func(string) ([]string, bool) { return []string{"zone"}, true })
 	for _, name := range []string{"z", "m", "a"} {
-		assembled.Company.Meet(gang.Key{Namespace: "ns", Name: name}, []string{"n"})
+		assembled.Shared.Add(gang.Key{Namespace: "ns", Name: name}, []string{"n"})
 	}
 	var met []string
-	for _, other := range assembled.Company.Others {
+	for _, other := range assembled.Shared.Others {
 		met = append(met, other.Gang.Name)
 	}
 	if diff := cmp.Diff([]string{"m", "a", "z"}, met); diff != "" {

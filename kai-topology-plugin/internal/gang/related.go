@@ -11,31 +11,31 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// Company is the topology constraint that a gang shares with others, its companions, and where those stand.
-type Company struct {
+// Shared is the topology constraint that a gang shares with related gangs, and where those stand.
+type Shared struct {
 	// Base is the gang that the others were added to. It is the gang itself if that has the name.
 	Base Key
-	// Constraint holds for the pods of all companions together.
+	// Constraint holds for the pods of all related gangs together.
 	Constraint scheduling.TopologyConstraint
-	// Others are the companions, without the gang itself, that stand or are planned somewhere.
-	Others []Companion
+	// Others are the related gangs, without the gang itself, that stand or are planned somewhere.
+	Others []RelatedGang
 }
 
-// Companion is another gang of a company.
-type Companion struct {
+// RelatedGang is another gang with the same base.
+type RelatedGang struct {
 	Gang Key
 	// Nodes are where its pods stand, or are about to.
 	Nodes []string
 }
 
-// BaseOf returns the name that all companions of a gang have in common, and false if it has no company.
+// BaseOf returns the name that all related gangs of a gang have in common, and false if it shares nothing.
 func BaseOf(podGroup *scheduling.PodGroup) (Key, bool) {
 	base := podGroup.Annotations[scheduling.AnnotationBaseGang]
 	return Key{Namespace: podGroup.Namespace, Name: base}, base != ""
 }
 
-// companyOf returns the company of a gang, nil if it has none or shares nothing.
-func companyOf(podGroup *scheduling.PodGroup) *Company {
+// sharedOf returns what a gang shares, nil if it has none or shares nothing.
+func sharedOf(podGroup *scheduling.PodGroup) *Shared {
 	base, ok := BaseOf(podGroup)
 	constraint := scheduling.TopologyConstraint{
 		Topology:               podGroup.Annotations[scheduling.AnnotationSharedTopology],
@@ -45,12 +45,12 @@ func companyOf(podGroup *scheduling.PodGroup) *Company {
 	if !ok || constraint.RequiredTopologyLevel == "" && constraint.PreferredTopologyLevel == "" {
 		return nil
 	}
-	return &Company{Base: base, Constraint: constraint}
+	return &Shared{Base: base, Constraint: constraint}
 }
 
 // blockers returns what keeps the shared constraint from being followed, at the annotations where it is written.
-func (c *Company) blockers(levels podgrouptree.Levels) field.ErrorList {
-	if c == nil {
+func (s *Shared) blockers(levels podgrouptree.Levels) field.ErrorList {
+	if s == nil {
 		return nil
 	}
 	written := map[string]string{
@@ -58,21 +58,21 @@ func (c *Company) blockers(levels podgrouptree.Levels) field.ErrorList {
 		"requiredTopologyLevel":  scheduling.AnnotationSharedRequired,
 		"preferredTopologyLevel": scheduling.AnnotationSharedPreferred,
 	}
-	errs := podgrouptree.CheckConstraint(c.Constraint, nil, levels)
+	errs := podgrouptree.CheckConstraint(s.Constraint, nil, levels)
 	for _, err := range errs {
 		err.Field = field.NewPath("metadata", "annotations").Key(written[err.Field]).String()
 	}
 	return errs
 }
 
-// Meet has the company know where another gang stands or is about to. One that is nowhere is nobody to go to.
-func (c *Company) Meet(other Key, nodes []string) {
+// Add has the gang know where another gang stands or is about to. One that is nowhere is nobody to go to.
+func (s *Shared) Add(other Key, nodes []string) {
 	if len(nodes) == 0 {
 		return
 	}
-	c.Others = append(c.Others, Companion{Gang: other, Nodes: nodes})
-	slices.SortFunc(c.Others, func(a, b Companion) int {
-		return cmp.Or(-compareBools(a.Gang == c.Base, b.Gang == c.Base), cmp.Compare(a.Gang.Name, b.Gang.Name))
+	s.Others = append(s.Others, RelatedGang{Gang: other, Nodes: nodes})
+	slices.SortFunc(s.Others, func(a, b RelatedGang) int {
+		return cmp.Or(-compareBools(a.Gang == s.Base, b.Gang == s.Base), cmp.Compare(a.Gang.Name, b.Gang.Name))
 	})
 }
 
@@ -105,14 +105,14 @@ func TopologiesOf(podGroup *scheduling.PodGroup) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Topologies returns the names of the Topologies whose levels the gang speaks of, its company's included, each once.
+// Topologies returns the names of the Topologies whose levels the gang speaks of, those that it shares included, each once.
 func (g *Gang) Topologies() []string {
 	var names []string
 	for _, group := range g.Tree.Groups() {
 		names = append(names, group.Constraint.Topology)
 	}
-	if g.Company != nil {
-		names = append(names, g.Company.Constraint.Topology)
+	if g.Shared != nil {
+		names = append(names, g.Shared.Constraint.Topology)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)

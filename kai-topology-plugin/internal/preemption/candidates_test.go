@@ -1,0 +1,144 @@
+package preemption_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/preemption"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// podOn is a pod on node n, of a gang unless that is empty.
+func podOn(name, of string, priority int32) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": name}}}
+	pod.Spec.NodeName, pod.Spec.Priority = "n", &priority
+	if of != "" {
+		pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: of}
+	}
+	return pod
+}
+
+func groupOf(name string, preemptibility scheduling.Preemptibility) *scheduling.PodGroup {
+	return &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
+		Spec:       scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), Preemptibility: preemptibility},
+	}
+}
+
+// reader reads PodGroups of a list.
+func reader(groups ...*scheduling.PodGroup) preemption.PodGroups {
+	return func(key gang.Key) (*scheduling.PodGroup, error) {
+		for _, group := range groups {
+			if gang.KeyOfPodGroup(group) == key {
+				return group, nil
+			}
+		}
+		return nil, apierrors.NewNotFound(scheduling.Resource("podgroups"), key.Name)
+	}
+}
+
+func nodeWith(pods ...*corev1.Pod) []fwk.NodeInfo {
+	node := framework.NewNodeInfo(pods...)
+	node.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	return []fwk.NodeInfo{node}
+}
+
+func TestWhoCanBeAskedToLeave(t *testing.T) {
+	itself := gang.Rank{Priority: 5, Gang: gang.Key{Namespace: "ns", Name: "itself"}}
+	leaving := podOn("leaving", "", 9)
+	leaving.DeletionTimestamp = &metav1.Time{}
+	for name, c := range map[string]struct {
+		pods  []*corev1.Pod
+		empty bool
+	}{
+		"nobody where nobody stands":                             {nil, true},
+		"a pod without a gang":                                   {[]*corev1.Pod{podOn("a", "", 4)}, false},
+		"no pod of the same priority":                            {[]*corev1.Pod{podOn("a", "", 5)}, true},
+		"no pod of the gang itself":                              {[]*corev1.Pod{podOn("a", "itself", 1)}, true},
+		"a gang":                                                 {[]*corev1.Pod{podOn("a", "open", 1)}, false},
+		"no gang of which one pod is of the same priority":       {[]*corev1.Pod{podOn("a", "open", 1), podOn("b", "open", 5)}, true},
+		"no gang that is non-preemptible":                        {[]*corev1.Pod{podOn("a", "spared", 1)}, true},
+		"a gang whose PodGroup is deleted":                       {[]*corev1.Pod{podOn("a", "gone", 1)}, false},
+		"a pod that leaves by itself, whatever its priority may": {[]*corev1.Pod{leaving}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups := reader(groupOf("open", ""), groupOf("spared", scheduling.NonPreemptible))
+			found, err := preemption.CandidatesFor(itself, nodeWith(c.pods...), groups, preemption.Budgets{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.Empty() != c.empty {
+				t.Errorf("there is nobody: %t, want %t", found.Empty(), c.empty)
+			}
+		})
+	}
+}
+
+// Explanations ask about everybody, and may put those who are spared behind the others.
+func TestWhoeverIsAcceptedCanBeAskedWhateverItsPriority(t *testing.T) {
+	var asked []string
+	pods := []*corev1.Pod{podOn("a", "spared", 9), podOn("b", "", 7), podOn("c", "", 8)}
+	found, err := preemption.CandidatesBelow(math.MaxInt32, gang.Key{}, nodeWith(pods...), reader(groupOf("spared", scheduling.NonPreemptible)),
+		preemption.Budgets{}, func(workload *preemption.Workload, pods []*corev1.Pod) bool {
+			asked = append(asked, pods[0].Name)
+			workload.Protected = false
+			return pods[0].Name == "a"
+		})
+	if err != nil || found.Empty() {
+		t.Errorf("a gang that is accepted is no candidate: %v", err)
+	}
+	if diff := cmp.Diff([]string{"b", "c", "a"}, asked); diff != "" {
+		t.Errorf("asked about (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPodGroupThatCannotBeReadIsAnError(t *testing.T) {
+	broken := func(gang.Key) (*scheduling.PodGroup, error) { return nil, errors.New("the cache is broken") }
+	_, err := preemption.CandidatesFor(gang.Rank{Priority: 5}, nodeWith(podOn("a", "open", 1)), broken, preemption.Budgets{})
+	if err == nil {
+		t.Error("the gang is a candidate though nobody knows whether it is preemptible")
+	}
+}
+
+func TestBudgetsCountThePodsThatTheySelect(t *testing.T) {
+	budget := func(name string, allowed int32, selector *metav1.LabelSelector, gone ...string) *policyv1.PodDisruptionBudget {
+		made := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		made.Spec.Selector, made.Status.DisruptionsAllowed = selector, allowed
+		made.Status.DisruptedPods = map[string]metav1.Time{}
+		for _, pod := range gone {
+			made.Status.DisruptedPods[pod] = metav1.Time{}
+		}
+		return made
+	}
+	either := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}},
+	}}
+	pods := []*corev1.Pod{podOn("a", "", 0), podOn("b", "", 0), podOn("c", "", 0)}
+	for name, c := range map[string]struct {
+		budgets []*policyv1.PodDisruptionBudget
+		want    int
+	}{
+		"none":                       {nil, 0},
+		"one that allows both":       {[]*policyv1.PodDisruptionBudget{budget("x", 2, either)}, 0},
+		"one that allows one":        {[]*policyv1.PodDisruptionBudget{budget("x", 1, either)}, 1},
+		"two that allow none":        {[]*policyv1.PodDisruptionBudget{budget("x", 0, either), budget("y", 0, either)}, 4},
+		"one pod is counted as gone": {[]*policyv1.PodDisruptionBudget{budget("x", 0, either, "a")}, 1},
+		"one that selects nothing":   {[]*policyv1.PodDisruptionBudget{budget("x", 0, &metav1.LabelSelector{})}, 0},
+	} {
+		if got := preemption.BudgetsOf(c.budgets).Violations(pods); got != c.want {
+			t.Errorf("%s: overdrawn by %d, want %d", name, got, c.want)
+		}
+	}
+}
