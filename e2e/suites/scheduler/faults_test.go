@@ -2,9 +2,12 @@ package scheduler_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -24,40 +27,78 @@ func TestBindingThatFailsIsTriedAgainWhereTheGangStands(t *testing.T) {
 		Teardown(suite.AllOf(denied.ends, w.remove)))
 }
 
-func TestTaintBetweenPlanAndBind(t *testing.T) {
-	w := newWorld(5)
-	g := w.gang(t, "four-in-a-rack.yaml", "four")
-	denied := w.denial(g.podName(3))
-	var tainted string
-	cluster.Test(t, features.New("taint between plan and bind").
-		Setup(suite.AllOf(w.create, denied.begins)).
-		Assess("three pods are bound, and the node of the fourth is tainted before it has it", suite.AllOf(
-			g.exists(4), g.stands(3),
-			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-				tainted = denied.wanted(ctx, t, g.podName(3))
-				w.taint(ctx, t, tainted)
-				return ctx
-			})).
-		Assess("the fourth stands on the other node of the rack", suite.AllOf(denied.ends, g.stands(4),
-			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-				nodes, err := g.bound(ctx)
-				w.Must(ctx, t, err)
-				if nodes[g.podName(3)] == tainted {
-					t.Errorf("the fourth pod stands on %s, which was tainted before it could be bound\n%s", tainted, w.Report(ctx))
-				}
-				return ctx
-			})).
-		Teardown(suite.AllOf(denied.ends, w.remove)))
+func TestNodeThatChangesBetweenPlanAndBindLosesItsPod(t *testing.T) {
+	for name, change := range map[string]func(*world) func(context.Context, *corev1.Node) error{
+		"is tainted": func(w *world) func(context.Context, *corev1.Node) error {
+			return w.changed(func(node *corev1.Node) {
+				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "suite/broken", Effect: corev1.TaintEffectNoSchedule})
+			})
+		},
+		"gets into another rack": func(w *world) func(context.Context, *corev1.Node) error {
+			return w.changed(func(node *corev1.Node) { node.Labels[rackLabel] = "rack-elsewhere" })
+		},
+		"is deleted": func(*world) func(context.Context, *corev1.Node) error {
+			return func(ctx context.Context, node *corev1.Node) error { return cluster.Delete(ctx, node) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(5)
+			g := w.gang(t, "four-in-a-rack.yaml", "four")
+			denied := w.denial(g.podName(3))
+			var planned string
+			cluster.Test(t, features.New("node "+name+" between plan and bind").
+				Setup(suite.AllOf(w.create, denied.begins)).
+				Assess("three pods are bound, and the node of the fourth "+name+" before it has it", suite.AllOf(
+					g.exists(4), g.stands(3),
+					func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+						planned = denied.wanted(ctx, t, g.podName(3))
+						node := &corev1.Node{}
+						w.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Name: planned}, node))
+						w.Must(ctx, t, change(w)(ctx, node))
+						return ctx
+					})).
+				Assess("the fourth stands on the other node of the rack", suite.AllOf(denied.ends, g.stands(4),
+					func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+						nodes, err := g.bound(ctx)
+						w.Must(ctx, t, err)
+						if nodes[g.podName(3)] == planned {
+							t.Errorf("the fourth pod stands on %s, which changed before it could be bound\n%s", planned, w.Report(ctx))
+						}
+						return ctx
+					})).
+				Teardown(suite.AllOf(denied.ends, w.remove)))
+		})
+	}
 }
 
-func (w *world) taint(ctx context.Context, t *testing.T, name string) {
-	t.Helper()
-	node := &corev1.Node{}
-	node.Name = name
-	w.Must(ctx, t, cluster.Get(ctx, client.ObjectKeyFromObject(node), node))
-	before := node.DeepCopy()
-	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "suite/broken", Effect: corev1.TaintEffectNoSchedule})
-	w.Must(ctx, t, cluster.Patch(ctx, node, client.StrategicMergeFrom(before)))
+// changed patches a node.
+func (w *world) changed(change func(*corev1.Node)) func(context.Context, *corev1.Node) error {
+	return func(ctx context.Context, node *corev1.Node) error {
+		before := node.DeepCopy()
+		change(node)
+		return cluster.Patch(ctx, node, client.StrategicMergeFrom(before))
+	}
+}
+
+func TestGangThatLostAPodForGoodIsStoppedAfterItsGracePeriod(t *testing.T) {
+	w := newWorld(4)
+	g := w.gang(t, "four-in-a-rack.yaml", "four")
+	g.group.Spec.StalenessGracePeriod = &metav1.Duration{Duration: time.Second}
+	cluster.Test(t, features.New("one pod lost for good").
+		Setup(w.create).
+		Assess("four pods stand", suite.AllOf(g.exists(4), g.stands(4))).
+		Assess("without the fourth, which nobody makes again, the others are stopped",
+			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				w.Must(ctx, t, cluster.Delete(ctx, g.pod(3), client.GracePeriodSeconds(0)))
+				w.Until(ctx, t, "all pods of the gang are gone", func(ctx context.Context) (bool, string, error) {
+					pods, err := w.Pods(ctx)
+					return len(pods) == 0, fmt.Sprintf("%d are left", len(pods)), err
+				})
+				return ctx
+			}).
+		Assess("made again, all of them start together", suite.AllOf(
+			g.podComes(0), g.podComes(1), g.podComes(2), g.podComes(3), g.stands(4))).
+		Teardown(w.remove))
 }
 
 func TestSchedulerKilledHalfWayThroughBindingAGang(t *testing.T) {
