@@ -78,6 +78,29 @@ func (b *bench) stands(t *testing.T, pod *corev1.Pod, node string) {
 	shown.AddPodInfo(info)
 }
 
+// The node does not take the pod any more. Its room there is of no use, however long it would be kept.
+func TestAPodWhoseNodeRefusesItLosesItsRoomThere(t *testing.T) {
+	a, b := newPod("gang", "a"), newPod("gang", "b")
+	bench := newBench(t, nodes(3), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	onA, _ := bench.schedule(t, a)
+	onB, _ := bench.schedule(t, b)
+	bench.stands(t, b, onB)
+	bench.unreserve(t, a, onA)
+	shown, err := bench.SnapshotSharedLister().NodeInfos().Get(onA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tainted := shown.Node().DeepCopy()
+	tainted.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoSchedule}}
+	shown.SetNode(tainted)
+	if node, status := bench.schedule(t, a); status.IsSuccess() {
+		t.Fatalf("the pod is on %q, which was %q", node, onA)
+	}
+	if node, status := bench.schedule(t, a); !status.IsSuccess() || node == onA || node == onB {
+		t.Errorf("the pod is on %q, which was refused it on %q: %v", node, onA, status)
+	}
+}
+
 func TestTwoBindingsThatFailDoNotWaitForEachOther(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
 	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
