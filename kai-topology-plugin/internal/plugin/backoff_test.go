@@ -1,13 +1,13 @@
 package plugin
 
 import (
-	"packtree.dev/kai-topology-plugin/internal/gang"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 

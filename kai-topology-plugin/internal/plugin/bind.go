@@ -12,7 +12,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/packing"
 )
 
 // Bind binds a pod of a gang that names a topology, and tells the pod where it is in the very request: the API server
@@ -85,22 +84,6 @@ func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
 	}
 	levels, _ := p.lister.Levels(name)
 	return levels
-}
-
-// domainOf is the path of the narrowest domain that a node is in.
-func (p *Plugin) domainOf(levels []string, node string) (domain packing.Path) {
-	found, err := p.lister.Nodes.Get(node)
-	if err != nil {
-		return nil
-	}
-	for _, level := range levels {
-		value, labelled := found.Labels[level]
-		if !labelled {
-			break
-		}
-		domain = append(domain, value)
-	}
-	return domain
 }
 
 // placedWith are the pods of a leaf that have a node or a plan, the pod that is being bound among them.
