@@ -58,11 +58,13 @@ type Plugin struct {
 	// name is that of the plugin's own profile.
 	name string
 	// placement is for gangs that do not say which domains they would rather have.
-	placement  packing.Placement
-	view       *clusterview.View
-	pods       corelisters.PodLister
-	nodes      corelisters.NodeLister
-	members    cache.Indexer
+	placement packing.Placement
+	view      *clusterview.View
+	pods      corelisters.PodLister
+	nodes     corelisters.NodeLister
+	members   cache.Indexer
+	// finished has the pods that have done their work, which members has no more.
+	finished   cache.SharedIndexInformer
 	podGroups  schedulinglisters.PodGroupLister
 	topologies kailisters.TopologyLister
 	pdbs       policylisters.PodDisruptionBudgetLister
@@ -145,8 +147,13 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 	if err := indexByGang(podInformer.Informer()); err != nil {
 		return nil, fmt.Errorf("indexing pods by gang: %w", err)
 	}
+	finished, err := newFinished(handle.ClientSet())
+	if err != nil {
+		return nil, err
+	}
 	plugin := &Plugin{
 		handle:   handle,
+		finished: finished,
 		profiles: all,
 		name:     filters.ProfileName(),
 		view:     clusterview.New(filters),

@@ -27,9 +27,16 @@ func (p *Plugin) current(key gang.Key) (*gang.Gang, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading PodGroup: %w", err)
 	}
-	assembled, _, err := p.assemble(podGroup)
-	if err != nil || assembled.Tree == nil {
+	pods, err := p.podsOf(key)
+	if err != nil {
 		return nil, err
+	}
+	if pods, err = p.withFinished(key, pods); err != nil {
+		return nil, err
+	}
+	assembled, _ := gang.AssembleFor(p.profiles.have, podGroup, pods, p.levels)
+	if assembled.Tree == nil {
+		return nil, nil
 	}
 	return assembled, nil
 }
