@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts of this directory share; to be sourced.
 cache=${PACKTREE_KIND_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/packtree/kind}
 
