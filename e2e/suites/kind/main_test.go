@@ -78,8 +78,11 @@ func writeConfiguration(image string) (string, error) {
 // create makes the cluster. Not the framework's own way, which waits for pods that not every image of a node has.
 func create(image, configuration string) env.Func {
 	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-		_, err := run(ctx, "kind", "create", "cluster", "--name", clusterName, "--image", image, "--config", configuration,
-			"--kubeconfig", kubeconfig, "--wait", "3m")
+		arguments := []string{"create", "cluster", "--name", clusterName, "--config", configuration, "--kubeconfig", kubeconfig, "--wait", "3m"}
+		if image != "default" {
+			arguments = append(arguments, "--image", image)
+		}
+		_, err := run(ctx, "kind", arguments...)
 		return ctx, err
 	}
 }

@@ -24,8 +24,12 @@ lacks_resource() {
 
 daemon() {
 	local arguments=(--data-root "$cache/docker" --cgroup-parent "$cgroup" --ip-forward=true) log=$cache/dockerd.log pid status=0 command
-	# Nothing that runs outside is found, or met, below /run; and nothing that runs in here is found there.
+	# Until there is a command to end.
+	trap 'exit 143' INT TERM
+	# Nothing that runs outside is found, or met, below /run; and nothing that runs in here is found there, or left.
 	mount -t tmpfs tmpfs /run
+	mkdir /run/tmp
+	export TMPDIR=/run/tmp
 	ip link set lo up
 	if lacks_resource; then
 		require jq=jq
@@ -86,7 +90,8 @@ trap put_back EXIT
 # 9>&-: what outlives this script must not hold the lock. --kill-child: nothing outlives it.
 unshare --net --mount --pid --fork --kill-child --mount-proc "$0" --inside "$@" 9>&- &
 inside=$!
-trap 'kill "$inside" 2>/dev/null' INT TERM
+# unshare itself takes no signals while it waits for the first process of the namespaces.
+trap 'pkill -TERM -P "$inside" || true' INT TERM
 status=0
 wait "$inside" || status=$?
 wait "$inside" 2>/dev/null || true

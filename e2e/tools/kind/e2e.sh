@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the suite kind with the programs in bin, on nodes of E2E_KIND_IMAGE: one that Docker has or can pull, or unless given one that node.sh makes.
+# Runs the suite kind with the programs in bin, on nodes of E2E_KIND_IMAGE: one that Docker has or can pull. Unless given it is one that node.sh makes
+# for root; for others it is "default", the one that kind itself names.
 # E2E_KIND_CONFIG is a configuration of kind in place of the suite's own.
 set -euo pipefail
 
@@ -9,6 +10,7 @@ archives=$root/dist/kind
 user=65532:65532
 
 export GOWORK=off CGO_ENABLED=0
+if [ "$(id -u)" != 0 ]; then export E2E_KIND_IMAGE=${E2E_KIND_IMAGE:-default}; fi
 if [ -n "${E2E_KIND_IMAGE:-}" ]; then
 	go -C "$here" build -ldflags '-s -w' -o "$root/bin/tools/kind" sigs.k8s.io/kind
 else
