@@ -40,22 +40,13 @@ func TestLife(t *testing.T) {
 		Assess("it is taken", says("apply", "-f", testdata("job.yaml"))).
 		Assess("it gets done", says("wait", "job", "short", "--for=condition=Complete", timeout)).
 		Assess("its PodGroup says so", jobFinished)
-	leaders := features.New("leaders").
-		Assess("two of each run", install("--values=charts/packtree/values-ha.yaml")).
-		Assess("those that lead are deleted", deleteLeaders).
-		Assess("others lead", says("scale", "podcliqueset", "order", "--replicas=2")).
-		Assess("and do the work", says("wait", "podcliqueset", "order", "--for=jsonpath={.status.availableReplicas}=2", timeout))
-	drained := features.New("drain").
-		Assess("a node lets all go", drain).
-		Assess("the sets are whole elsewhere", says("wait", "podcliqueset", "order", "--for=jsonpath={.status.availableReplicas}=2", timeout)).
-		Assess("the node comes back", says("uncordon", clusterName+"-worker"))
 	gone := features.New("removal").
 		Assess("the workloads go", says("delete", "dgd,pcs,jobs", "--all", "--timeout=3m")).
 		Assess("nothing of them is left", nothingLeft("default", "pods", "podgroups", "podgangs", "podcliques", "services", "roles", "rolebindings")).
 		Assess("the release goes", uninstall).
 		Assess("nothing of it is left", nothingLeft("packtree-system", "pods", "deployments", "services", "leases", "secrets", "configmaps")).
 		Assess("nor anywhere", nothingOfPacktree)
-	for _, feature := range []*features.FeatureBuilder{installed, hello, order, job, leaders, drained, gone} {
+	for _, feature := range []*features.FeatureBuilder{installed, hello, order, job, gone} {
 		testenv.Test(t, feature.Feature())
 		if t.Failed() {
 			report(t)
@@ -103,11 +94,11 @@ func until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	}
 }
 
-// install installs the chart, or changes the release, and tells how long that took.
-func install(flags ...string) types.StepFunc {
+// install installs the chart and tells how long that took.
+func install() types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		started := time.Now()
-		if _, err := helm(ctx, append([]string{"upgrade", "--install", "packtree", "charts/packtree", "--create-namespace"}, flags...)...); err != nil {
+		if _, err := helm(ctx, "install", "packtree", "charts/packtree", "--create-namespace"); err != nil {
 			t.Fatal(err)
 		}
 		for _, component := range components {
@@ -198,44 +189,6 @@ func jobFinished(ctx context.Context, t *testing.T, _ *envconf.Config) context.C
 		said, err := kubectl(ctx, "get", "podgroups",
 			"-o", `jsonpath={range .items[?(@.metadata.ownerReferences[0].kind=="Job")]}{.status.conditions[?(@.type=="Scheduled")].message}{end}`)
 		return strings.HasPrefix(said, "finished: "), said, err
-	})
-	return ctx
-}
-
-// deleteLeaders deletes the pods that hold the leases, and waits until others do.
-func deleteLeaders(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	holders := func(ctx context.Context) ([]string, error) {
-		said, err := kubectl(ctx, "-n", "packtree-system", "get", "leases", "-o", "jsonpath={.items[*].spec.holderIdentity}")
-		var pods []string
-		for _, identity := range strings.Fields(said) {
-			pod, _, _ := strings.Cut(identity, "_")
-			pods = append(pods, pod)
-		}
-		return pods, err
-	}
-	var before []string
-	until(ctx, t, "each program has a leader", func(ctx context.Context) (bool, string, error) {
-		var err error
-		before, err = holders(ctx)
-		return len(before) >= len(components), fmt.Sprint(before), err
-	})
-	answer(ctx, t, append([]string{"-n", "packtree-system", "delete", "pod", "--ignore-not-found", "--wait=false"}, before...)...)
-	until(ctx, t, "others lead", func(ctx context.Context) (bool, string, error) {
-		now, err := holders(ctx)
-		same := slices.ContainsFunc(now, func(pod string) bool { return slices.Contains(before, pod) })
-		return len(now) == len(before) && !same, fmt.Sprint(now), err
-	})
-	return ctx
-}
-
-// drain evicts everything from a node. Pods in a rack that is the node itself have nowhere to go, and go first.
-func drain(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	node := clusterName + "-worker"
-	answer(ctx, t, "delete", "dgd", "hello", timeout)
-	answer(ctx, t, "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", timeout)
-	until(ctx, t, "no pod is left on "+node, func(ctx context.Context) (bool, string, error) {
-		said, err := kubectl(ctx, "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName="+node, "-o", "name")
-		return strings.TrimSpace(said) == "", said, err
 	})
 	return ctx
 }
