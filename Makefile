@@ -2,10 +2,11 @@
 
 MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin e2e
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
-TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/lint e2e/tools/promql e2e/tools/workflows
+TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/kind e2e/tools/lint e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
 LONG := docs grove dynamo rights topologies
-SUITES := $(LONG) $(filter-out internal $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
+# The suite kind has a verb of its own: it needs nodes.
+SUITES := $(LONG) $(filter-out internal kind $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
 # How many suites run at once, beside the tests of packages. They wait about as much as they compute.
 CLUSTERS ?= 3
 PROGRAMS := dynamo-operator grove-operator podgrouper kai-topology-plugin devcluster
@@ -100,9 +101,8 @@ e2e: build tools ## the e2e suites, or SUITES, each on a dev cluster of its own,
 e2e-crashes: build tools ## the stories of suites that have them, each also with an operator that is killed half-way, and every fault of every API call
 	@E2E_CRASHES=all $(TESTS) --suites grove,dynamo,topologies,grouping --packages packtree.dev/grove-operator/internal/faults
 
-e2e-kind: build tools ## the suite wholepath on a cluster of kind, with images of this checkout (needs docker buildx and kind)
-	@PLATFORMS=linux/$$(go env GOARCH) .ci/images images
-	E2E_CLUSTER=kind go test -count=1 -timeout 30m ./e2e/suites/wholepath
+e2e-kind: build tools ## real nodes and images: the suite kind on a cluster of kind, which needs Docker, or root on Debian (E2E_KIND_IMAGE, E2E_KIND_CONFIG)
+	@e2e/tools/kind/e2e.sh
 
 verify: ## generated files and go.mod files are what the sources say
 	.ci/verify

@@ -22,6 +22,9 @@ import (
 // patience is how long anything may take, on a machine that does other things too.
 const patience = 2 * time.Minute
 
+// ofSuite are the labels of the suite's namespaces.
+var ofSuite = map[string]string{"packtree.dev/suite": "wholepath"}
+
 // elsewhere are the examples that suite dynamo runs on a dev cluster with the same nodes, and looks at more closely. On other clusters they run here.
 var elsewhere = []string{"dgd-zone", "dgd-block", "dgd-rack"}
 
@@ -63,11 +66,18 @@ func loadExamples(t *testing.T) []examples.Example {
 	return all
 }
 
+// inNamespace makes a namespace, which goes with the feature, however that ends: the cluster may be somebody's own.
 func inNamespace(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		if err := cluster.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ofSuite}}
+		if err := cluster.Create(ctx, namespace); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() {
+			if err := cluster.Delete(context.WithoutCancel(ctx), namespace); err != nil {
+				t.Errorf("namespace %s is left: %v", name, err)
+			}
+		})
 		// Pods of examples run under the namespace's default account, which a controller makes.
 		account := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default", "namespace": name},
@@ -142,9 +152,6 @@ func removed(namespace string, objects []*unstructured.Unstructured) types.StepF
 			standing, err := cluster.Standing(ctx, namespace)
 			return len(standing.Pods) == 0, fmt.Sprintf("%d pods are left", len(standing.Pods)), err
 		}, objects...)
-		if err := cluster.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-			t.Error(err)
-		}
 		return ctx
 	}
 }

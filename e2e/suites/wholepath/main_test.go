@@ -1,7 +1,7 @@
 // Package wholepath_test applies the examples, and bad input, to a cluster in which all of Packtree runs.
 //
 // It brings up the dev cluster by itself. With KUBECONFIG it uses that cluster instead, in which Packtree and the nodes of
-// docs/examples/nodes.yaml are expected; with E2E_CLUSTER=kind it makes such a cluster with kind.
+// docs/examples/nodes.yaml are expected.
 package wholepath_test
 
 import (

@@ -3,7 +3,10 @@ package wholepath_test
 import (
 	"context"
 	"os"
+	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
@@ -20,8 +23,6 @@ type target struct {
 
 func chooseTarget() target {
 	switch {
-	case os.Getenv("E2E_CLUSTER") == "kind":
-		return onKind()
 	case os.Getenv("KUBECONFIG") != "":
 		return target{up: useKubeconfig, down: leave}
 	default:
@@ -54,5 +55,18 @@ func onDevCluster() target {
 			}
 			return ctx, own.TakeDown(ctx)
 		},
+	}
+}
+
+// TestNoNamespaceIsLeft runs last, as the last of the last file.
+func TestNoNamespaceIsLeft(t *testing.T) {
+	var namespaces corev1.NamespaceList
+	if err := cluster.List(t.Context(), &namespaces, client.MatchingLabels(ofSuite)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range namespaces.Items {
+		if namespace := &namespaces.Items[i]; namespace.DeletionTimestamp == nil {
+			t.Errorf("namespace %s is left", namespace.Name)
+		}
 	}
 }

@@ -29,6 +29,8 @@ type Lister struct {
 	Topologies kailisters.TopologyLister
 	// Members is the cache behind Pods; Index was called for its informer.
 	Members cache.Indexer
+	// Finished has the pods that have done their work, which Members has no more.
+	Finished cache.SharedIndexInformer
 	// Assumed returns the pods of a gang that the scheduler has put on a node which the API server does not show yet.
 	Assumed func(gang.Key) []*corev1.Pod
 	// Ours reports whether the pods of a scheduler are placed by this process.
@@ -173,9 +175,16 @@ func (l *Lister) Gang(key gang.Key) (*gang.Gang, error) {
 	if err != nil {
 		return nil, err
 	}
-	assembled, _, err := l.Assemble(podGroup)
-	if err != nil || assembled.Tree == nil {
+	pods, err := l.PodsOf(key)
+	if err != nil {
 		return nil, err
+	}
+	if pods, err = l.WithFinished(key, pods); err != nil {
+		return nil, err
+	}
+	assembled, _ := gang.AssembleFor(l.Ours, podGroup, pods, l.Levels)
+	if assembled.Tree == nil {
+		return nil, nil
 	}
 	return assembled, nil
 }

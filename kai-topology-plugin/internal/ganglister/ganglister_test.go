@@ -72,8 +72,12 @@ func lister(t *testing.T, assumed ...*corev1.Pod) *ganglister.Lister {
 			}
 		}
 	}
+	finished, err := ganglister.NewFinished(nil) // Nothing is read from a cluster until it runs.
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &ganglister.Lister{
-		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
+		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(), Finished: finished,
 		PodGroups: schedulinglisters.NewPodGroupLister(podGroups), Topologies: kailisters.NewTopologyLister(topologies),
 		Assumed: func(gang.Key) []*corev1.Pod { return assumed }, Ours: func(string) bool { return true },
 	}
@@ -175,6 +179,24 @@ func TestTheDomainOfANodeEndsWithItsFirstMissingLabel(t *testing.T) {
 		if got := read.Domain(levels, node).String(); got != want {
 			t.Errorf("node %s is in %q, want %q", node, got, want)
 		}
+	}
+}
+
+func TestPodsThatHaveDoneTheirWorkAreOfTheirGangStill(t *testing.T) {
+	read := lister(t, member("standing", "n"))
+	done, failed := member("done", "n"), member("failed", "n")
+	done.Status.Phase, failed.Status.Phase = corev1.PodSucceeded, corev1.PodFailed
+	for _, pod := range []*corev1.Pod{done, failed} {
+		if err := read.Finished.GetIndexer().Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pods, err := read.WithFinished(key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"done": "n"}, nodesOf(pods)); diff != "" {
+		t.Errorf("the pods (-want +got):\n%s", diff)
 	}
 }
 

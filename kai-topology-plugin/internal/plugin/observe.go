@@ -25,6 +25,9 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	if err != nil {
 		return podgroupstatus.Observed{}, err
 	}
+	if pods, err = p.lister.WithFinished(key, pods); err != nil {
+		return podgroupstatus.Observed{}, err
+	}
 	if !p.profiles.speaksFor(p.name, pods) {
 		return podgroupstatus.Observed{Elsewhere: true}, nil
 	}

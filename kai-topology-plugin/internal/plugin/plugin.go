@@ -139,10 +139,14 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 	if err := ganglister.Index(pods); err != nil {
 		return nil, fmt.Errorf("indexing pods by gang: %w", err)
 	}
+	finished, err := ganglister.NewFinished(handle.ClientSet())
+	if err != nil {
+		return nil, err
+	}
 	gangs, view := gangstate.New(all.have), clusterview.New(filters)
 	lister := &ganglister.Lister{
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
-		Assumed: gangs.AssumedPods, Ours: all.have,
+		Finished: finished, Assumed: gangs.AssumedPods, Ours: all.have,
 	}
 	plugin := &Plugin{
 		handle:   handle,

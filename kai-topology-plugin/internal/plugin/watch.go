@@ -55,6 +55,11 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 		}
 		handlers = append(handlers, registration)
 	}
+	finished, err := p.watchFinished(ctx)
+	if err != nil {
+		return err
+	}
+	handlers = append(handlers, finished)
 	known := func() bool {
 		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool { return !handler.HasSynced() })
 	}

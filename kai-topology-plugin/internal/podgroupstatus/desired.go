@@ -64,6 +64,8 @@ func conditionOf(observed Observed) metav1.Condition {
 	switch {
 	case observed.Hold != nil && observed.Hold.Reason == scheduling.ReasonInvalid:
 		return waits(observed.Hold.Reason, observed.Hold.Message)
+	case observed.Gang.Finishing() && len(observed.Gang.Standing) == 0:
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: finished}
 	case observed.Gang.Satisfied(gang.NoPending), observed.Gang.Finishing():
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed))}
 	case lost(observed):
@@ -77,6 +79,9 @@ func conditionOf(observed Observed) metav1.Condition {
 			len(observed.Gang.Standing), len(observed.Gang.Pending)))
 	}
 }
+
+// finished is said of a gang that has come to its end. Whoever reads it looks for the pods in vain.
+const finished = "finished: all pods that the gang needs have done their work"
 
 // lost reports whether some of a gang stands that lacks the rest for good: it had all that it needs at some time, or
 // what it lacks does not exist or has no place. The condition itself keeps the memory: it outlives the scheduler, and

@@ -2,6 +2,7 @@ package podgroupstatus_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,6 +147,10 @@ func TestAGangThatComesToItsEndHasLostNothing(t *testing.T) {
 			got := podgroupstatus.Of(podgroupstatus.Observed{Gang: assembled, Hold: hold}, now).Condition
 			if got.Reason != test.reason {
 				t.Errorf("got %s, want %s: %s", got.Reason, test.reason, got.Message)
+			}
+			over := test.reason == "Placed" && test.standing == 0
+			if strings.HasPrefix(got.Message, "finished: ") != over {
+				t.Errorf("the message is %q; that the gang has finished is said: %t, want %t", got.Message, !over, over)
 			}
 		})
 	}

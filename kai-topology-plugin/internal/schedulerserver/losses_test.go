@@ -42,6 +42,25 @@ var _ = Describe("a gang that loses pods", func() {
 		return found.domains(rackLevel)[0], lost.Spec.NodeName
 	}
 
+	finish := func(name string) {
+		patch := []byte(`{"status":{"phase":"Succeeded"}}`)
+		_, err := kube.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		Expect(err).NotTo(HaveOccurred())
+	}
+
+	It("has lost none that have done their work, and says when all have", func() {
+		givenRack("z1", "r1", 2, 2)
+		grace := metav1.Duration{}
+		standing(scheduling.PodGroupSpec{StalenessGracePeriod: &grace})
+		finish("gang-0")
+		Consistently(scheduled(namespace, "gang")).WithTimeout(2 * time.Second).Should(withReason(scheduling.ReasonPlaced))
+		Expect(podsOf(namespace, gangOf("gang"))).To(HaveLen(2), "nothing of a gang is stopped because another part has finished")
+		finish("gang-1")
+		Eventually(scheduled(namespace, "gang")).Should(And(withReason(scheduling.ReasonPlaced),
+			HaveField("Message", HavePrefix("finished: "))))
+		Consistently(scheduled(namespace, "gang")).WithTimeout(time.Second).Should(withReason(scheduling.ReasonPlaced))
+	})
+
 	It("has them replaced in its rack when their node is deleted", func() {
 		givenRack("z1", "r1", 3, 2)
 		givenRack("z1", "r2", 3, 2)

@@ -1,0 +1,132 @@
+// Package kind_test runs the programs from their images, under real kubelets: what a dev cluster, whose nodes are played, cannot show.
+//
+// `make e2e-kind` makes what it needs: a Docker, an image of a node, archives of the images in dist/kind. Its features go one after the other, from the
+// installation to the removal, on one cluster of kind.
+package kind_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+
+	"packtree.dev/e2e/examples"
+)
+
+const clusterName = "packtree-e2e"
+
+var (
+	testenv    env.Environment
+	root       string
+	kubeconfig string
+)
+
+func TestMain(m *testing.M) {
+	directory, err := examples.Directory()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	root = filepath.Join(directory, "..", "..")
+	image := os.Getenv("E2E_KIND_IMAGE")
+	if image == "" {
+		fmt.Fprintln(os.Stderr, "E2E_KIND_IMAGE names no image of a node; `make e2e-kind` makes one, and all else that this suite needs")
+		os.Exit(1)
+	}
+	configuration, err := writeConfiguration(image)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	kubeconfig = filepath.Join(filepath.Dir(configuration), "kubeconfig")
+	testenv = env.NewWithConfig(envconf.New())
+	testenv.Setup(create(image, configuration), furnish)
+	testenv.Finish(remove)
+	os.Exit(testenv.Run(m))
+}
+
+// writeConfiguration writes what kind reads into a directory of its own, unless E2E_KIND_CONFIG names a file.
+func writeConfiguration(image string) (string, error) {
+	directory, err := os.MkdirTemp("", "packtree-kind-")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(directory, "kind.yaml")
+	if own := os.Getenv("E2E_KIND_CONFIG"); own != "" {
+		content, err := os.ReadFile(own)
+		if err != nil {
+			return "", fmt.Errorf("reading E2E_KIND_CONFIG: %w", err)
+		}
+		return file, os.WriteFile(file, content, 0o600)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "", err
+	}
+	content := configurationOf(strings.HasPrefix(image, "packtree-node:"), lacksResource(string(status)))
+	return file, os.WriteFile(file, []byte(content), 0o600)
+}
+
+// create makes the cluster. Not the framework's own way, which waits for pods that not every image of a node has.
+func create(image, configuration string) env.Func {
+	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+		arguments := []string{"create", "cluster", "--name", clusterName, "--config", configuration, "--kubeconfig", kubeconfig, "--wait", "3m"}
+		if image != "default" {
+			arguments = append(arguments, "--image", image)
+		}
+		_, err := run(ctx, "kind", arguments...)
+		return ctx, err
+	}
+}
+
+func remove(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+	_, err := run(ctx, "kind", "delete", "cluster", "--name", clusterName, "--kubeconfig", kubeconfig)
+	return ctx, errors.Join(err, os.RemoveAll(filepath.Dir(kubeconfig)))
+}
+
+// furnish gives every node the images.
+func furnish(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+	archives, err := filepath.Glob(filepath.Join(root, "dist", "kind", "*.tar"))
+	if err == nil && len(archives) == 0 {
+		err = fmt.Errorf("no archives of images are in dist/kind; `make e2e-kind` makes them")
+	}
+	if err != nil {
+		return ctx, err
+	}
+	for _, archive := range archives {
+		if _, err := run(ctx, "kind", "load", "image-archive", "--name", clusterName, archive); err != nil {
+			return ctx, err
+		}
+	}
+	_, err = kubectl(ctx, "wait", "node", "--all", "--for=condition=Ready", "--timeout=2m")
+	return ctx, err
+}
+
+// kubectl runs the real one as an administrator, and returns what it prints. If it fails, what it says is in the error.
+func kubectl(ctx context.Context, args ...string) (string, error) {
+	return run(ctx, "kubectl", args...)
+}
+
+func helm(ctx context.Context, args ...string) (string, error) {
+	return run(ctx, "helm", append(args, "--namespace=packtree-system")...)
+}
+
+func run(ctx context.Context, program string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, filepath.Join(root, "bin", "tools", program), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	command.Dir = root
+	var said, complaints bytes.Buffer
+	command.Stdout, command.Stderr = &said, &complaints
+	if err := command.Run(); err != nil {
+		return said.String(), fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, complaints.String())
+	}
+	return said.String(), nil
+}

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Runs the suite kind with the programs in bin, on nodes of E2E_KIND_IMAGE: one that Docker has or can pull. Unless given it is one that node.sh makes
+# for root; for others it is "default", the one that kind itself names.
+# E2E_KIND_CONFIG is a configuration of kind in place of the suite's own.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+archives=$root/dist/kind
+user=65532:65532
+
+export GOWORK=off CGO_ENABLED=0
+if [ "$(id -u)" != 0 ]; then export E2E_KIND_IMAGE=${E2E_KIND_IMAGE:-default}; fi
+if [ -n "${E2E_KIND_IMAGE:-}" ]; then
+	go -C "$here" build -ldflags '-s -w' -o "$root/bin/tools/kind" sigs.k8s.io/kind
+else
+	"$here/node.sh" prepare
+fi
+rm -rf "$archives"
+references=()
+for program in dynamo-operator grove-operator grove-startup podgrouper kai-topology-plugin; do
+	chart=$root/charts/$program/Chart.yaml
+	[ -f "$chart" ] || chart=$root/charts/grove-operator/Chart.yaml
+	references+=("packtree/$program:$(sed -n 's/^appVersion: "\(.*\)"$/\1/p' "$chart")=$root/bin/$program")
+done
+go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "${references[@]}"
+if [ -z "${E2E_KIND_IMAGE:-}" ]; then
+	# What the pods of the quick start run, of the same family as the image that they name.
+	go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" -links sleep,sh "busybox:1.37=$("$here/node.sh" prepared)/bin/busybox"
+fi
+# Compiled here: where it runs there may be no network to fetch modules by.
+go -C "$root/e2e" test -c -vet=off -o "$root/bin/kind.test" ./suites/kind
+cd "$root/e2e/suites/kind"
+test=("$root/bin/kind.test" -test.v -test.timeout 30m)
+if [ -n "${E2E_KIND_IMAGE:-}" ]; then exec "$here/docker.sh" "${test[@]}"; fi
+E2E_KIND_IMAGE=$("$here/node.sh" name)
+export E2E_KIND_IMAGE
+# shellcheck disable=SC2016 # the inner shell expands them
+exec "$here/docker.sh" bash -c '"$0" image && exec "$@"' "$here/node.sh" "${test[@]}"

@@ -1,0 +1,61 @@
+package ganglister
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+)
+
+// NewFinished returns a cache of the pods that have done their work. kube-scheduler's own cache drops a pod as soon as it has ended: the gang of a Job
+// would seem to lose one pod after the other, and could be stopped for that. The cache keeps what tells a pod's gang and group, and no more.
+func NewFinished(client kubernetes.Interface) (cache.SharedIndexInformer, error) {
+	succeeded := fields.OneTermEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
+	finished := coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
+		options.FieldSelector = succeeded
+	})
+	if err := finished.SetTransform(membershipOf); err != nil {
+		return nil, fmt.Errorf("trimming finished pods: %w", err)
+	}
+	if err := Index(finished); err != nil {
+		return nil, fmt.Errorf("indexing finished pods by gang: %w", err)
+	}
+	return finished, nil
+}
+
+// membershipOf is a pod without all that its gang does not ask for.
+func membershipOf(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+			Labels: pod.Labels, Annotations: pod.Annotations,
+		},
+		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}, nil
+}
+
+// WithFinished adds to the pods of a gang those that have done their work.
+func (l *Lister) WithFinished(key gang.Key, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	found, err := l.Finished.GetIndexer().ByIndex(gangIndex, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("finding the finished pods of %s: %w", key, err)
+	}
+	for _, object := range found {
+		if pod := object.(*corev1.Pod); pod.Status.Phase == corev1.PodSucceeded {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
+}
