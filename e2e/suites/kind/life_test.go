@@ -34,7 +34,7 @@ func TestLife(t *testing.T) {
 		Assess("its pods run in one rack", inOneRack("app.kubernetes.io/part-of=hello", 5))
 	order := features.New("order of startup").
 		Assess("the set is taken", says("apply", "-f", testdata("in-order.yaml"))).
-		Assess("all of it starts", says("wait", "podclique", "--all", "--for=jsonpath={.status.readyReplicas}=2", timeout, "--selector=app.kubernetes.io/part-of=order")).
+		Assess("all of it starts", says("wait", "podcliqueset", "order", "--for=jsonpath={.status.availableReplicas}=1", timeout)).
 		Assess("the second clique starts after the first is ready", startedInOrder)
 	job := features.New("job").
 		Assess("it is taken", says("apply", "-f", testdata("job.yaml"))).
@@ -44,7 +44,9 @@ func TestLife(t *testing.T) {
 		Assess("the workloads go", says("delete", "dgd,pcs,jobs", "--all", "--timeout=3m")).
 		Assess("nothing of them is left", nothingLeft("default", "pods", "podgroups", "podgangs", "podcliques", "services", "roles", "rolebindings")).
 		Assess("the release goes", uninstall).
-		Assess("nothing of it is left", nothingLeft("packtree-system", "pods", "deployments", "services", "leases", "secrets", "configmaps")).
+		Assess("nothing of it is left", nothingLeft("packtree-system", "pods", "deployments", "services", "secrets", "configmaps")).
+		// The leases of the leaders stay until then.
+		Assess("the namespace goes", says("delete", "namespace", "packtree-system", timeout)).
 		Assess("nor anywhere", nothingOfPacktree)
 	for _, feature := range []*features.FeatureBuilder{installed, hello, order, job, gone} {
 		testenv.Test(t, feature.Feature())
