@@ -35,10 +35,11 @@ type controlPlane struct {
 }
 
 func (s *start) newControlPlane() (*controlPlane, error) {
-	chosen, err := ports.Free(s.portNames(), s.basePort)
+	chosen, release, err := ports.Free(s.portNames(), s.basePort)
 	if err != nil {
 		return nil, err
 	}
+	s.releasePorts = release
 	c := &controlPlane{start: s, layout: programs.Layout{Dir: s.dir.Path(), Ports: chosen, Heartbeat: s.heartbeat, APIServer: s.apiServer}}
 	if c.authority, err = credentials.NewAuthority("packtree-devcluster"); err != nil {
 		return nil, err

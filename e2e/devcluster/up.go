@@ -40,7 +40,8 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &start{plan: plan, dir: dir, begin: time.Now()}
+	s := &start{plan: plan, dir: dir, begin: time.Now(), releasePorts: func() {}}
+	defer func() { s.releasePorts() }()
 	s.state = statedir.State{Started: s.begin, Owner: processes.Self("up")}
 	bounded, cancel := context.WithTimeout(ctx, limit+plan.perNodes())
 	defer cancel()
@@ -85,6 +86,8 @@ type start struct {
 	plan
 	dir   *statedir.Dir
 	begin time.Time
+	// releasePorts is called when the programs listen.
+	releasePorts func()
 
 	mu      sync.Mutex
 	state   statedir.State

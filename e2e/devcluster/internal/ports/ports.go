@@ -12,49 +12,52 @@ import (
 const Host = "127.0.0.1"
 
 // Free ports are looked for below 30000: above 32768 the kernel takes ports for outgoing connections, of which a control
-// plane opens hundreds while its last programs have yet to listen.
+// plane opens hundreds while its last programs have yet to listen. They are taken a block at a time, whose first port is
+// listened on meanwhile: several clusters may start at once, and between the choice and the last program lies a minute.
 const (
 	lowest  = 20000
 	highest = 30000
+	block   = 32
 )
 
 // Free chooses a free port for every name. With a base the first name gets that port, the next name the next one and so
-// on, and one that is taken is an error.
-func Free(names []string, base int) (map[string]int, error) {
-	if base != 0 && (base < 1024 || base+len(names) > 65536) {
+// on, and one that is taken is an error. Until release is called, nobody else is given the same ports.
+func Free(names []string, base int) (chosen map[string]int, release func(), err error) {
+	if base != 0 {
+		chosen, err = from(names, base)
+		return chosen, func() {}, err
+	}
+	if len(names) >= block {
+		return nil, nil, fmt.Errorf("%d ports: a block has %d", len(names), block-1)
+	}
+	const tries = 1000
+	for range tries {
+		first := lowest + block*rand.IntN((highest-lowest)/block)
+		held, err := net.Listen("tcp", Address(first))
+		if err != nil {
+			continue
+		}
+		if chosen, err = from(names, first+1); err == nil {
+			return chosen, func() { held.Close() }, nil
+		}
+		held.Close()
+	}
+	return nil, nil, fmt.Errorf("no block of %d free ports between %d and %d on %s", block, lowest, highest, Host)
+}
+
+// from gives each name one port, one after the other.
+func from(names []string, base int) (map[string]int, error) {
+	if base < 1024 || base+len(names) > 65536 {
 		return nil, fmt.Errorf("ports %d to %d: must lie between 1024 and 65535", base, base+len(names)-1)
 	}
 	chosen := map[string]int{}
 	for i, name := range names {
-		if base != 0 {
-			if !free(base + i) {
-				return nil, fmt.Errorf("port %d on %s, meant for %s, is taken by another program", base+i, Host, name)
-			}
-			chosen[name] = base + i
-			continue
+		if !free(base + i) {
+			return nil, fmt.Errorf("port %d on %s, meant for %s, is taken by another program", base+i, Host, name)
 		}
-		port, err := search(chosen)
-		if err != nil {
-			return nil, err
-		}
-		chosen[name] = port
+		chosen[name] = base + i
 	}
 	return chosen, nil
-}
-
-func search(chosen map[string]int) (int, error) {
-	taken := map[int]bool{}
-	for _, port := range chosen {
-		taken[port] = true
-	}
-	const tries = 1000
-	for range tries {
-		port := lowest + rand.IntN(highest-lowest)
-		if !taken[port] && free(port) {
-			return port, nil
-		}
-	}
-	return 0, fmt.Errorf("no free port between %d and %d on %s", lowest, highest, Host)
 }
 
 func free(port int) bool {

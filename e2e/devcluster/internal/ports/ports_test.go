@@ -8,10 +8,11 @@ import (
 
 func TestFreePortsAreDistinctAndCanBeListenedOn(t *testing.T) {
 	names := strings.Split("abcdefghijklmnop", "")
-	chosen, err := Free(names, 0)
+	chosen, release, err := Free(names, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer release()
 	seen := map[int]bool{}
 	for _, name := range names {
 		port := chosen[name]
@@ -29,12 +30,13 @@ func TestFreePortsAreDistinctAndCanBeListenedOn(t *testing.T) {
 }
 
 func TestFixedPortsFollowTheBase(t *testing.T) {
-	free, err := Free([]string{"a"}, 0)
+	free, release, err := Free([]string{"a"}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer release()
 	base := free["a"]
-	chosen, err := Free([]string{"kube-apiserver"}, base)
+	chosen, _, err := Free([]string{"kube-apiserver"}, base)
 	if err != nil || chosen["kube-apiserver"] != base {
 		t.Errorf("got %v, %v; want %d", chosen, err, base)
 	}
@@ -46,7 +48,7 @@ func TestATakenPortIsNamedWithWhatItWasMeantFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	_, err = Free([]string{"kube-apiserver"}, listener.Addr().(*net.TCPAddr).Port)
+	_, _, err = Free([]string{"kube-apiserver"}, listener.Addr().(*net.TCPAddr).Port)
 	if err == nil || !strings.Contains(err.Error(), "meant for kube-apiserver, is taken") {
 		t.Errorf("got %v", err)
 	}
@@ -54,8 +56,42 @@ func TestATakenPortIsNamedWithWhatItWasMeantFor(t *testing.T) {
 
 func TestABaseOutOfRangeIsRefused(t *testing.T) {
 	for _, base := range []int{-1, 80, 65535} {
-		if _, err := Free([]string{"a", "b"}, base); err == nil || !strings.Contains(err.Error(), "between 1024 and 65535") {
+		if _, _, err := Free([]string{"a", "b"}, base); err == nil || !strings.Contains(err.Error(), "between 1024 and 65535") {
 			t.Errorf("base %d: got %v", base, err)
 		}
+	}
+}
+
+func TestNobodyElseIsGivenPortsBeforeTheyAreListenedOn(t *testing.T) {
+	names := strings.Split("abcdefghijklmnop", "")
+	owner := map[int]int{}
+	for cluster := range 60 {
+		chosen, release, err := Free(names, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		for _, port := range chosen {
+			if other, taken := owner[port]; taken {
+				t.Fatalf("port %d is given to cluster %d and to cluster %d", port, other, cluster)
+			}
+			owner[port] = cluster
+		}
+	}
+}
+
+func TestReleasedPortsAreGivenAgain(t *testing.T) {
+	for range 2 * (highest - lowest) / block {
+		_, release, err := Free([]string{"a"}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+	}
+}
+
+func TestMorePortsThanABlockHasAreRefused(t *testing.T) {
+	if _, _, err := Free(make([]string, block), 0); err == nil || !strings.Contains(err.Error(), "a block has 31") {
+		t.Errorf("got %v", err)
 	}
 }
