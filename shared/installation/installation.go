@@ -5,6 +5,7 @@ package installation
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -89,11 +90,12 @@ func When(definitions cache.Cache, mapper meta.RESTMapper, name string, start fu
 	})
 }
 
-// discovered waits until the API server names an established kind among those that it serves, some moments later. A source that is asked sooner tries
-// again only after ten seconds.
+// discovered waits until the API server names an established kind among those that it serves, some moments later, which
+// nothing can be watched for. A source that is asked sooner tries again only after ten seconds.
 func discovered(ctx context.Context, mapper meta.RESTMapper, definition *apiextensionsv1.CustomResourceDefinition) error {
 	kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
-	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
+	often := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Cap: 10 * time.Second, Steps: math.MaxInt32}
+	return often.DelayFunc().Until(ctx, true, true, func(context.Context) (bool, error) {
 		return !slices.ContainsFunc(definition.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
 			_, err := mapper.RESTMapping(kind, version.Name)
 			return version.Served && err != nil
