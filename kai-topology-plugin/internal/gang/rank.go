@@ -22,15 +22,15 @@ type Rank struct {
 func (r Rank) Compare(other Rank) int {
 	return cmp.Or(
 		cmp.Compare(other.Priority, r.Priority),
-		-compareBools(r.Begun, other.Begun),
+		-CompareBools(r.Begun, other.Begun),
 		r.Since.Compare(other.Since),
 		cmp.Compare(r.Gang.Namespace, other.Gang.Namespace),
 		cmp.Compare(r.Gang.Name, other.Gang.Name),
 	)
 }
 
-// compareBools orders false before true.
-func compareBools(a, b bool) int {
+// CompareBools orders false before true.
+func CompareBools(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -72,7 +72,7 @@ func (s *Shared) Add(other Key, nodes []string) {
 	}
 	s.Others = append(s.Others, RelatedGang{Gang: other, Nodes: nodes})
 	slices.SortFunc(s.Others, func(a, b RelatedGang) int {
-		return cmp.Or(-compareBools(a.Gang == s.Base, b.Gang == s.Base), cmp.Compare(a.Gang.Name, b.Gang.Name))
+		return cmp.Or(-CompareBools(a.Gang == s.Base, b.Gang == s.Base), cmp.Compare(a.Gang.Name, b.Gang.Name))
 	})
 }
 

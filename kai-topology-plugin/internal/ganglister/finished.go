@@ -2,10 +2,13 @@ package ganglister
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -46,16 +49,19 @@ func membershipOf(object any) (any, error) {
 	}, nil
 }
 
-// WithFinished adds to the pods of a gang those that have done their work.
+// WithFinished adds to the pods of a gang those that have done their work. The two caches are filled by watches of their
+// own: a pod that both have for a moment has finished, and counts once.
 func (l *Lister) WithFinished(key gang.Key, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	found, err := l.Finished.GetIndexer().ByIndex(gangIndex, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("finding the finished pods of %s: %w", key, err)
 	}
+	done := map[types.UID]*corev1.Pod{}
 	for _, object := range found {
 		if pod := object.(*corev1.Pod); pod.Status.Phase == corev1.PodSucceeded {
-			pods = append(pods, pod)
+			done[pod.UID] = pod
 		}
 	}
-	return pods, nil
+	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return done[pod.UID] != nil })
+	return slices.AppendSeq(pods, maps.Values(done)), nil
 }

@@ -3,6 +3,8 @@ package preemption
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
 // clear returns who leaves a domain so that the gang fits, or nil if it does not fit whoever leaves. It lets everybody leave
@@ -175,7 +177,7 @@ func (s *search) dispensable(d *domain, workload int) []bool {
 	at, _ := slices.BinarySearchFunc(d.occupants, workload, func(t occupant, i int) int { return cmp.Compare(t.workload, i) })
 	pods := slices.SortedFunc(slices.Values(d.occupants[at].pods), func(a, b int) int {
 		first, second := &w.Pods[a], &w.Pods[b]
-		return cmp.Or(compareBools(s.used[second.Node], s.used[first.Node]), second.Since.Compare(first.Since), cmp.Compare(a, b))
+		return cmp.Or(gang.CompareBools(s.used[second.Node], s.used[first.Node]), second.Since.Compare(first.Since), cmp.Compare(a, b))
 	})
 	for _, p := range pods {
 		more := slices.Clone(leaves)
@@ -185,18 +187,6 @@ func (s *search) dispensable(d *domain, workload int) []bool {
 		}
 	}
 	return leaves
-}
-
-// compareBools orders false before true.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }
 
 // pieces returns ways in which a part of those of a workload who leave could stay: subgroups as a whole, then pods, the

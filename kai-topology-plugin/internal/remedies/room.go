@@ -114,7 +114,7 @@ func (o *occupant) String() string {
 func (p *unplaced) freed(gone map[string]*occupant) string {
 	names, sum, outranked := []string{}, 0.0, true
 	for _, one := range slices.SortedFunc(maps.Values(gone), func(a, b *occupant) int {
-		return cmp.Or(compareBools(a.spared, b.spared), cmp.Compare(a.priority, b.priority), cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
+		return cmp.Or(gang.CompareBools(a.spared, b.spared), cmp.Compare(a.priority, b.priority), cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
 	}) {
 		names = append(names, one.String())
 		sum += one.amount
@@ -128,17 +128,6 @@ func (p *unplaced) freed(gone map[string]*occupant) string {
 		change += "; all of lower priority than this gang"
 	}
 	return change
-}
-
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }
 
 func amount(name corev1.ResourceName, value float64) string {
