@@ -54,16 +54,12 @@ func TestBadInputIsNamed(t *testing.T) {
 			grown, pods(excluded), packing.Options{}, packing.Infeasible,
 			`group "g": 0 of 1 pods fit into the cluster; 1 node excluded by a selector`,
 		},
-		"filters leave no node, with a certificate": {
-			grown, pods(excluded), packing.Options{Certify: true}, packing.Infeasible,
-			`group "g": 0 of 1 pods fit into the cluster, each alone; 1 node excluded by a selector`,
-		},
 		"an empty list of nodes": {
 			grown, pods(unlisted), packing.Options{}, packing.Infeasible,
 			`group "g": 0 of 1 pods fit into the cluster, which has no node that they may use`,
 		},
 		"a list of nodes that are not there": {
-			grown, pods(elsewhere), packing.Options{Certify: true}, packing.Infeasible, `group "g": 0 of 1 pods fit into the cluster, each alone`,
+			grown, pods(elsewhere), packing.Options{}, packing.Infeasible, `group "g": 0 of 1 pods fit into the cluster, which has no node that they may use`,
 		},
 		"a minimum beyond int32": {
 			grown, packing.Group{Name: "g", MinMember: math.MaxInt, Pending: pods(shape(1)).Pending}, packing.Options{}, packing.Incomplete,
@@ -72,7 +68,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		"free amounts beyond int32": {grown, leaf("g", 5000, shape(1), packing.Constraint{}), packing.Options{}, packing.Placed, ""},
 		"a request beyond int32": {
 			grown, pods(shape(math.MaxInt32 + 2)), packing.Options{}, packing.Infeasible,
-			`group "g": 0 of 1 pods fit into the cluster, short of 1 device (the rest needs 2147483649, 2147483648 free)`,
+			`group "g": 0 of 1 pods fit into the cluster, one asking for 2147483649 device, no node having more than 2147483648`,
 		},
 		"more pods than are counted": {
 			grown, many, packing.Options{}, packing.Invalid, "the gang has 1048577 pending pods; at most 1048576 can be placed together",
@@ -99,7 +95,7 @@ func TestACertificateForAnotherInputIsRejected(t *testing.T) {
 	smaller, renamed, freer := *gang, *gang, cluster(3)
 	smaller.Root = leaf("g", 2, shape(1), at("rack"))
 	renamed.Root = leaf("h", 3, shape(1), at("rack"))
-	d := cluster(2).Decide(gang, packing.Options{Certify: true})
+	d := cluster(2).Decide(gang, packing.Options{})
 	if d.Certificate == nil {
 		t.Fatal(d.Message())
 	}

@@ -125,15 +125,6 @@ func (p *problem) amountsSufficeGang(s *selection) bool {
 	})
 }
 
-// holdsAnywhere reports whether any domain of a group's required level may have
-// room for it, were it alone in the cluster.
-func (p *problem) holdsAnywhere(s *selection, group int) bool {
-	g := &p.groups[group]
-	return !p.domainsFor(s, group, place{g.slot, whole}, g.required, func(at int32) bool {
-		return p.copiesHere(s, group, place{g.slot, at}) == 0
-	})
-}
-
 // copies bounds how many copies of a group fit into a domain, each within one
 // domain of its own required level. It may stop counting at enough.
 func (p *problem) copies(s *selection, group int, in place, enough int64) int64 {

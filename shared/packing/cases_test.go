@@ -210,14 +210,14 @@ func TestWhatDoesNotFitIsExplained(t *testing.T) {
 		},
 		"free capacity in pieces too small": {
 			site: site{"z/a": {3, 3}}, root: leaf("", 2, shape(2), at("host")), verdict: packing.Infeasible,
-			message: `the gang needs one host, and the nearest is z/a/z%2Fa%2F0: 1 of 2 pods fit, short of 1 device (the rest needs 2, 1 free)`,
+			message: `the gang needs one host, and the nearest is z/a/z%2Fa%2F0: 1 of 2 pods fit, short of 2 device`,
 		},
 		"a full rack makes its late pod wait": {
 			site: site{"z/a": {0}, "z/b": {4}},
 			root: packing.Group{Constraint: at("rack"), MinMember: 2, Running: []string{"z/a/0"},
 				Pending: []packing.Pods{{Shape: shape(1), Names: []string{"late"}}}},
 			verdict: packing.Infeasible,
-			message: `the gang needs one rack, and running pods tie it to z/a: 0 of 1 pods fit, short of 1 device`,
+			message: `the gang needs one rack, and running pods tie it to z/a: 0 of 1 pods fit, one asking for 1 device, of which no node has any`,
 		},
 		"members in two racks": {
 			site: site{"z/a": {4}, "z/b": {4}},

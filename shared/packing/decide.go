@@ -33,7 +33,7 @@ type decision struct {
 	roomy   bool
 	// terse is set if nobody wants to know why.
 	terse bool
-	// certificate proves the verdict Infeasible, if somebody wants to check it.
+	// certificate proves the verdict Infeasible, unless terse.
 	certificate *certificate.Proof
 }
 
@@ -56,7 +56,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	d.decide()
 	d.undo(0)
 	d.terse = options.Terse
-	if options.Certify && (d.verdict == Infeasible || d.verdict == Unknown) {
+	if !d.terse && (d.verdict == Infeasible || d.verdict == Unknown) {
 		d.certify(gang)
 	}
 	answer := d.answer()
@@ -64,12 +64,22 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	return answer
 }
 
+// proofSteps bounds the search for a certificate, beside the budget.
+const proofSteps = 1 << 22
+
 // certify has the verdict follow from a certificate: without one nothing is called
-// Infeasible, and with one nothing Unknown.
+// Infeasible, and with one nothing Unknown. Where not all nodes were looked at, it
+// does not look at them either.
 func (d *decision) certify(gang *Gang) {
-	d.certificate = refute.Prove(d.p.cluster.input(gang))
 	d.verdict = Unknown
-	if d.certificate != nil {
+	if d.p.partial {
+		return
+	}
+	model, err := d.p.model(gang)
+	if err != nil {
+		return // A gang that newProblem takes has no fault that a model finds.
+	}
+	if d.certificate = refute.Prove(model, proofSteps); d.certificate != nil {
 		d.verdict = Infeasible
 	}
 }

@@ -49,13 +49,8 @@ type Options struct {
 	// Budget bounds the search in steps, so that equal questions get equal answers
 	// on every machine; 0 means DefaultBudget, and less than 0 is invalid.
 	Budget int
-	// Certify adds a certificate to the verdict Infeasible, which is not given without
-	// one then, and says in the explanation what it says. It is worked out from the
-	// question alone after the decision, and takes far longer than that: too long for
-	// a scheduler, which asks for none.
-	Certify bool
-	// Terse leaves out why pods have no node, which takes longer than to see that
-	// they have none. For what-ifs that only ask whether.
+	// Terse leaves out why pods have no node, and what proves that they can have none,
+	// which takes longer than to see it. For what-ifs that only ask whether.
 	Terse bool
 }
 
@@ -88,7 +83,8 @@ type Decision struct {
 	// Explanations say why pods have no node, the decisive one first, a few groups
 	// at most. Empty when every pod has one.
 	Explanations []Explanation
-	// Certificate proves the verdict Infeasible, if Options ask for it.
+	// Certificate proves the verdict Infeasible, which is not given without one, unless
+	// Options are Terse. Explanations say what it says.
 	Certificate *certificate.Proof
 	// Notes are things in the gang that are probably not meant, though harmless:
 	// a preferred level broader than the required one, say.
@@ -145,8 +141,8 @@ type Explanation struct {
 	// certificate these and Short are its figures: at most Fit, of what the minimum
 	// needs.
 	Fit, Wanted int
-	// Short is what the pods that do not fit lack, by resource name; those that
-	// filters keep off every node of Domain lack none.
+	// Short is what lacks, by resource name; pods that filters keep off every node of
+	// Domain lack none.
 	Short []Shortage
 	// Excluded counts the nodes of Domain that filters exclude for any of the pods
 	// that do not fit, by reason.
@@ -161,8 +157,10 @@ type Shortage struct {
 	Resource string
 	// Amount is Needed less Free.
 	Amount int64
-	// Needed is what the pods without room ask for, Free what is free on nodes that
-	// any of them may use, in pieces of no use to them.
+	// Needed is what a minimum takes at least, Free what there is room for at most; for
+	// pods that fit on no node what one of them asks for, and the most that any node has.
+	// For pods beyond a minimum that wait: what they ask for, and what is free on nodes
+	// that any of them may use, in pieces of no use to them.
 	Needed, Free int64
 }
 

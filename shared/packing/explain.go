@@ -4,17 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"packtree.dev/shared/packing/internal/exact"
 )
-
-// nearestTried is how many domains are filled to find the nearest one; they are
-// picked by a bound first.
-const nearestTried = 2
-
-// explainBudget bounds the search for the nearest domain in steps, beside those
-// that it takes to place each pod once.
-const explainBudget = 1_000
 
 // maxExplained is how many groups with waiting pods are explained.
 const maxExplained = 8
@@ -37,7 +27,16 @@ func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
 	if d.certificate != nil {
 		return []Explanation{d.explainProof()}
 	}
-	return []Explanation{d.explainMisfit()}
+	return []Explanation{d.explainUnknown()}
+}
+
+// explainUnknown says that nothing is known.
+func (d *decision) explainUnknown() Explanation {
+	steps := counted(int64(min(d.Steps, d.Limit-allowances*d.allowance)), "step")
+	return Explanation{
+		Group:    d.p.groups[0].source.Name,
+		Sentence: fmt.Sprintf("the search for a place gave up after %s; nothing proves that there is none", steps),
+	}
 }
 
 // explainIncomplete names the groups that lack pods, innermost first.
@@ -71,30 +70,6 @@ func (d *decision) explainBlocked() []Explanation {
 	return result
 }
 
-// explainMisfit finds the innermost group that fits nowhere by itself, or takes
-// the gang as a whole, and its nearest domain.
-func (d *decision) explainMisfit() Explanation {
-	s := d.largest
-	if !d.p.rigid() {
-		s = d.p.fewestPods()
-	}
-	asked := map[int]bool{}
-	for i := len(d.p.groups) - 1; i > 0; i-- {
-		if d.p.groups[i].required == none || d.p.total(s.want, i) == 0 || asked[s.kind[i]] {
-			continue
-		}
-		asked[s.kind[i]] = true
-		if len(d.lineageFixed(i)) == 0 && d.p.holdsAnywhere(s, i) {
-			continue
-		}
-		regions := d.candidates(i)
-		if !slices.ContainsFunc(regions, func(r region) bool { return d.p.holds(s, i, r) }) {
-			return d.nearest(s, i, regions)
-		}
-	}
-	return d.nearest(s, 0, d.candidates(0))
-}
-
 // candidates are the regions where a group could stand, were it alone.
 func (d *decision) candidates(i int) []region {
 	r, ok := wholeCluster, true
@@ -113,15 +88,6 @@ func (d *decision) candidates(i int) []region {
 	return d.p.domainsIn(r, g.slot, g.required)
 }
 
-// lineageFixed lists the domains fixed for a group or its ancestors.
-func (d *decision) lineageFixed(i int) []place {
-	var fixed []place
-	for _, up := range d.lineage(i) {
-		fixed = append(fixed, d.p.groups[up].fixed...)
-	}
-	return fixed
-}
-
 // lineage lists a group and its ancestors, outermost first.
 func (d *decision) lineage(i int) []int {
 	var up []int
@@ -130,48 +96,6 @@ func (d *decision) lineage(i int) []int {
 	}
 	slices.Reverse(up)
 	return up
-}
-
-// nearest explains a group by the region where most of its pods fit.
-func (d *decision) nearest(s *selection, i int, regions []region) Explanation {
-	e := d.about(i)
-	e.Wanted = d.p.total(s.want, i)
-	if len(regions) == 0 {
-		e.Sentence = d.nowhereSentence(i, &e)
-		return e
-	}
-	g := newGreedy(&trial{p: d.p, Budget: exact.Budget{Limit: explainBudget + len(d.p.groups) + e.Wanted}}, s)
-	slices.SortStableFunc(regions, func(a, b region) int {
-		takesA, _ := g.takes(i, s.want, a)
-		takesB, _ := g.takes(i, s.want, b)
-		return cmp.Compare(takesB, takesA)
-	})
-	// The likeliest is filled last, so that what else is measured finds it filled.
-	best, bestRest := 0, s.want
-	fill := func(at int) []int32 {
-		g.undo(0)
-		g.Steps = 0
-		rest := slices.Clone(s.want)
-		g.part(i, regions[at], rest)
-		return rest
-	}
-	for at := min(nearestTried, len(regions)) - 1; at >= 0; at-- {
-		if rest := fill(at); d.p.total(rest, i) <= d.p.total(bestRest, i) {
-			best, bestRest = at, rest
-		}
-	}
-	if best > 0 {
-		fill(best)
-	}
-	e.Fit = e.Wanted - d.p.total(bestRest, i)
-	otherwise := d.measure(&e, regions[best], d.p.asked(bestRest, i))
-	g.undo(0)
-	fits := fmt.Sprintf("%d of %d pods fit", e.Fit, e.Wanted)
-	if len(e.Domain) == 0 {
-		fits += " into the cluster"
-	}
-	e.Sentence = d.misfitSentence(i, &e, fits, shortText(&e, otherwise))
-	return e
 }
 
 // about begins an explanation with the constraint of a group.
@@ -190,11 +114,13 @@ func (d *decision) measure(e *Explanation, r region, rest []askedPods) (otherwis
 	d.name(e, r)
 	e.Short = d.shortages(r, rest)
 	e.Excluded = d.exclusions(r, rest)
-	otherwise = d.emptiness(r, rest)
-	if otherwise == "" && len(e.Excluded) == 0 {
-		return ", which has no node that they may use"
+	switch {
+	case slices.ContainsFunc(rest, func(a askedPods) bool { return d.admitted(r, a.kind) }):
+		return ", what is free is split over nodes or domains too small"
+	case len(e.Excluded) == 0:
+		return d.emptiness(r)
 	}
-	return otherwise
+	return ""
 }
 
 // name gives an explanation the domain of a region: that of the topology which it
@@ -213,16 +139,11 @@ func (d *decision) name(e *Explanation, r region) {
 }
 
 // emptiness tells why pods that lack nothing have no room in a region.
-func (d *decision) emptiness(r region, rest []askedPods) string {
-	for _, a := range rest {
-		if d.admitted(r, a.kind) {
-			return ", what is free is split over nodes or domains too small"
-		}
-	}
+func (d *decision) emptiness(r region) string {
 	if d.p.cluster.topologies[r.slot].domains[r.at].size == 0 {
 		return ", which has no nodes"
 	}
-	return ""
+	return ", which has no node that they may use"
 }
 
 // shortages are what the rest asks for beyond what is free on nodes that any of

@@ -99,7 +99,7 @@ func TestOnlyTheNodesNamedAreAskedAbout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clear(a)
-			d := c.Decide(tc.gang, packing.Options{Terse: true, Certify: true})
+			d := c.Decide(tc.gang, packing.Options{})
 			if d.Verdict != tc.want {
 				t.Fatalf("%s: %s", d.Verdict, d.Message())
 			}

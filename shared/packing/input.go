@@ -14,20 +14,32 @@ import (
 // has the levels of each topology by name. Nodes come back by name, and shapes
 // that no node tells apart as one kind. O(nodes · shapes + pods).
 func InputOf(gang *Gang, levels map[string][]string, nodes []certificate.Node) *certificate.Input {
-	w := &inputWriter{in: &certificate.Input{}, names: map[string]bool{}, shapes: map[string]int{}, kinds: map[string]int{}, filters: map[string]*barred{}}
-	for _, name := range slices.Sorted(maps.Keys(levels)) {
-		w.in.Topologies = append(w.in.Topologies, certificate.Topology{Name: name, Levels: levels[name]})
-	}
-	w.in.Nodes = slices.Clone(nodes)
-	slices.SortFunc(w.in.Nodes, func(a, b certificate.Node) int { return strings.Compare(a.Name, b.Name) })
-	w.group(&gang.Root, -1)
-	return w.in
+	k := &kindWriter{in: &certificate.Input{}, shapes: map[string]int{}, kinds: map[string]int{}, filters: map[string]*barred{}}
+	k.in.Nodes = slices.Clone(nodes)
+	slices.SortFunc(k.in.Nodes, func(a, b certificate.Node) int { return strings.Compare(a.Name, b.Name) })
+	writeGroups(k.in, gang, levels, k.kind)
+	return k.in
 }
 
-// inputWriter makes an Input.
-type inputWriter struct {
+// writeGroups fills in topologies and groups; kind gives the kind of each shape.
+func writeGroups(in *certificate.Input, gang *Gang, levels map[string][]string, kind func(*Shape) int) {
+	for _, name := range slices.Sorted(maps.Keys(levels)) {
+		in.Topologies = append(in.Topologies, certificate.Topology{Name: name, Levels: levels[name]})
+	}
+	w := &groupWriter{in: in, names: map[string]bool{}, kind: kind}
+	w.group(&gang.Root, -1)
+}
+
+// groupWriter writes the groups of an Input.
+type groupWriter struct {
 	in    *certificate.Input
 	names map[string]bool
+	kind  func(*Shape) int
+}
+
+// kindWriter writes the kinds of an Input.
+type kindWriter struct {
+	in *certificate.Input
 	// shapes are kinds by the key of a shape, kinds by what they ask for.
 	shapes, kinds map[string]int
 	// filters are nodes that filters bar, by the identity of the filter.
@@ -40,7 +52,7 @@ type barred struct {
 	text  []byte
 }
 
-func (w *inputWriter) group(g *Group, parent int) {
+func (w *groupWriter) group(g *Group, parent int) {
 	at := len(w.in.Groups)
 	to := certificate.Group{
 		Name: w.unique(g.Name, at), Parent: parent, Topology: g.Constraint.Topology, Required: g.Constraint.Required,
@@ -63,7 +75,7 @@ func (w *inputWriter) group(g *Group, parent int) {
 
 // unique is a name that no other group has: gangs decided together have roots of
 // one name.
-func (w *inputWriter) unique(name string, at int) string {
+func (w *groupWriter) unique(name string, at int) string {
 	if w.names[name] {
 		name = fmt.Sprintf("%s#%d", name, at)
 	}
@@ -71,7 +83,7 @@ func (w *inputWriter) unique(name string, at int) string {
 	return name
 }
 
-func (w *inputWriter) kind(shape *Shape) int {
+func (w *kindWriter) kind(shape *Shape) int {
 	if at, known := w.shapes[shape.Key]; known {
 		return at
 	}
@@ -93,7 +105,7 @@ func (w *inputWriter) kind(shape *Shape) int {
 }
 
 // barred are the nodes that a shape's filter bars.
-func (w *inputWriter) barred(shape *Shape) *barred {
+func (w *kindWriter) barred(shape *Shape) *barred {
 	name := shape.filterName()
 	if b := w.filters[name]; b != nil {
 		return b
@@ -111,27 +123,4 @@ func (w *inputWriter) barred(shape *Shape) *barred {
 	}
 	w.filters[name] = b
 	return b
-}
-
-// input is the question that Decide was asked, on the cluster as it is.
-func (c *Cluster) input(gang *Gang) *certificate.Input {
-	levels := map[string][]string{}
-	for name, slot := range c.topologyIndex {
-		levels[name] = c.topologies[slot].levels
-	}
-	var nodes []certificate.Node
-	for i := range c.nodes {
-		if !c.nodes[i].present {
-			continue
-		}
-		n := certificate.Node{Name: c.nodes[i].name, Free: map[string]int64{}, Domains: map[string][]string{}}
-		for column, free := range c.resources.row(int32(i))[:len(c.resources.names)] {
-			n.Free[c.resources.names[column]] = free
-		}
-		for name := range levels {
-			n.Domains[name] = c.PathOf(name, n.Name)
-		}
-		nodes = append(nodes, n)
-	}
-	return InputOf(gang, levels, nodes)
 }

@@ -1,9 +1,6 @@
 package packing
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // minimum says what satisfies a group at least.
 type minimum struct {
@@ -64,57 +61,3 @@ func (p *problem) needless(i int) bool { return p.minimum(i).needless }
 func (p *problem) satisfiable(i int) bool { return p.minimum(i).possible }
 
 func (p *problem) least(i int) int { return p.minimum(i).pods }
-
-// fewestPods selects no more pods than satisfy the gang: the children that need
-// fewest, and of the kinds of a leaf those of which most would still fit into the
-// cluster. O(groups · log siblings + kinds of each leaf · log(kinds · pods)).
-func (p *problem) fewestPods() *selection {
-	want, left := make([]int32, len(p.pending)), make([]int64, len(p.shapes))
-	for kind := range left {
-		left[kind] = p.capacity(wholeCluster, kind)
-	}
-	p.selectFewest(0, want, left)
-	return p.newSelection(want)
-}
-
-func (p *problem) selectFewest(i int, want []int32, left []int64) {
-	g := &p.groups[i]
-	if g.leaf() {
-		p.selectPlentiful(i, want, left)
-		return
-	}
-	var children []int
-	needed := g.minChildren
-	for child := range p.children(i) {
-		if p.needless(child) {
-			needed--
-		} else if p.satisfiable(child) {
-			children = append(children, child)
-		}
-	}
-	slices.SortStableFunc(children, func(a, b int) int { return cmp.Compare(p.least(a), p.least(b)) })
-	for _, child := range children[:max(0, min(needed, len(children)))] {
-		p.selectFewest(child, want, left)
-	}
-}
-
-// selectPlentiful selects what a leaf needs of the kinds of which most is left, so
-// that about as much is left of each.
-func (p *problem) selectPlentiful(leaf int, want []int32, left []int64) {
-	kinds, pending, want := p.kindsOf(leaf), p.wants(p.pending, leaf), p.wants(want, leaf)
-	open := make([]int, len(kinds))
-	for k := range open {
-		open[k] = k
-	}
-	for need := int64(p.groups[leaf].need); need > 0 && len(open) > 0; {
-		slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(left[kinds[b]], left[kinds[a]]) })
-		share, least := max(1, need/int64(4*len(open))), left[kinds[open[len(open)-1]]]
-		for _, k := range open {
-			n := min(max(share, left[kinds[k]]-least), need, int64(pending[k]-want[k]))
-			want[k] += int32(n)
-			left[kinds[k]] -= n
-			need -= n
-		}
-		open = slices.DeleteFunc(open, func(k int) bool { return want[k] == pending[k] })
-	}
-}

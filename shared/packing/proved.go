@@ -31,22 +31,28 @@ func (d *decision) explainProof() Explanation {
 	}
 	e.Excluded = d.exclusions(regions[at], d.p.asked(d.p.pending, c.group))
 	fits, lacks := c.words(&e)
+	if c.rule != nil && c.rule.Few != nil && len(e.Short)+len(e.Excluded) == 0 && c.rule.Few.Resource == "" {
+		lacks += d.emptiness(regions[at])
+	}
 	e.Sentence = d.misfitSentence(c.group, &e, fits, lacks+excludedText(&e))
 	return e
 }
 
 // claim is what a certificate comes down to.
 type claim struct {
-	// group lacks room; leaf says that it has pods and no groups.
-	group int
-	leaf  bool
+	// group lacks room; leaf says that it has pods and no groups, of which some are
+	// running.
+	group   int
+	leaf    bool
+	running int64
 	// branch has the domains that a group could go to, that group itself if here; nil
 	// if all stand where they are.
 	branch *certificate.Branch
 	here   bool
 	// rule decides; nil if several do for unlike cases, so that no figure is that of
-	// all.
+	// all. pods is the weight of each pod that it weighs; 0 if they differ.
 	rule *certificate.Rule
+	pods int64
 }
 
 // claim follows the certificate from its start to the rule that decides: in the
@@ -57,8 +63,11 @@ func (d *decision) claim() claim {
 	for at := d.certificate.Start[0]; ; {
 		r := &rules[at]
 		switch {
-		case used[at] > 1, r.Without != nil, r.Branch != nil && (c.branch != nil || len(r.Branch.Each) == 0):
+		case used[at] > 1, r.Without != nil && (c.group > 0 || c.branch != nil || rules[r.Without.Then[0]].Few == nil),
+			r.Branch != nil && (c.branch != nil || len(r.Branch.Each) == 0):
 			return claim{}
+		case r.Without != nil:
+			c.group, at = groups[r.Without.Groups[0]], r.Without.Each[0]
 		case r.Branch != nil:
 			c.branch, at = r.Branch, nearestRule(rules, r.Branch.Each)
 		default:
@@ -107,7 +116,7 @@ func nearestRule(rules []certificate.Rule, of []int) int {
 
 // byName has the index of each group by the name that certificates give it.
 func (p *problem) byName() map[string]int {
-	w, groups := inputWriter{names: map[string]bool{}}, map[string]int{}
+	w, groups := groupWriter{names: map[string]bool{}}, map[string]int{}
 	for i := range p.groups {
 		groups[w.unique(p.groups[i].source.Name, i)] = i
 	}
@@ -127,8 +136,27 @@ func (p *problem) subject(c *claim, groups map[string]int) {
 			}
 		}
 	}
-	c.leaf = p.groups[c.group].leaf()
+	if c.leaf = p.groups[c.group].leaf(); c.leaf {
+		c.running = int64(p.groups[c.group].running)
+	}
 	c.here = c.branch != nil && groups[c.branch.Group] == c.group
+	if c.rule.Cut != nil && c.rule.Cut.Resource != "" {
+		c.pods = p.each(c.group, c.rule.Cut.Resource)
+	}
+}
+
+// each is how much of a resource each pending pod of a group asks for; 0 if they
+// differ, or ask for none.
+func (p *problem) each(group int, resource string) int64 {
+	amount := int64(none)
+	for _, kind := range p.kindsOf(group) {
+		asks := p.shapes[kind].requested(p.cluster.resources.index[resource])
+		if amount != none && asks != amount {
+			return 0
+		}
+		amount = asks
+	}
+	return max(0, amount)
 }
 
 // within reports whether a region is the nearest domain of a claim.
@@ -148,9 +176,11 @@ func (c *claim) words(e *Explanation) (fits, lacks string) {
 	case c.rule == nil:
 		lacks = ", as the certificate shows case by case"
 	case c.rule.Few != nil:
-		fits, lacks = c.fewWords(e), ", each alone"
+		fits, lacks = c.fewWords(e)
 	case c.rule.Search != nil:
 		lacks = ", whichever share a node"
+	case c.rule.Cut.Resource != "":
+		fits, lacks = c.resourceWords(e)
 	default:
 		fits, lacks = cutWords(c.rule.Cut, e)
 	}
@@ -167,24 +197,47 @@ func (c *claim) words(e *Explanation) (fits, lacks string) {
 	return fits, lacks
 }
 
-// fewWords count the pods, or the subgroups, of which each fits by itself.
-func (c *claim) fewWords(e *Explanation) string {
+// fewWords count the pods, or the subgroups, of which each fits by itself, and say
+// what one of the others lacks.
+func (c *claim) fewWords(e *Explanation) (fits, lacks string) {
 	few, what := c.rule.Few, "subgroups"
+	has, needs := few.Has-c.running, few.Needs-c.running
 	if c.leaf {
-		what, e.Fit, e.Wanted = "pods", int(few.Has), int(few.Needs)
+		what, e.Fit, e.Wanted = "pods", int(has), int(needs)
 	}
-	return fmt.Sprintf("%d of %d %s fit", few.Has, few.Needs, what)
+	fits = fmt.Sprintf("%d of %d %s fit", has, needs, what)
+	short := Shortage{Resource: few.Resource, Amount: few.Asks - few.Free, Needed: few.Asks, Free: few.Free}
+	switch {
+	case few.Resource == "":
+		return fits, ""
+	case short.Amount <= 0:
+		return fits, fmt.Sprintf(", since most nodes have too little %s for a pod", few.Resource)
+	case few.Free == 0:
+		lacks = ", of which no node has any"
+	default:
+		lacks = fmt.Sprintf(", no node having more than %s", figure(few.Resource, few.Free))
+	}
+	e.Short = []Shortage{short}
+	return fits, fmt.Sprintf(", one asking for %s%s", amountText(Shortage{Resource: few.Resource, Amount: few.Asks}), lacks)
+}
+
+// resourceWords are about the amount of a resource that is needed at least, and the
+// amount that pods can take at most; in pods too where each takes as much.
+func (c *claim) resourceWords(e *Explanation) (fits, lacks string) {
+	cut := c.rule.Cut
+	short := Shortage{Resource: cut.Resource, Amount: cut.Need - cut.Offer, Needed: cut.Need, Free: cut.Offer}
+	e.Short = []Shortage{short}
+	lacks = ", short of " + amountText(short)
+	if c.pods > 0 {
+		e.Fit, e.Wanted = int(cut.Offer/c.pods), int(cut.Need/c.pods)
+		return fmt.Sprintf("%d of %d pods fit", e.Fit, e.Wanted), lacks
+	}
+	return "too few pods fit", fmt.Sprintf("%s (at least %s needed, room for %s)", lacks, figure(cut.Resource, cut.Need), figure(cut.Resource, cut.Offer))
 }
 
 // cutWords are about what is needed at least, and what has room at most.
 func cutWords(cut *certificate.Cut, e *Explanation) (fits, lacks string) {
-	switch {
-	case cut.Resource != "":
-		short := Shortage{Resource: cut.Resource, Amount: cut.Need - cut.Offer, Needed: cut.Need, Free: cut.Offer}
-		e.Short = []Shortage{short}
-		return "too few pods fit", fmt.Sprintf(", short of %s %s (at least %s needed, room for %s)",
-			figure(cut.Resource, short.Amount), cut.Resource, figure(cut.Resource, cut.Need), figure(cut.Resource, cut.Offer))
-	case len(cut.Pods) > 0:
+	if len(cut.Pods) > 0 {
 		e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
 		return fmt.Sprintf("at most %d of %d pods fit", cut.Offer, cut.Need), ""
 	}

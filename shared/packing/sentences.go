@@ -13,9 +13,6 @@ import (
 func (d *decision) misfitSentence(i int, e *Explanation, fits, lacks string) string {
 	var b strings.Builder
 	who := named(d.p.groups[i].source)
-	if d.verdict == Unknown {
-		fmt.Fprintf(&b, "the search for a place gave up after %s; ", counted(int64(min(d.Steps, d.Limit-allowances*d.allowance)), "step"))
-	}
 	if follower, joined := d.joins(i); joined != "" {
 		fmt.Fprintf(&b, "%s must join %s", named(d.p.groups[follower].source), joined)
 		if follower == i && (d.p.groups[i].pinned || d.p.groups[i].required == none) {
@@ -106,7 +103,7 @@ func shortText(e *Explanation, otherwise string) string {
 		} else {
 			b.WriteString(" and ")
 		}
-		b.WriteString(amountText(s))
+		b.WriteString(amountText(s) + splitText(s))
 	}
 	if len(e.Short) == 0 {
 		b.WriteString(otherwise)
@@ -123,17 +120,21 @@ func excludedText(e *Explanation) string {
 	return b.String()
 }
 
-// amountText says how much is short, and what is free although it is short, so
-// that nobody is left to wonder how so little can keep so many pods out.
+// amountText says how much is short.
 func amountText(s Shortage) string {
-	text := figure(s.Resource, s.Amount) + " " + s.Resource
 	if s.Resource == "pods" {
-		text = counted(s.Amount, "pod slot")
+		return counted(s.Amount, "pod slot")
 	}
-	if s.Free > 0 {
-		text += fmt.Sprintf(" (the rest needs %s, %s free)", figure(s.Resource, s.Needed), figure(s.Resource, s.Free))
+	return figure(s.Resource, s.Amount) + " " + s.Resource
+}
+
+// splitText says what is free although it is short, so that nobody is left to wonder
+// how so little can keep so many pods out.
+func splitText(s Shortage) string {
+	if s.Free == 0 {
+		return ""
 	}
-	return text
+	return fmt.Sprintf(" (the rest needs %s, %s free)", figure(s.Resource, s.Needed), figure(s.Resource, s.Free))
 }
 
 // figure writes an amount in the unit that people use for the resource: see

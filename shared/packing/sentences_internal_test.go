@@ -8,8 +8,8 @@ import (
 
 func TestAmountsAreInTheUnitsOfPeople(t *testing.T) {
 	for want, short := range map[string]Shortage{
-		"3 example.com/gpu":                          {Resource: "example.com/gpu", Amount: 3},
-		"27408 cpu (the rest needs 27840, 432 free)": {Resource: "cpu", Amount: 27_408_000, Needed: 27_840_000, Free: 432_000},
+		"3 example.com/gpu":     {Resource: "example.com/gpu", Amount: 3},
+		"27408 cpu":             {Resource: "cpu", Amount: 27_408_000, Needed: 27_840_000, Free: 432_000},
 		"0.25 cpu":              {Resource: "cpu", Amount: 250},
 		"1.5Gi memory":          {Resource: "memory", Amount: 3 << 29},
 		"512 ephemeral-storage": {Resource: "ephemeral-storage", Amount: 512},
@@ -33,9 +33,18 @@ func TestEachRuleThatDecidesHasWords(t *testing.T) {
 	for want, c := range map[string]claim{
 		"too few pods fit into the cluster, as the certificate shows case by case": {},
 		"too few pods fit into the cluster, whichever share a node":                {rule: &certificate.Rule{Search: &certificate.Search{Patterns: 7}}},
-		"1 of 2 subgroups fit into the cluster, each alone":                        {rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2}}},
-		"1 of 2 pods fit into any rack, each alone": {
-			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2}}, leaf: true, here: true, branch: branch,
+		"1 of 2 subgroups fit into the cluster":                                    {rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2}}},
+		"1 of 2 pods fit into any rack, one asking for 2 cpu, no node having more than 0.5": {
+			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000, Free: 500}}}, leaf: true, here: true, branch: branch,
+		},
+		"1 of 2 pods fit into the cluster, since most nodes have too little cpu for a pod": {
+			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000, Free: 4000}}}, leaf: true,
+		},
+		"2 of 3 pods fit into the cluster, short of 4 gpu": {
+			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Need: 12, Offer: 8}}, pods: 4,
+		},
+		"too few pods fit into the cluster, short of 4 gpu (at least 12 needed, room for 8)": {
+			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Need: 12, Offer: 8}},
 		},
 		"at most 3 of 4 pods fit into the cluster, wherever group \"a\" goes": {
 			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Pods: map[string]int64{"p": 1}}, Need: 4, Offer: 3}}, branch: branch,

@@ -38,8 +38,8 @@ type Question struct {
 	Reshape func(pod *corev1.Pod, shape packing.Shape) packing.Shape
 	// Budget bounds the search in steps; 0 means the engine's own bound.
 	Budget int
-	// Certify has the answer prove that a gang does not fit.
-	Certify bool
+	// Terse has the answer say only whether the gang fits, not why or by which proof it does not.
+	Terse bool
 	// Placement is for gangs whose PodGroups do not say which domains they would rather have.
 	Placement packing.Placement
 }
@@ -62,7 +62,7 @@ type Answer struct {
 	Message string
 	// Explanations say the same by group, domain and resource, the decisive one first. Empty for a gang that is held.
 	Explanations []packing.Explanation
-	// Certificate proves that the gang does not fit, if the question asks for it.
+	// Certificate proves that the gang does not fit.
 	Certificate *certificate.Proof
 	// Respected is the room that the certificate takes for reserved.
 	Respected clusterview.Reserved

@@ -284,7 +284,7 @@ func drawReason(b *strings.Builder, pen *drawing.Pen, reason explanation.Reason)
 		fmt.Fprintf(b, "    nearest    %s: %d of %d pods fit\n", where, reason.Fit, reason.Wanted)
 	}
 	for _, short := range reason.Short {
-		fmt.Fprintf(b, "    short of   %s %s: the pods that do not fit need %s, free are %s\n",
+		fmt.Fprintf(b, "    short of   %s %s: %s needed, room for %s\n",
 			pen.Careful(baseAmount(short.Resource, short.Amount)), short.Resource,
 			baseAmount(short.Resource, short.Needed), baseAmount(short.Resource, short.Free))
 	}

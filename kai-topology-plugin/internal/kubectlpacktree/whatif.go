@@ -93,6 +93,7 @@ func (p *plugin) whatIf(command *cobra.Command, files []string, options packing.
 	if err != nil {
 		return fmt.Errorf("deciding: %w", err)
 	}
+	decided.DropCertificates()
 	if len(decided.PodGroups) == 0 {
 		notes = append(notes, "the manifests have no PodGroup, and no gang of the cluster waits: there was nothing to decide")
 	}

@@ -39,6 +39,7 @@ func Command() *cobra.Command {
 	var output string
 	var placement string
 	var options packing.Options
+	var certified bool
 	command := &cobra.Command{
 		Use:   "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--placement Pack|Spread] [--search-budget N] [--certificate]",
 		Short: "Decide PodGroups from manifests, without a cluster",
@@ -65,13 +66,18 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 			if err := options.Check(); err != nil {
 				return usage(command, "--placement: %v", err)
 			}
-			return run(command, files, options, printer)
+			return run(command, files, options, func(out io.Writer, read *inventory.Inventory, decided *Result) error {
+				if !certified {
+					decided.DropCertificates()
+				}
+				return printer(out, read, decided)
+			})
 		},
 	}
 	render.BindFiles(command, &files)
 	command.Flags().StringVarP(&output, "output", "o", "json", "json, tree (for people) or yaml (the pods that have a node)")
 	command.Flags().IntVar(&options.Budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
-	command.Flags().BoolVar(&options.Certify, "certificate", false, "add to each Infeasible, in JSON, what proves it, for check to verify")
+	command.Flags().BoolVar(&certified, "certificate", false, "add to each Infeasible, in JSON, what proves it, for check to verify")
 	BindPlacement(command, &placement)
 	return command
 }

@@ -33,7 +33,7 @@ type PodGroupResult struct {
 	// Assignments has the nodes of the pods that get one, by their names.
 	Assignments map[string]string `json:"assignments"`
 	SubGroups   []SubGroupResult  `json:"subGroups"`
-	// Certificate proves the verdict Infeasible, if it was asked for.
+	// Certificate proves the verdict Infeasible. It is printed only if asked for.
 	Certificate *Certificate `json:"certificate,omitempty"`
 }
 
@@ -52,6 +52,13 @@ type SubGroupResult struct {
 	RequiredTopologyLevel  string              `json:"requiredTopologyLevel"`
 	PreferredTopologyLevel string              `json:"preferredTopologyLevel"`
 	Domains                map[string][]string `json:"domains"`
+}
+
+// DropCertificates leaves the certificates out, for those who did not ask for them.
+func (r *Result) DropCertificates() {
+	for i := range r.PodGroups {
+		r.PodGroups[i].Certificate = nil
+	}
 }
 
 // Err is nil if every PodGroup is placed, and else an error with the exit code for that.
@@ -73,7 +80,6 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 	if err != nil {
 		return nil, err
 	}
-	table.Certify = options.Certify
 	decided := &Result{PodGroups: []PodGroupResult{}}
 	for _, next := range gangs {
 		answer, err := table.Take(ctx, next, options.Budget)

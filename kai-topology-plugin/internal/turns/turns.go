@@ -110,9 +110,6 @@ func related(podGroups []*scheduling.PodGroup) map[gang.Key][]*scheduling.PodGro
 
 // Table is a copy of a cluster on which gangs are decided.
 type Table struct {
-	// Certify has answers prove that a gang does not fit.
-	Certify bool
-
 	cluster    *kubeframework.Offline
 	view       *clusterview.View
 	related    map[gang.Key][]*scheduling.PodGroup
@@ -160,7 +157,7 @@ func (t *Table) Question(turn Turn) (decision.Question, error) {
 	t.meet(turn.Gang)
 	nodes, err := t.cluster.Nodes()
 	return decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement, Certify: t.Certify,
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement,
 		Reserved: t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority),
 	}, err
 }

@@ -17,89 +17,129 @@ func (n numbering) of(text []byte) int {
 	return number
 }
 
+// rowOf numbers what is free on a node.
+func (v *verifier) rowOf(node int) int32 {
+	if v.rows == nil {
+		v.rows = make([]int32, v.nodes.Len())
+	}
+	if v.rows[node] == 0 {
+		var room [128]byte
+		text := room[:0]
+		for _, amount := range v.row(node) {
+			text = binary.LittleEndian.AppendUint64(text, uint64(amount))
+		}
+		v.rows[node] = int32(v.rowNumbers.of(text)) + 1
+	}
+	return v.rows[node]
+}
+
 // alike numbers nodes such that nodes of one number have equal amounts free and
 // bar the same kinds.
 func (v *verifier) alike(node int) int {
-	if v.alikes == nil {
-		v.alikes = make([]int, len(v.in.Nodes))
-		numbers := numbering{}
-		for i, free := range v.free {
-			v.spend(1 + len(free))
-			text := make([]byte, 0, 64)
-			for _, amount := range free {
-				text = binary.AppendVarint(text, amount)
-			}
-			for kind := range v.in.Kinds {
-				if barred := v.in.Kinds[kind].Barred; len(barred) > 0 && barred[i] {
-					text = binary.AppendUvarint(text, uint64(kind))
-				}
-			}
-			v.alikes[i] = numbers.of(text)
+	if v.alikes != nil {
+		return v.alikes[node]
+	}
+	alikes, numbers := make([]int, v.nodes.Len()), numbering{}
+	var filters []set
+	seen := map[*uint64]bool{}
+	for i := range v.kinds {
+		if allowed := v.kinds[i].allowed; len(allowed) > 0 && !seen[&allowed[0]] {
+			seen[&allowed[0]] = true
+			filters = append(filters, allowed)
 		}
 	}
-	return v.alikes[node]
+	for i := range alikes {
+		v.spend(1 + len(filters))
+		text := binary.AppendUvarint(make([]byte, 0, 64), uint64(v.rowOf(i)))
+		for at, allowed := range filters {
+			if !allowed.has(i) {
+				text = binary.AppendUvarint(text, uint64(at))
+			}
+		}
+		alikes[i] = numbers.of(text)
+	}
+	v.alikes = alikes
+	return alikes[node]
 }
 
-// unlike are the domains of a level that have nodes of a region: of those that
-// are alike, the first. See the package comment for when they are.
-func (v *verifier) unlike(s *state, topology string, level int, division *division, r region) []int {
-	domains := v.domainsOf(division, r)
+// unlike are those of some domains of a level that differ: of those that are alike,
+// the first. See the package comment for when they are.
+func (v *verifier) unlike(s *state, topology string, level int, of *division, domains []int) []int {
 	if len(domains) < 2 {
 		return domains
 	}
-	m := marker{verifier: v, topology: topology, regions: v.regionsOf(s), numbers: numbering{}, others: v.otherTopologies(topology)}
-	seen := map[[2]int]bool{}
-	return slices.DeleteFunc(domains, func(domain int) bool {
-		nodes := division.nodes[domain]
-		above := -1
-		if level > 0 {
-			above = v.divide(topology, v.levels(topology)[level-1]).of[nodes[0]]
+	m := marker{verifier: v, regions: v.regionsOf(s), numbers: numbering{}, others: v.otherTopologies(topology)}
+	var above *division
+	for depth, name := range v.levels(topology) {
+		switch {
+		case depth > level:
+			m.deeper = append(m.deeper, v.divide(topology, name))
+		case depth == level-1:
+			above = v.divide(topology, name)
 		}
-		key := [2]int{above, m.domain(nodes, level+1)}
-		alike := seen[key]
-		seen[key] = true
-		return alike
-	})
+	}
+	seen := map[[2]int]bool{}
+	var unlike []int
+	for _, domain := range domains {
+		nodes := of.nodes[domain]
+		key := [2]int{-1, m.domain(nodes, 0)}
+		if above != nil {
+			key[0] = above.of[nodes[0]]
+		}
+		if !seen[key] {
+			seen[key] = true
+			unlike = append(unlike, domain)
+		}
+	}
+	return unlike
 }
 
 // domainsOf are the domains of a level that have nodes of a region.
-func (v *verifier) domainsOf(division *division, r region) []int {
+func (v *verifier) domainsOf(division *division, r *region) []int {
+	if r == nil {
+		return nil
+	}
+	v.spend(1 + len(r.nodes) + len(division.paths))
 	met := make([]bool, len(division.paths))
-	r.each(func(node int) {
+	for _, node := range r.nodes {
 		if at := division.of[node]; at >= 0 {
 			met[at] = true
 		}
-	})
+	}
 	var domains []int
 	for domain, meets := range met {
 		if meets {
 			domains = append(domains, domain)
 		}
 	}
-	v.spend(1 + len(r) + len(met))
 	return domains
 }
 
 // regionsOf are the different regions of a state.
-func (v *verifier) regionsOf(s *state) []region {
-	v.spend(len(s.regions))
-	known := map[*uint64]bool{}
-	var regions []region
-	for _, r := range s.regions {
-		if r != nil && !known[&r[0]] {
-			known[&r[0]] = true
+func (v *verifier) regionsOf(s *state) []*region {
+	v.spend(len(v.in.Groups))
+	known := map[*region]bool{nil: true}
+	var regions []*region
+	for i := range v.in.Groups {
+		if r := v.region(s, i); !known[r] {
+			known[r] = true
 			regions = append(regions, r)
 		}
 	}
 	return regions
 }
 
-// otherTopologies are those of which groups require levels, but for one.
-func (v *verifier) otherTopologies(topology string) []string {
-	var others []string
+// otherTopologies are the levels of those of which groups require levels, but for
+// one.
+func (v *verifier) otherTopologies(topology string) []*division {
+	var met []string
+	var others []*division
 	for i := range v.in.Groups {
-		if g := &v.in.Groups[i]; g.Required != "" && g.Topology != topology && !slices.Contains(others, g.Topology) {
-			others = append(others, g.Topology)
+		if g := &v.in.Groups[i]; g.Required != "" && g.Topology != topology && !slices.Contains(met, g.Topology) {
+			met = append(met, g.Topology)
+			for _, level := range v.levels(g.Topology) {
+				others = append(others, v.divide(g.Topology, level))
+			}
 		}
 	}
 	return others
@@ -109,27 +149,32 @@ func (v *verifier) otherTopologies(topology string) []string {
 // swapped.
 type marker struct {
 	*verifier
-	topology string
-	regions  []region
-	others   []string
-	numbers  numbering
+	regions []*region
+	// deeper are the levels below, others those of other topologies.
+	deeper, others []*division
+	numbers        numbering
 }
 
 // domain numbers the nodes of a domain by what they are and by how the levels
 // from depth on divide them.
-func (m *marker) domain(nodes []int, depth int) int {
+func (m *marker) domain(nodes []int32, depth int) int {
 	m.spend(len(nodes) * (1 + len(m.regions)))
 	if len(nodes) == 1 {
-		deeper := max(0, len(m.in.Nodes[nodes[0]].Domains[m.topology])-depth)
-		return m.numbers.of(binary.AppendUvarint(binary.AppendUvarint([]byte{'s'}, uint64(deeper)), uint64(m.one(nodes[0]))))
+		levels := 0
+		for _, division := range m.deeper[depth:] {
+			if division.of[nodes[0]] >= 0 {
+				levels++
+			}
+		}
+		return m.numbers.of(binary.AppendUvarint(binary.AppendUvarint([]byte{'s'}, uint64(levels)), uint64(m.one(int(nodes[0])))))
 	}
-	below := map[string][]int{}
+	below := map[int][]int32{}
 	var parts []int
 	for _, node := range nodes {
-		if path := m.in.Nodes[node].Domains[m.topology]; depth < len(path) {
-			below[path[depth]] = append(below[path[depth]], node)
+		if depth < len(m.deeper) && m.deeper[depth].of[node] >= 0 {
+			below[m.deeper[depth].of[node]] = append(below[m.deeper[depth].of[node]], node)
 		} else {
-			parts = append(parts, m.one(node))
+			parts = append(parts, m.one(int(node)))
 		}
 	}
 	for _, inner := range below {
@@ -148,12 +193,12 @@ func (m *marker) one(node int) int {
 	text := binary.AppendUvarint([]byte{'n'}, uint64(m.alike(node)))
 	for i, r := range m.regions {
 		if r.has(node) {
-			text = binary.AppendUvarint(text, uint64(i))
+			text = binary.AppendUvarint(text, uint64(i)+1)
 		}
 	}
-	for _, topology := range m.others {
-		text = append(text, 0)
-		text = append(text, pathText(m.in.Nodes[node].Domains[topology])...)
+	text = append(text, 0)
+	for _, division := range m.others {
+		text = binary.AppendVarint(text, int64(division.of[node]))
 	}
 	return m.numbers.of(text)
 }

@@ -1,25 +1,48 @@
 package certificate
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// model is an Input with its names looked up.
-type model struct {
-	in       *Input
-	node     map[string]int
-	group    map[string]int
+// Model is a question with its names looked up. It remembers what judging one proof
+// has worked out, for the next. One goroutine may use it at a time.
+type Model struct {
+	in    *Input
+	nodes Nodes
+	group map[string]int
+	// pod is by name; nil until asked for.
 	pod      map[string]podAt
 	children [][]int
 	// end is the index after a group's last descendant.
 	end []int
-	// resources are those that any kind asks for; free is by node, requests by kind.
+	// pending are the pods of each leaf.
+	pending [][]some
+	// resources are those that any kind asks for; free has a row for each node.
 	resources map[string]int
-	free      [][]int64
-	requests  [][]int64
+	free      []int64
+	// Kinds that requests and filters don't tell apart are one: kindOf is by kind of
+	// the input.
+	kinds     []kind
+	kindOf    []int
 	divisions map[[2]string]*division
+	memory
+}
+
+// some are pods of one kind.
+type some struct {
+	kind int
+	pods int64
+}
+
+// kind is what equal pods ask for, and the nodes that filters leave them: nil for
+// all.
+type kind struct {
+	requests []int64
+	allowed  set
 }
 
 // podAt is where a pending pod belongs.
@@ -31,31 +54,32 @@ type division struct {
 	of []int
 	// paths are sorted; nodes are those of each domain.
 	paths []string
-	nodes [][]int
+	nodes [][]int32
 }
 
-// newModel looks the names up. The error says what contradicts itself.
-func newModel(in *Input) (*model, error) {
-	pods := 0
-	for i := range in.Groups {
-		for _, pending := range in.Groups[i].Pending {
-			pods += len(pending.Names)
-		}
-	}
-	m := &model{
-		in: in, node: make(map[string]int, len(in.Nodes)), group: make(map[string]int, len(in.Groups)), pod: make(map[string]podAt, pods),
-		children: make([][]int, len(in.Groups)), end: make([]int, len(in.Groups)),
-		resources: map[string]int{}, divisions: map[[2]string]*division{},
-	}
-	for i := range in.Nodes {
-		if _, twice := m.node[in.Nodes[i].Name]; twice {
-			return nil, fmt.Errorf("node %q is there twice", in.Nodes[i].Name)
-		}
-		m.node[in.Nodes[i].Name] = i
-	}
-	if err := m.readKinds(); err != nil {
+// Read looks the names of a question up. The error says what contradicts itself.
+func Read(in *Input) (*Model, error) {
+	nodes, err := nodesOf(in)
+	if err != nil {
 		return nil, err
 	}
+	m, err := ReadNodes(in, nodes)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.indexPods()
+}
+
+// ReadNodes is Read for a question whose nodes are kept elsewhere: in.Nodes and the
+// filters of in.Kinds are not looked at, and the names of groups and pods have to be
+// unique. The nodes may not change while the Model is used.
+func ReadNodes(in *Input, nodes Nodes) (*Model, error) {
+	m := &Model{
+		in: in, nodes: nodes, group: make(map[string]int, len(in.Groups)), children: make([][]int, len(in.Groups)),
+		end: make([]int, len(in.Groups)), pending: make([][]some, len(in.Groups)), divisions: map[[2]string]*division{},
+	}
+	m.readKinds()
+	m.memory = newMemory(len(m.kinds), nodes.Len())
 	if len(in.Groups) == 0 {
 		return nil, fmt.Errorf("there is no group")
 	}
@@ -67,43 +91,59 @@ func newModel(in *Input) (*model, error) {
 	return m, m.readTree()
 }
 
-func (m *model) readKinds() error {
-	for k, kind := range m.in.Kinds {
-		if len(kind.Barred) != 0 && len(kind.Barred) != len(m.in.Nodes) {
-			return fmt.Errorf("kind %d is barred or not from %d nodes of %d", k, len(kind.Barred), len(m.in.Nodes))
-		}
+// readKinds merges the kinds, and copies what is free of the resources that they ask
+// for. Resources are in the order of their names, so that figures don't depend on
+// who asks.
+func (m *Model) readKinds() {
+	m.resources = map[string]int{}
+	for _, kind := range m.in.Kinds {
 		for name, amount := range kind.Requests {
-			if _, known := m.resources[name]; !known && amount > 0 {
-				m.resources[name] = len(m.resources)
+			if amount > 0 {
+				m.resources[name] = 0
 			}
 		}
 	}
-	for _, kind := range m.in.Kinds {
-		m.requests = append(m.requests, m.amounts(kind.Requests))
+	names := slices.Sorted(maps.Keys(m.resources))
+	m.free = make([]int64, m.nodes.Len()*len(names))
+	for i, name := range names {
+		m.resources[name] = i
+		for node, amount := range m.nodes.Free(name) {
+			m.free[node*len(names)+i] = max(0, amount)
+		}
 	}
-	m.free = make([][]int64, len(m.in.Nodes))
-	all := make([]int64, len(m.in.Nodes)*len(m.resources))
-	for i := range m.in.Nodes {
-		m.free[i] = all[i*len(m.resources) : (i+1)*len(m.resources) : (i+1)*len(m.resources)]
-		m.read(m.free[i], m.in.Nodes[i].Free)
+	known := map[string]int{}
+	filters := numbering{}
+	for i, of := range m.in.Kinds {
+		requests := make([]int64, len(names))
+		var key []byte
+		for r, name := range names {
+			requests[r] = max(0, of.Requests[name])
+			key = binary.AppendVarint(key, requests[r])
+		}
+		allowed := m.nodes.Allowed(i)
+		if allowed != nil {
+			key = binary.AppendUvarint(key, uint64(filters.of(set(allowed).text())))
+		}
+		at, met := known[string(key)]
+		if !met {
+			at = len(m.kinds)
+			known[string(key)] = at
+			m.kinds = append(m.kinds, kind{requests, allowed})
+		}
+		m.kindOf = append(m.kindOf, at)
 	}
-	return nil
 }
 
-func (m *model) amounts(named map[string]int64) []int64 {
-	amounts := make([]int64, len(m.resources))
-	m.read(amounts, named)
-	return amounts
+// Input is the question.
+func (m *Model) Input() *Input { return m.in }
+
+// row is what is free on a node.
+func (m *Model) row(node int) []int64 {
+	width := len(m.resources)
+	return m.free[node*width : (node+1)*width : (node+1)*width]
 }
 
-// read fills in amounts by resource.
-func (m *model) read(amounts []int64, named map[string]int64) {
-	for name, i := range m.resources {
-		amounts[i] = max(0, named[name])
-	}
-}
-
-func (m *model) readGroup(i int) error {
+func (m *Model) readGroup(i int) error {
 	g := &m.in.Groups[i]
 	if _, twice := m.group[g.Name]; twice {
 		return fmt.Errorf("group %q is there twice", g.Name)
@@ -129,17 +169,25 @@ func (m *model) readGroup(i int) error {
 		if pods.Kind < 0 || pods.Kind >= len(m.in.Kinds) {
 			return fmt.Errorf("group %q has pods of kind %d of %d", g.Name, pods.Kind, len(m.in.Kinds))
 		}
-		for _, name := range pods.Names {
-			if _, twice := m.pod[name]; twice {
-				return fmt.Errorf("pod %q is there twice", name)
-			}
-			m.pod[name] = podAt{i, pods.Kind}
-		}
+		m.addPending(i, some{m.kindOf[pods.Kind], int64(len(pods.Names))})
 	}
 	return nil
 }
 
-func (m *model) readTree() error {
+// addPending adds pods to a leaf, to those of their kind if there are any.
+func (m *Model) addPending(leaf int, pods some) {
+	for k := range m.pending[leaf] {
+		if m.pending[leaf][k].kind == pods.kind {
+			m.pending[leaf][k].pods += pods.pods
+			return
+		}
+	}
+	if pods.pods > 0 {
+		m.pending[leaf] = append(m.pending[leaf], pods)
+	}
+}
+
+func (m *Model) readTree() error {
 	for i := len(m.end) - 1; i >= 0; i-- {
 		g := &m.in.Groups[i]
 		m.end[i] = i + 1
@@ -153,14 +201,33 @@ func (m *model) readTree() error {
 	return nil
 }
 
-func (m *model) leaf(group int) bool { return len(m.children[group]) == 0 }
+// indexPods looks up the names of pods.
+func (m *Model) indexPods() error {
+	if m.pod != nil {
+		return nil
+	}
+	m.pod = map[string]podAt{}
+	for i := range m.in.Groups {
+		for _, pods := range m.in.Groups[i].Pending {
+			for _, name := range pods.Names {
+				if _, twice := m.pod[name]; twice {
+					return fmt.Errorf("pod %q is there twice", name)
+				}
+				m.pod[name] = podAt{i, m.kindOf[pods.Kind]}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Model) leaf(group int) bool { return len(m.children[group]) == 0 }
 
 // level is the index of a level, or -1.
-func (m *model) level(topology, level string) int {
+func (m *Model) level(topology, level string) int {
 	return slices.Index(m.levels(topology), level)
 }
 
-func (m *model) levels(topology string) []string {
+func (m *Model) levels(topology string) []string {
 	for _, t := range m.in.Topologies {
 		if t.Name == topology {
 			return t.Levels
@@ -170,37 +237,26 @@ func (m *model) levels(topology string) []string {
 }
 
 // divide sorts the nodes by their domain of a level that exists.
-func (m *model) divide(topology, level string) *division {
+func (m *Model) divide(topology, level string) *division {
 	key := [2]string{topology, level}
 	if d := m.divisions[key]; d != nil {
 		return d
 	}
-	depth := m.level(topology, level)
-	d := &division{of: make([]int, len(m.in.Nodes))}
-	index := map[string]int{}
-	for i := range m.in.Nodes {
-		d.of[i] = -1
-		if path := m.in.Nodes[i].Domains[topology]; len(path) > depth {
-			text := pathText(path[:depth+1])
-			at, known := index[text]
-			if !known {
-				at = len(d.paths)
-				index[text] = at
-				d.paths = append(d.paths, text)
-			}
-			d.of[i] = at
-		}
+	of, paths := m.nodes.Divide(topology, m.level(topology, level))
+	d := &division{of: of, paths: make([]string, len(paths)), nodes: make([][]int32, len(paths))}
+	order := make([]int, len(paths))
+	for i := range order {
+		order[i] = i
 	}
-	slices.Sort(d.paths)
-	sorted := make([]int, len(d.paths))
-	for at, path := range d.paths {
-		sorted[index[path]] = at
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(paths[a], paths[b]) })
+	sorted := make([]int, len(paths))
+	for at, i := range order {
+		sorted[i], d.paths[at] = at, paths[i]
 	}
-	d.nodes = make([][]int, len(d.paths))
-	for i, at := range d.of {
+	for node, at := range d.of {
 		if at >= 0 {
-			d.of[i] = sorted[at]
-			d.nodes[sorted[at]] = append(d.nodes[sorted[at]], i)
+			d.of[node] = sorted[at]
+			d.nodes[sorted[at]] = append(d.nodes[sorted[at]], int32(node))
 		}
 	}
 	m.divisions[key] = d
@@ -209,8 +265,8 @@ func (m *model) divide(topology, level string) *division {
 
 var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// pathText joins label values such that different paths never read alike.
-func pathText(path []string) string {
+// PathText joins label values such that different paths never read alike.
+func PathText(path []string) string {
 	if len(path) == 1 {
 		return pathEscaper.Replace(path[0])
 	}
@@ -222,10 +278,10 @@ func pathText(path []string) string {
 }
 
 // known are the nodes of a list that the input has.
-func (m *model) known(names []string) []int {
+func (m *Model) known(names []string) []int {
 	var nodes []int
 	for _, name := range names {
-		if i, ok := m.node[name]; ok {
+		if i, ok := m.nodes.Find(name); ok {
 			nodes = append(nodes, i)
 		}
 	}
@@ -233,7 +289,7 @@ func (m *model) known(names []string) []int {
 }
 
 // running are the known nodes of running pods of a group and its descendants.
-func (m *model) running(group int) []int {
+func (m *Model) running(group int) []int {
 	var nodes []int
 	for i := group; i < m.end[group]; i++ {
 		nodes = append(nodes, m.known(m.in.Groups[i].Running)...)

@@ -6,115 +6,184 @@ import (
 	"slices"
 )
 
-// offers bounds, node by node, the weight of the pods below the goal that the
-// node takes. If groups have the weight, what a domain takes stands at its first
-// node.
-func (v *verifier) offers(s *state, by *scale) []int64 {
+// offers gives for each node a bound of the weight of the pods below the goal that it
+// takes. If groups have the weight, what a domain takes is given for its first node.
+func (v *verifier) offers(s *state, by *scale, give func(node int, weight int64)) {
 	if by.group != nil {
-		return v.offersOfDomains(s, by)
+		v.offersOfDomains(s, by, give)
+		return
 	}
-	offers := make([]int64, len(v.in.Nodes))
-	asking, mark := v.asking(s, by)
-	if len(asking) == 0 {
-		return offers
-	}
-	all := v.emptyRegion()
-	for _, a := range asking {
-		for i, word := range a.nodes {
-			all[i] |= word
+	w := v.weighing(s, by)
+	for _, node := range w.nodes {
+		if weight := v.offer(int(node), w); weight > 0 {
+			give(int(node), weight)
 		}
 	}
-	all.each(func(node int) { offers[node] = v.offer(node, asking, mark) })
-	return offers
+}
+
+// weighing is the pods that have a weight, by kind, and the nodes that any may use.
+type weighing struct {
+	asking []asking
+	nodes  []int32
+	// number is equal for equal pods.
+	number int
 }
 
 // asking is the pods of one kind that have a weight.
 type asking struct {
-	kind   int
-	weight int64
-	pods   int64
-	nodes  region
-	// last is the region that was added last: mostly all are one.
-	last *uint64
+	kind    int
+	weight  int64
+	pods    int64
+	regions []*region
+	takes   set
 }
 
-// asking collects the pods that weigh, by kind, with the nodes that any of them
-// may use; mark says the same as text, but for the nodes.
-func (v *verifier) asking(s *state, by *scale) (list []asking, mark []byte) {
+// may reports whether the pods may use a node.
+func (a *asking) may(node int) bool {
+	return a.takes.has(node) && slices.ContainsFunc(a.regions, func(r *region) bool { return r.has(node) })
+}
+
+// weighing collects the pods that weigh.
+func (v *verifier) weighing(s *state, by *scale) *weighing {
+	w := &weighing{}
 	index := map[int]int{}
-	for leaf := s.goal; leaf < v.end[s.goal]; leaf++ {
-		for _, pods := range v.in.Groups[leaf].Pending {
-			v.spend(1)
-			weight := v.weight(by, leaf, pods.Kind)
-			if weight == 0 || !v.usable(s.regions[leaf], pods.Kind) {
-				continue
-			}
-			i, known := index[pods.Kind]
-			if !known {
-				i = len(list)
-				index[pods.Kind] = i
-				list = append(list, asking{kind: pods.Kind, weight: weight, nodes: v.emptyRegion()})
-			}
-			list[i].pods += int64(len(pods.Names))
-			if r := s.regions[leaf]; &r[0] != list[i].last {
-				list[i].last = &r[0]
-				v.spend(len(r))
-				for k, word := range r {
-					list[i].nodes[k] |= word
-				}
+	var regions []*region
+	add := func(some some, weight int64, r *region) {
+		v.spend(1)
+		if weight == 0 || !v.usable(r, some.kind) {
+			return
+		}
+		i, known := index[some.kind]
+		if !known {
+			i = len(w.asking)
+			index[some.kind] = i
+			w.asking = append(w.asking, asking{kind: some.kind, weight: weight, takes: v.takes(some.kind)})
+		}
+		a := &w.asking[i]
+		a.pods += some.pods
+		if !slices.Contains(a.regions, r) {
+			a.regions = append(a.regions, r)
+		}
+		if !slices.Contains(regions, r) {
+			regions = append(regions, r)
+		}
+	}
+	if by.of == nil && !v.mixed(s, s.goal) {
+		for _, placed := range v.podsOf(s.goal) {
+			add(placed.some, v.weight(by, s.goal, placed.kind), v.now(s, s.goal, placed.region))
+		}
+	} else {
+		for leaf := s.goal; leaf < v.end[s.goal]; leaf++ {
+			for _, some := range v.pending[leaf] {
+				add(some, v.weight(by, leaf, some.kind), v.region(s, leaf))
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b asking) int { return a.kind - b.kind })
-	for i := range list {
-		for k, word := range v.takes(list[i].kind) {
-			list[i].nodes[k] &= word
-		}
-		for _, n := range []int64{int64(list[i].kind), list[i].weight, list[i].pods} {
-			mark = binary.AppendVarint(mark, n)
+	slices.SortFunc(w.asking, func(a, b asking) int { return a.kind - b.kind })
+	var text []byte
+	for _, a := range w.asking {
+		for _, n := range []int64{int64(a.kind), a.weight, a.pods} {
+			text = binary.AppendVarint(text, n)
 		}
 	}
-	return list, mark
+	w.number, w.nodes = v.asked.of(text), v.union(regions)
+	return w
+}
+
+// union is the nodes of some regions.
+func (v *verifier) union(regions []*region) []int32 {
+	if len(regions) == 0 {
+		return nil
+	}
+	if len(regions) == 1 {
+		return regions[0].nodes
+	}
+	met := newSet(v.nodes.Len())
+	for _, r := range regions {
+		v.spend(len(r.nodes))
+		for _, node := range r.nodes {
+			met.add(int(node))
+		}
+	}
+	var nodes []int32
+	for node := range v.nodes.Len() {
+		if met.has(node) {
+			nodes = append(nodes, int32(node))
+		}
+	}
+	return nodes
+}
+
+// offerOf is a node, by what is free there, and the pods that it may take: asked by
+// number, and of these those in some.
+type offerOf struct {
+	row   int32
+	asked int
+	some  string
 }
 
 // offer is the weight that one node takes.
-func (v *verifier) offer(node int, asking []asking, mark []byte) int64 {
-	v.spend(1 + len(asking))
-	key := append(binary.AppendUvarint(nil, uint64(v.alike(node))), mark...)
-	for i := range asking {
-		if asking[i].nodes.has(node) {
-			key = binary.AppendUvarint(key, uint64(i))
+func (v *verifier) offer(node int, w *weighing) int64 {
+	v.spend(1 + len(w.asking))
+	if len(w.asking) == 1 {
+		a := &w.asking[0]
+		if !a.may(node) {
+			return 0
+		}
+		return times(a.weight, fitting(a.pods, v.kinds[a.kind].requests, v.row(node)))
+	}
+	var room [64]byte
+	some := room[:0]
+	for i := range w.asking {
+		if w.asking[i].may(node) {
+			some = binary.AppendUvarint(some, uint64(i))
 		}
 	}
-	if weight, known := v.heaviest[string(key)]; known {
+	if len(some) == 0 {
+		return 0
+	}
+	key := offerOf{v.rowOf(node), w.number, string(some)}
+	if weight, known := v.heaviest[key]; known {
 		return weight
 	}
 	var items []item
-	for i := range asking {
-		if a := &asking[i]; a.nodes.has(node) {
-			items = append(items, item{weight: a.weight, count: a.pods, takes: v.requests[a.kind]})
+	for i := range w.asking {
+		if a := &w.asking[i]; a.may(node) {
+			items = append(items, item{weight: a.weight, count: a.pods, takes: v.kinds[a.kind].requests})
 		}
 	}
-	weight, tries := heaviest(items, slices.Clone(v.free[node]))
+	weight, tries := heaviest(items, slices.Clone(v.row(node)))
 	v.spend(tries * (1 + len(items)))
-	v.heaviest[string(key)] = weight
+	if v.heaviest == nil {
+		v.heaviest = map[offerOf]int64{}
+	}
+	v.heaviest[key] = weight
 	return weight
 }
 
+// fitting is how many of some pods fit into what is free.
+func fitting(pods int64, requests, free []int64) int64 {
+	for r, asks := range requests {
+		if asks > 0 {
+			pods = min(pods, free[r]/asks)
+		}
+	}
+	return pods
+}
+
 // offersOfDomains bounds the weight of the groups that each domain takes.
-func (v *verifier) offersOfDomains(s *state, by *scale) []int64 {
+func (v *verifier) offersOfDomains(s *state, by *scale, give func(node int, weight int64)) {
 	sums := make([][]int64, len(by.by))
 	for i, inner := range by.by {
 		sums[i] = make([]int64, len(by.division.paths))
-		for node, offer := range v.offers(s, inner) {
+		v.offers(s, inner, func(node int, weight int64) {
+			v.spend(1)
 			if at := by.division.of[node]; at >= 0 {
-				sums[i][at] = plus(sums[i][at], offer)
+				sums[i][at] = plus(sums[i][at], weight)
 			}
-		}
+		})
 	}
-	v.spend(len(v.in.Nodes) * (1 + len(sums)))
 	classes := v.groupItems(s, by)
-	offers := make([]int64, len(v.in.Nodes))
 	for domain, nodes := range by.division.nodes {
 		capacity := make([]int64, len(sums))
 		for i := range sums {
@@ -122,22 +191,23 @@ func (v *verifier) offersOfDomains(s *state, by *scale) []int64 {
 		}
 		var items []item
 		for i := range classes {
-			v.spend(1)
-			if slices.ContainsFunc(nodes, classes[i].region.has) {
+			v.spend(1 + len(nodes)/fewNodes)
+			if slices.ContainsFunc(nodes, func(node int32) bool { return classes[i].region.has(int(node)) }) {
 				items = append(items, classes[i].item)
 			}
 		}
 		weight, tries := heaviest(items, capacity)
 		v.spend(tries * (1 + len(items)))
-		offers[nodes[0]] = weight
+		if weight > 0 {
+			give(int(nodes[0]), weight)
+		}
 	}
-	return offers
 }
 
 // groupItem is groups that weigh and need the same, in one region.
 type groupItem struct {
 	item
-	region region
+	region *region
 }
 
 // groupItems are the groups of a scale below the goal that can be satisfied.
@@ -146,19 +216,22 @@ func (v *verifier) groupItems(s *state, by *scale) []groupItem {
 	index := map[string]int{}
 	for group := s.goal; group < v.end[s.goal]; group++ {
 		weight, weighs := by.group[group]
-		if _, possible := v.need(s, group, nil); !weighs || !possible || s.regions[group] == nil {
+		if !weighs || v.region(s, group) == nil {
+			continue
+		}
+		if _, possible := v.need(s, group, nil); !possible {
 			continue
 		}
 		takes := make([]int64, len(by.by))
 		for i, inner := range by.by {
 			takes[i], _ = v.need(s, group, inner)
 		}
-		key := fmt.Sprint(weight, takes, &s.regions[group][0])
+		key := fmt.Sprintf("%d %v %p", weight, takes, v.region(s, group))
 		at, known := index[key]
 		if !known {
 			at = len(items)
 			index[key] = at
-			items = append(items, groupItem{item{weight: weight, takes: takes}, s.regions[group]})
+			items = append(items, groupItem{item{weight: weight, takes: takes}, v.region(s, group)})
 		}
 		items[at].count++
 	}

@@ -11,11 +11,11 @@ import (
 // by the pod's name. Nothing is wrong if the list is empty.
 // O(pods · depth of the tree + nodes).
 func Check(in *Input, nodes map[string]string) []error {
-	m, err := newModel(in)
+	m, err := Read(in)
 	if err != nil {
 		return []error{fmt.Errorf("the input is wrong: %w", err)}
 	}
-	p := &placement{model: m, placed: make([][]int, len(in.Groups)), asked: map[int][]int64{}}
+	p := &placement{Model: m, placed: make([][]int, len(in.Groups)), asked: map[int][]int64{}}
 	for _, pod := range slices.Sorted(maps.Keys(nodes)) {
 		p.place(pod, nodes[pod])
 	}
@@ -31,7 +31,7 @@ func Check(in *Input, nodes map[string]string) []error {
 
 // placement is one that is being checked.
 type placement struct {
-	*model
+	*Model
 	// placed are the nodes of each group's placed pods, descendants included.
 	placed [][]int
 	// asked is what the pods on a node ask for.
@@ -49,18 +49,18 @@ func (p *placement) place(pod, name string) {
 		p.wrong("pod %q is no pending pod of this gang in the input", pod)
 		return
 	}
-	node, known := p.node[name]
+	node, known := p.nodes.Find(name)
 	if !known {
 		p.wrong("pod %q is on node %q, which the input does not have", pod, name)
 		return
 	}
-	if barred := p.in.Kinds[at.kind].Barred; barred != nil && barred[node] {
+	if allowed := p.kinds[at.kind].allowed; allowed != nil && !allowed.has(node) {
 		p.wrong("pod %q is on node %q, which filters exclude for it", pod, name)
 	}
 	if p.asked[node] == nil {
 		p.asked[node] = make([]int64, len(p.resources))
 	}
-	for r, amount := range p.requests[at.kind] {
+	for r, amount := range p.kinds[at.kind].requests {
 		p.asked[node][r] = plus(p.asked[node][r], amount)
 	}
 	for group := at.leaf; group >= 0; group = p.in.Groups[group].Parent {
@@ -73,7 +73,7 @@ func (p *placement) checkRoom() {
 	for _, node := range slices.Sorted(maps.Keys(p.asked)) {
 		for _, name := range names {
 			r := p.resources[name]
-			if asked, free := p.asked[node][r], p.free[node][r]; asked > free {
+			if asked, free := p.asked[node][r], p.row(node)[r]; asked > free {
 				p.wrong("node %q has %d of %s free, and the pods placed there ask for %d", p.in.Nodes[node].Name, free, name, asked)
 			}
 		}
@@ -134,7 +134,7 @@ func (p *placement) reached(group int) (has, needs int) {
 }
 
 // called speaks of a group in a message.
-func (m *model) called(group int) string {
+func (m *Model) called(group int) string {
 	if name := m.in.Groups[group].Name; name != "" {
 		return fmt.Sprintf("group %q", name)
 	}
@@ -142,7 +142,7 @@ func (m *model) called(group int) string {
 }
 
 // members says what a group consists of.
-func (m *model) members(group int) string {
+func (m *Model) members(group int) string {
 	if m.leaf(group) {
 		return "pods"
 	}

@@ -28,6 +28,18 @@ type Few struct {
 	Group string `json:"group"`
 	Has   int64  `json:"has"`
 	Needs int64  `json:"needs"`
+	Lack
+}
+
+// Lack says why the first pods of a group, or of the first of its children that fails,
+// that no node could take are such: it is the resource of which most of the nodes that
+// filters leave to them have too little for one pod, of several the first by name.
+type Lack struct {
+	// Resource is empty if filters leave no node.
+	Resource string `json:"resource,omitempty"`
+	// Asks is what one pod asks for, Free the most that any of those nodes has.
+	Asks int64 `json:"asks,omitempty"`
+	Free int64 `json:"free,omitempty"`
 }
 
 // Cut says that what is needed at least exceeds what is offered at most, by one

@@ -1,77 +1,61 @@
 package certificate
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"slices"
+)
 
-// region is a set of nodes. Regions are shared and never change; nil is none.
-type region []uint64
+// set is a set of nodes, a bit each.
+type set []uint64
 
-func (m *model) emptyRegion() region { return make(region, len(m.in.Nodes)/64+1) }
+func newSet(nodes int) set { return make(set, nodes/64+1) }
 
-func (r region) has(node int) bool { return r != nil && r[node>>6]&(1<<(node&63)) != 0 }
+func (s set) has(node int) bool { return node>>6 < len(s) && s[node>>6]&(1<<(node&63)) != 0 }
 
-func (r region) add(node int) { r[node>>6] |= 1 << (node & 63) }
+func (s set) add(node int) { s[node>>6] |= 1 << (node & 63) }
 
-func (r region) each(visit func(node int)) {
-	for i, word := range r {
-		for ; word != 0; word &= word - 1 {
-			visit(i<<6 + bits.TrailingZeros64(word))
+// text is equal for equal sets.
+func (s set) text() []byte {
+	var text []byte
+	for i, word := range s {
+		if word != 0 {
+			text = binary.LittleEndian.AppendUint64(binary.AppendUvarint(text, uint64(i)), word)
 		}
 	}
+	return text
 }
 
-// meets reports whether two regions have a node in common.
-func (r region) meets(other region) bool {
-	for i := range min(len(r), len(other)) {
-		if r[i]&other[i] != 0 {
-			return true
-		}
-	}
-	return false
+// region is the nodes that a group may use, ascending. Regions are shared, and equal
+// if they are the same; nil has no node.
+type region struct {
+	nodes []int32
+	// has is made when it is first asked for.
+	set set
 }
 
-// state is where in a proof we are.
-type state struct {
-	// goal is the group that cannot be satisfied, it is claimed.
-	goal int
-	// regions are by group; nil for a group that gets no pods.
-	regions []region
-	// domain is the innermost that a branch chose.
-	domain string
-}
+// fewNodes is up to how many nodes are looked for in the list.
+const fewNodes = 16
 
-// start is the state of a proof about the root: what running members, followed
-// pods and required levels leave. O(nodes · constraints + groups).
-func (v *verifier) start() *state {
-	all := v.emptyRegion()
-	for i := range v.in.Nodes {
-		all.add(i)
+func (r *region) has(node int) bool {
+	if r == nil {
+		return false
 	}
-	s := &state{regions: make([]region, len(v.in.Groups))}
-	for i := range v.in.Groups {
-		g := &v.in.Groups[i]
-		s.regions[i] = all
-		if g.Parent >= 0 {
-			s.regions[i] = s.regions[g.Parent]
-		}
-		if g.Required != "" {
-			s.regions[i] = v.joining(s.regions[i], g.Topology, g.Required, v.running(i))
-		}
-		for _, anchor := range g.Follow {
-			switch others := v.known(anchor.Nodes); {
-			case v.level(anchor.Topology, anchor.Level) < 0:
-				s.regions[i] = nil
-			case len(others) > 0:
-				s.regions[i] = v.joining(s.regions[i], anchor.Topology, anchor.Level, others)
-			}
+	if len(r.nodes) <= fewNodes {
+		return slices.Contains(r.nodes, int32(node))
+	}
+	if r.set == nil {
+		r.set = newSet(int(r.nodes[len(r.nodes)-1]))
+		for _, n := range r.nodes {
+			r.set.add(int(n))
 		}
 	}
-	return s
+	return r.set.has(node)
 }
 
 // joining is the part of a region where a group may go that must share a domain
 // of a level with others.
-func (v *verifier) joining(r region, topology, level string, others []int) region {
-	division := v.divide(topology, level)
+func (m *Model) joining(r *region, topology, level string, others []int) *region {
+	division := m.divide(topology, level)
 	at := -1
 	for i, node := range others {
 		if division.of[node] < 0 || i > 0 && division.of[node] != at {
@@ -79,71 +63,50 @@ func (v *verifier) joining(r region, topology, level string, others []int) regio
 		}
 		at = division.of[node]
 	}
-	return v.within(r, division, at)
+	return m.within(r, division, at)
 }
 
 // within is the part of a region in a domain, or in any domain if that is -1.
-func (v *verifier) within(r region, division *division, domain int) region {
+func (m *Model) within(r *region, division *division, domain int) *region {
 	if r == nil {
 		return nil
 	}
-	key := regionIn{&r[0], division, domain}
-	if part, known := v.parts[key]; known {
+	key := regionIn{r, division, domain}
+	if part, known := m.parts[key]; known {
 		return part
 	}
-	part := v.emptyRegion()
-	empty := true
-	keep := func(node int) {
-		if r.has(node) {
-			part.add(node)
-			empty = false
-		}
-	}
-	if domain >= 0 {
-		v.spend(len(part) + len(division.nodes[domain]))
+	part := &region{}
+	switch {
+	case domain >= 0 && r == m.everywhere:
+		part.nodes = division.nodes[domain]
+	case domain >= 0:
+		m.spend(len(division.nodes[domain]))
 		for _, node := range division.nodes[domain] {
-			keep(node)
+			if r.has(int(node)) {
+				part.nodes = append(part.nodes, node)
+			}
 		}
-	} else {
-		v.spend(len(v.in.Nodes))
-		for node, at := range division.of {
-			if at >= 0 {
-				keep(node)
+	default:
+		m.spend(len(r.nodes))
+		for _, node := range r.nodes {
+			if division.of[node] >= 0 {
+				part.nodes = append(part.nodes, node)
 			}
 		}
 	}
-	if empty {
+	switch len(part.nodes) {
+	case 0:
 		part = nil
+	case len(r.nodes):
+		part = r
 	}
-	v.parts[key] = part
+	m.parts[key] = part
 	return part
 }
 
 // regionIn names a part of a region.
 type regionIn struct {
-	region   *uint64
+	region   *region
 	division *division
 	domain   int
-}
-
-// confined is the state with a group confined to a domain.
-func (v *verifier) confined(s *state, group int, division *division, domain int) *state {
-	next := &state{goal: s.goal, regions: append([]region(nil), s.regions...), domain: division.paths[domain]}
-	v.spend(len(s.regions))
-	for i := group; i < v.end[group]; i++ {
-		next.regions[i] = v.within(s.regions[i], division, domain)
-	}
-	return next
-}
-
-// barring is the state in which groups get no pods.
-func (v *verifier) barring(s *state, groups ...int) *state {
-	next := &state{goal: s.goal, regions: append([]region(nil), s.regions...), domain: s.domain}
-	v.spend(len(s.regions))
-	for _, group := range groups {
-		for i := group; i < v.end[group]; i++ {
-			next.regions[i] = nil
-		}
-	}
-	return next
 }

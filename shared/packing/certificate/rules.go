@@ -82,35 +82,79 @@ func (v *verifier) few(s *state, rule int) bool {
 	if _, possible := v.need(s, s.goal, nil); possible {
 		return false
 	}
-	group, has, needs := v.lacking(s, s.goal)
-	v.note(rule, figures{int64(needs), int64(has), v.in.Groups[group].Name})
+	v.note(rule, v.lacking(s, s.goal))
 	return true
 }
 
 // lacking is the group to name of one that cannot be satisfied: the innermost for
 // want of which the others fail.
-func (v *verifier) lacking(s *state, group int) (at, has, needs int) {
+func (v *verifier) lacking(s *state, group int) figures {
 	g := &v.in.Groups[group]
 	if v.leaf(group) {
-		for _, pods := range g.Pending {
-			if v.usable(s.regions[group], pods.Kind) {
-				has += len(pods.Names)
+		has, largest := int64(len(g.Running)), -1
+		for _, some := range v.pending[group] {
+			if v.usable(v.region(s, group), some.kind) {
+				has += some.pods
+			} else if largest < 0 {
+				largest = some.kind
 			}
 		}
-		return group, has + len(g.Running), g.MinMember
+		f := figures{first: int64(g.MinMember), second: has, place: g.Name}
+		if largest >= 0 {
+			f.lack = v.lack(v.region(s, group), largest)
+		}
+		return f
 	}
-	fails := -1
-	for _, child := range v.children[group] {
-		if _, possible := v.need(s, child, nil); possible {
-			has++
+	fails, has := -1, int64(0)
+	for _, run := range v.runsIn(s, group, nil) {
+		if _, possible := v.need(s, run.first, nil); possible {
+			has += int64(run.count)
 		} else if fails < 0 {
-			fails = child
+			fails = run.first
 		}
 	}
 	if g.MinSubGroups == len(v.children[group]) {
 		return v.lacking(s, fails)
 	}
-	return group, has, g.MinSubGroups
+	f := figures{first: int64(g.MinSubGroups), second: has, place: g.Name}
+	if fails >= 0 {
+		f.lack = v.lacking(s, fails).lack
+	}
+	return f
+}
+
+// lack is the resource that most of the nodes that are left to a kind have too little
+// of for one such pod.
+func (v *verifier) lack(r *region, kind int) Lack {
+	if r == nil {
+		return Lack{}
+	}
+	v.spend(len(r.nodes))
+	requests, allowed := v.kinds[kind].requests, v.kinds[kind].allowed
+	without, most := make([]int, len(requests)), make([]int64, len(requests))
+	for _, node := range r.nodes {
+		if allowed != nil && !allowed.has(int(node)) {
+			continue
+		}
+		for i, free := range v.row(int(node)) {
+			most[i] = max(most[i], free)
+			if free < requests[i] {
+				without[i]++
+			}
+		}
+	}
+	worst := 0
+	for i := range without {
+		if without[i] > without[worst] {
+			worst = i
+		}
+	}
+	for name, i := range v.resources {
+		if i == worst && without[i] > 0 {
+			return Lack{Resource: name, Asks: requests[i], Free: most[i]}
+		}
+	}
+	return Lack{}
 }
 
 func (v *verifier) cut(s *state, rule int, c *Cut) (bool, error) {
@@ -123,13 +167,11 @@ func (v *verifier) cut(s *state, rule int, c *Cut) (bool, error) {
 		return false, nil // That is for few to say.
 	}
 	offer := int64(0)
-	for _, n := range v.offers(s, by) {
-		offer = plus(offer, n)
-	}
+	v.offers(s, by, func(_ int, weight int64) { offer = plus(offer, weight) })
 	if need <= offer {
 		return false, nil
 	}
-	v.note(rule, figures{need, offer, s.domain})
+	v.note(rule, figures{first: need, second: offer, place: s.place()})
 	return true, nil
 }
 
@@ -152,20 +194,33 @@ func (v *verifier) branch(s *state, rule int, b *Branch) (bool, error) {
 		return false, err
 	}
 	division := v.divide(b.Topology, b.Level)
-	domains := v.unlike(s, b.Topology, level, division, s.regions[group])
+	domains := v.domainsOf(division, v.region(s, group))
+	all := len(domains)
+	if v.deep(b.Each) {
+		domains = v.unlike(s, b.Topology, level, division, domains)
+	}
 	for _, domain := range domains {
 		if holds, err := v.any(v.confined(s, group, division, domain), inEach, rule, b.Each); err != nil || !holds {
 			return false, err
 		}
 	}
-	v.note(rule, figures{first: int64(len(v.domainsOf(division, s.regions[group])))})
+	v.note(rule, figures{first: int64(all)})
 	return true, nil
+}
+
+// deep reports whether any of some rules takes so long that alike domains are worth
+// looking for.
+func (v *verifier) deep(rules []int) bool {
+	return slices.ContainsFunc(rules, func(i int) bool {
+		return i < 0 || i >= len(v.proof.Rules) || v.proof.Rules[i].Few == nil && v.proof.Rules[i].Cut == nil
+	})
 }
 
 // without sets groups aside that cannot be satisfied. Groups that are alike share
 // one judgement.
 func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 	judged := map[string]bool{}
+	s = v.setting(s)
 	for _, name := range w.Groups {
 		group, known := v.group[name]
 		if !known {
@@ -187,7 +242,7 @@ func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 		}
 		if failed {
 			v.log = append(v.log, entry{rule: rule, group: name})
-			s = v.barring(s, group)
+			v.set(s, group)
 		}
 	}
 	return v.any(s, inThen, rule, w.Then)
@@ -199,14 +254,8 @@ func (v *verifier) class(s *state, group int) string {
 	for i := group; i < v.end[group]; i++ {
 		v.spend(1)
 		g := &v.in.Groups[i]
-		fmt.Fprintf(&class, "%d %d %d %d %q %q", len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running), g.Topology, g.Required)
-		if r := s.regions[i]; r != nil {
-			fmt.Fprintf(&class, " %p", &r[0])
-		}
-		for _, pods := range g.Pending {
-			fmt.Fprintf(&class, " %d of %d", len(pods.Names), pods.Kind)
-		}
-		class.WriteByte('\n')
+		fmt.Fprintf(&class, "%d %d %d %d %q %q %p %v\n",
+			len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running), g.Topology, g.Required, v.region(s, i), v.pending[i])
 	}
 	return class.String()
 }
@@ -268,7 +317,7 @@ func (v *verifier) nearest() ([]*figures, map[use]bool, []map[string]bool) {
 func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules []int) []int) Rule {
 	switch {
 	case r.Few != nil:
-		return Rule{Few: &Few{Group: f.place, Has: f.second, Needs: f.first}}
+		return Rule{Few: &Few{Group: f.place, Has: f.second, Needs: f.first, Lack: f.lack}}
 	case r.Cut != nil:
 		return Rule{Cut: &Cut{Measure: r.Cut.Measure, Domain: f.place, Need: f.first, Offer: f.second}}
 	case r.Branch != nil:

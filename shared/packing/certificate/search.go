@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -22,8 +23,9 @@ type search struct {
 }
 
 type class struct {
-	kind  int
-	nodes region
+	kind   int
+	region *region
+	takes  set
 }
 
 // bin is nodes that take the same.
@@ -35,6 +37,15 @@ type bin struct {
 // maxSearch bounds the steps of one search.
 const maxSearch = MaxSteps / 16
 
+// mostSteps is what a search may take: where a proof is looked for less than where
+// one is verified, so that nothing depends on what was worked out before.
+func (v *verifier) mostSteps() int {
+	if v.limit < MaxSteps {
+		return maxSearch / 4
+	}
+	return maxSearch
+}
+
 // search carries out a search, and reports whether it found nothing. One that
 // takes too long proves nothing.
 func (v *verifier) search(s *state, rule int) (proved bool) {
@@ -42,7 +53,7 @@ func (v *verifier) search(s *state, rule int) (proved bool) {
 		return false // That is for few to say.
 	}
 	limit := v.limit
-	v.limit = min(limit, v.steps+maxSearch)
+	v.limit = min(limit, v.steps+v.mostSteps())
 	defer func() {
 		ours := v.limit < limit
 		v.limit = limit
@@ -69,22 +80,14 @@ func (v *verifier) search(s *state, rule int) (proved bool) {
 // classify lists the classes of pods that some node takes.
 func (x *search) classify(s *state) {
 	for leaf := s.goal; leaf < x.end[s.goal]; leaf++ {
-		for _, pods := range x.in.Groups[leaf].Pending {
+		for _, some := range x.pending[leaf] {
 			x.spend(1)
-			r := s.regions[leaf]
-			if !x.usable(r, pods.Kind) {
-				continue
-			}
-			key := regionOf{&r[0], pods.Kind}
-			if _, known := x.index[key]; known {
+			key := regionOf{x.region(s, leaf), some.kind}
+			if _, known := x.index[key]; known || !x.usable(key.region, some.kind) {
 				continue
 			}
 			x.index[key] = len(x.classes)
-			nodes := slices.Clone(r)
-			for i, word := range x.takes(pods.Kind) {
-				nodes[i] &= word
-			}
-			x.classes = append(x.classes, class{pods.Kind, nodes})
+			x.classes = append(x.classes, class{some.kind, key.region, x.takes(some.kind)})
 		}
 	}
 }
@@ -109,11 +112,10 @@ func (x *search) least(s *state, group int) []counts {
 
 func (x *search) leastOfLeaf(s *state, leaf int, g *Group) []counts {
 	left := int64(max(0, g.MinMember-len(g.Running)))
-	r := s.regions[leaf]
 	have := make(counts, len(x.classes))
-	for _, pods := range g.Pending {
-		if x.usable(r, pods.Kind) {
-			have[x.index[regionOf{&r[0], pods.Kind}]] += int64(len(pods.Names))
+	for _, some := range x.pending[leaf] {
+		if i, usable := x.index[regionOf{x.region(s, leaf), some.kind}]; usable {
+			have[i] += some.pods
 		}
 	}
 	var all []counts
@@ -196,21 +198,30 @@ func covers(a, b counts, sign int64) bool {
 	return true
 }
 
-// bins are the nodes that any class may use.
+// bins are the nodes that any class may use, in an order that does not depend on
+// that of the nodes.
 func (x *search) bins() []bin {
 	var bins []bin
 	index := map[string]int{}
-	for node := range x.in.Nodes {
+	for node := range x.nodes.Len() {
 		x.spend(1 + len(x.classes))
-		takes := make([]bool, len(x.classes))
-		key := binary.AppendUvarint(nil, uint64(x.alike(node)))
+		var takes []bool
 		for i := range x.classes {
-			if takes[i] = x.classes[i].nodes.has(node); takes[i] {
-				key = binary.AppendUvarint(key, uint64(i))
+			if x.classes[i].takes.has(node) && x.classes[i].region.has(node) {
+				if takes == nil {
+					takes = make([]bool, len(x.classes))
+				}
+				takes[i] = true
 			}
 		}
-		if !slices.Contains(takes, true) {
+		if takes == nil {
 			continue
+		}
+		key := binary.AppendUvarint(nil, uint64(x.rowOf(node)))
+		for i, class := range takes {
+			if class {
+				key = binary.AppendUvarint(key, uint64(i))
+			}
 		}
 		at, known := index[string(key)]
 		if !known {
@@ -220,7 +231,20 @@ func (x *search) bins() []bin {
 		}
 		bins[at].count++
 	}
+	slices.SortFunc(bins, func(a, b bin) int {
+		return cmp.Or(slices.Compare(x.row(a.node), x.row(b.node)), slices.CompareFunc(a.takes, b.takes, compareBools))
+	})
 	return bins
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // fails reports whether the bins cannot take any of the needs. Bin by bin it
@@ -229,7 +253,7 @@ func (x *search) fails(bins []bin) bool {
 	rest := make(counts, len(x.classes))
 	for i := range bins {
 		for class := range rest {
-			rest[class] = plus(rest[class], times(x.fit(&bins[i], class, x.free[bins[i].node]), int64(bins[i].count)))
+			rest[class] = plus(rest[class], times(x.fit(&bins[i], class, x.row(bins[i].node)), int64(bins[i].count)))
 		}
 	}
 	front := []counts{make(counts, len(x.classes))}
@@ -237,7 +261,7 @@ func (x *search) fails(bins []bin) bool {
 		patterns := x.patterns(&bins[i])
 		for range bins[i].count {
 			for class := range rest {
-				rest[class] -= x.fit(&bins[i], class, x.free[bins[i].node])
+				rest[class] -= x.fit(&bins[i], class, x.row(bins[i].node))
 			}
 			x.seen += int64(len(front) * len(patterns))
 			front = x.extremes(x.promising(x.sums(front, patterns, x.most), rest), 1)
@@ -271,7 +295,7 @@ func (x *search) fit(b *bin, class int, free []int64) int64 {
 		return 0
 	}
 	most := x.most[class]
-	for r, asks := range x.requests[x.classes[class].kind] {
+	for r, asks := range x.kinds[x.classes[class].kind].requests {
 		if asks > 0 {
 			most = min(most, free[r]/asks)
 		}
@@ -281,7 +305,7 @@ func (x *search) fit(b *bin, class int, free []int64) int64 {
 
 // patterns are the counts that a bin takes and no more.
 func (x *search) patterns(b *bin) []counts {
-	free := slices.Clone(x.free[b.node])
+	free := slices.Clone(x.row(b.node))
 	chosen := make(counts, len(x.classes))
 	var all []counts
 	var choose func(class int)
@@ -291,7 +315,7 @@ func (x *search) patterns(b *bin) []counts {
 			all = append(all, slices.Clone(chosen))
 			return
 		}
-		requests := x.requests[x.classes[class].kind]
+		requests := x.kinds[x.classes[class].kind].requests
 		for n := x.fit(b, class, free); n >= 0; n-- {
 			chosen[class] = n
 			for r, asks := range requests {

@@ -7,8 +7,8 @@ import "fmt"
 type outOfSteps struct{}
 
 // spend counts steps.
-func (v *verifier) spend(steps int) {
-	if v.steps += steps; v.steps > v.limit {
+func (m *Model) spend(steps int) {
+	if m.steps += steps; m.steps > m.limit {
 		panic(outOfSteps{})
 	}
 }

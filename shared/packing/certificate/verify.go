@@ -30,41 +30,77 @@ func Verify(in *Input, proof *Proof) error {
 // Complete returns the proof with the figures that Verify finds, and without
 // alternatives of no use. The errors are those of Verify.
 func Complete(in *Input, proof *Proof) (completed *Proof, err error) {
-	m, err := newModel(in)
+	m, err := Read(in)
 	if err != nil {
 		return nil, fmt.Errorf("the input is wrong: %w", err)
 	}
-	v := &verifier{
-		model: m, proof: proof, limit: MaxSteps, parts: map[regionIn]region{}, takers: make([]region, len(in.Kinds)),
-		pods: unit(in), scales: map[*Measure]*scale{}, alive: map[regionOf]bool{}, heaviest: map[string]int64{},
-	}
-	defer endSpent(&err)
-	holds, err := v.any(v.start(), atStart, 0, proof.Start)
-	if err != nil {
-		return nil, err
-	}
-	if !holds {
-		return nil, ErrNotProved
-	}
-	return v.completed(), nil
+	completed, _, err = m.Complete(proof, MaxSteps)
+	return completed, err
 }
 
-// verifier carries out proofs.
+// Complete is the function Complete within so many steps; it also returns how many
+// it took.
+func (m *Model) Complete(proof *Proof, limit int) (completed *Proof, steps int, err error) {
+	v := &verifier{Model: m, proof: proof, scales: map[*Measure]*scale{}, asked: numbering{}}
+	m.steps, m.limit = 0, min(limit, MaxSteps)
+	defer func() { steps = m.steps }()
+	defer endSpent(&err)
+	if m.first == nil {
+		m.start()
+	}
+	holds, err := v.any(&state{}, atStart, 0, proof.Start)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !holds {
+		return nil, 0, ErrNotProved
+	}
+	return v.completed(), 0, nil
+}
+
+// verifier carries out one proof.
 type verifier struct {
-	*model
-	proof *Proof
-	// steps are those taken, of limit.
-	steps, limit int
-	// What was worked out before.
-	parts    map[regionIn]region
-	pods     *scale
-	scales   map[*Measure]*scale
-	takers   []region
-	alive    map[regionOf]bool
-	heaviest map[string]int64
-	alikes   []int
+	*Model
+	proof  *Proof
+	scales map[*Measure]*scale
+	// asked numbers the pods that are weighed, and heaviest is what nodes take of them.
+	asked    numbering
+	heaviest map[offerOf]int64
 	// log has what held so far; what turned out not to matter is taken back.
 	log []entry
+}
+
+// memory is what was worked out before, whatever the proof.
+type memory struct {
+	// steps are those that this proof has taken, of limit.
+	steps, limit int
+	// first are the regions of groups at first, runs their children, and sums the pods
+	// below them.
+	first      []*region
+	runs       [][]run
+	sums       map[int][]placed
+	everywhere *region
+	parts      map[regionIn]*region
+	// takers are by kind, fitting by what a kind asks for.
+	takers  []set
+	fitting map[string]set
+	alive   map[regionOf]bool
+	// rows number the nodes by what is free on them from 1 on; alikes by the kinds that
+	// are barred there too.
+	rows       []int32
+	rowNumbers numbering
+	alikes     []int
+}
+
+func newMemory(kinds, nodes int) memory {
+	m := memory{
+		everywhere: &region{nodes: make([]int32, nodes)}, parts: map[regionIn]*region{}, takers: make([]set, kinds),
+		fitting: map[string]set{}, sums: map[int][]placed{}, alive: map[regionOf]bool{}, rowNumbers: numbering{},
+	}
+	for i := range m.everywhere.nodes {
+		m.everywhere.nodes[i] = int32(i)
+	}
+	return m
 }
 
 // entry is a rule that held, or a reference to one.
@@ -82,4 +118,5 @@ type entry struct {
 type figures struct {
 	first, second int64
 	place         string
+	lack          Lack
 }

@@ -10,10 +10,19 @@ import (
 	"packtree.dev/shared/packing/internal/refute"
 )
 
+// prove looks for a proof.
+func prove(t rapid.TB, in *certificate.Input) *certificate.Proof {
+	m, err := certificate.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refute.Prove(m, 8*certificate.MaxSteps)
+}
+
 func TestWhatFitsNowhereIsProved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
-		proof := refute.Prove(in)
+		proof := prove(t, in)
 		feasible := newOracle(in).placement()
 		if (proof == nil) != (feasible != nil) {
 			written, _ := json.Marshal(proof)

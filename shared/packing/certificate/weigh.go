@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -25,25 +26,14 @@ func times(a, b int64) int64 {
 
 // scale is a Measure with its names looked up.
 type scale struct {
-	// kind has the weight of pods by kind; of says by group which leaves count.
+	// kind has the weight of pods by kind; of says by group which leaves count. nil for
+	// 1 each, and all.
 	kind []int64
 	of   []bool
 	// group has the weights of groups; nil if pods weigh.
 	group    map[int]int64
 	division *division
 	by       []*scale
-}
-
-// unit has each pod weigh one.
-func unit(in *Input) *scale {
-	s := &scale{kind: make([]int64, len(in.Kinds)), of: make([]bool, len(in.Groups))}
-	for i := range s.kind {
-		s.kind[i] = 1
-	}
-	for i := range s.of {
-		s.of[i] = true
-	}
-	return s
 }
 
 // scaleOf looks up a measure, once.
@@ -59,9 +49,10 @@ func (v *verifier) scaleOf(m *Measure) (*scale, error) {
 }
 
 func (v *verifier) read(m *Measure) (*scale, error) {
-	v.spend(len(v.in.Groups) + len(v.in.Kinds))
-	s := &scale{of: make([]bool, len(v.in.Groups))}
+	v.spend(len(v.in.Groups) + len(v.kinds))
+	s := &scale{}
 	if len(m.Groups) > 0 {
+		s.of = make([]bool, len(v.in.Groups))
 		return s, v.readGroups(s, m)
 	}
 	if m.Topology != "" || m.Level != "" || len(m.By) > 0 {
@@ -70,30 +61,33 @@ func (v *verifier) read(m *Measure) (*scale, error) {
 	if err := v.readWeights(s, m); err != nil {
 		return nil, err
 	}
+	if len(m.Of) > 0 {
+		s.of = make([]bool, len(v.in.Groups))
+	}
 	for _, name := range m.Of {
 		group, known := v.group[name]
 		if !known {
 			return nil, fmt.Errorf("group %q is not in the input", name)
 		}
-		s.of[group] = true
-	}
-	for i := range s.of {
-		s.of[i] = (s.of[i] || len(m.Of) == 0) && v.leaf(i)
+		s.of[group] = v.leaf(group)
 	}
 	return s, nil
 }
 
 func (v *verifier) readWeights(s *scale, m *Measure) error {
-	s.kind = make([]int64, len(v.in.Kinds))
+	s.kind = make([]int64, len(v.kinds))
 	if m.Resource != "" {
 		resource, known := v.resources[m.Resource]
 		if !known || len(m.Pods) > 0 {
 			return fmt.Errorf("resource %q is asked for by no pod in the input, or stands beside weights", m.Resource)
 		}
 		for kind := range s.kind {
-			s.kind[kind] = v.requests[kind][resource]
+			s.kind[kind] = v.kinds[kind].requests[resource]
 		}
 		return nil
+	}
+	if err := v.indexPods(); err != nil {
+		return err
 	}
 	for name, weight := range m.Pods {
 		at, known := v.pod[name]
@@ -149,6 +143,9 @@ func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
 		if inner.division != nil && (m.By[i].Topology != m.Topology || v.level(m.Topology, m.By[i].Level) < depth) {
 			return fmt.Errorf("%w: level %q is not below level %q", ErrNotProved, m.By[i].Level, m.Level)
 		}
+		if inner.of == nil {
+			inner.of = slices.Clone(s.of)
+		}
 		for leaf := range inner.of {
 			inner.of[leaf] = inner.of[leaf] && s.of[leaf]
 		}
@@ -170,25 +167,48 @@ func (v *verifier) requires(group int, topology string, depth int) bool {
 
 // regionOf is a kind of pods in a region.
 type regionOf struct {
-	region *uint64
+	region *region
 	kind   int
 }
 
 // takes are the nodes that take a pod of a kind, alone as they are now.
-func (v *verifier) takes(kind int) region {
+func (v *verifier) takes(kind int) set {
 	if v.takers[kind] != nil {
 		return v.takers[kind]
 	}
-	v.spend(len(v.in.Nodes))
-	r := v.emptyRegion()
-	barred := v.in.Kinds[kind].Barred
-	for node, free := range v.free {
-		if (len(barred) == 0 || !barred[node]) && fits(v.requests[kind], free) {
-			r.add(node)
+	fit := v.fitting[v.kinds[kind].text()]
+	if fit == nil {
+		v.spend(v.nodes.Len())
+		fit = newSet(v.nodes.Len())
+		for node := range v.nodes.Len() {
+			if fits(v.kinds[kind].requests, v.row(node)) {
+				fit.add(node)
+			}
+		}
+		v.fitting[v.kinds[kind].text()] = fit
+	}
+	if allowed := v.kinds[kind].allowed; allowed != nil {
+		v.spend(len(fit))
+		fit = slices.Clone(fit)
+		for i := range fit {
+			if i < len(allowed) {
+				fit[i] &= allowed[i]
+			} else {
+				fit[i] = 0
+			}
 		}
 	}
-	v.takers[kind] = r
-	return r
+	v.takers[kind] = fit
+	return fit
+}
+
+// text is equal for kinds that ask for the same.
+func (k *kind) text() string {
+	var text []byte
+	for _, amount := range k.requests {
+		text = binary.AppendUvarint(text, uint64(amount))
+	}
+	return string(text)
 }
 
 func fits(requests, free []int64) bool {
@@ -201,15 +221,23 @@ func fits(requests, free []int64) bool {
 }
 
 // usable reports whether any node of a region takes a pod of a kind.
-func (v *verifier) usable(r region, kind int) bool {
+func (v *verifier) usable(r *region, kind int) bool {
 	if r == nil {
 		return false
 	}
-	key := regionOf{&r[0], kind}
+	takes := v.takes(kind)
+	if len(r.nodes) <= fewNodes {
+		return slices.ContainsFunc(r.nodes, func(node int32) bool { return takes.has(int(node)) })
+	}
+	key := regionOf{r, kind}
 	alive, known := v.alive[key]
 	if !known {
-		v.spend(len(r))
-		alive = r.meets(v.takes(kind))
+		tried := slices.IndexFunc(r.nodes, func(node int32) bool { return takes.has(int(node)) })
+		alive = tried >= 0
+		if !alive {
+			tried = len(r.nodes)
+		}
+		v.spend(tried)
 		v.alive[key] = alive
 	}
 	return alive
@@ -221,50 +249,57 @@ func (v *verifier) need(s *state, group int, by *scale) (int64, bool) {
 	v.spend(1)
 	if by != nil && by.group != nil {
 		if weight, weighs := by.group[group]; weighs {
-			least, possible := v.need(s, group, v.pods)
+			least, possible := v.need(s, group, &scale{})
 			return weight * min(least, 1), possible
 		}
 	}
 	if v.leaf(group) {
 		return v.needOfLeaf(s, group, by)
 	}
-	var least []int64
-	for _, child := range v.children[group] {
-		if n, possible := v.need(s, child, by); possible {
-			least = append(least, n)
+	type weighed struct {
+		weight int64
+		count  int
+	}
+	left, sum := max(0, v.in.Groups[group].MinSubGroups), int64(0)
+	var room [4]weighed
+	least := room[:0]
+	for _, run := range v.runsIn(s, group, by) {
+		if n, possible := v.need(s, run.first, by); possible {
+			least = append(least, weighed{n, run.count})
 		}
 	}
-	needs := max(0, v.in.Groups[group].MinSubGroups)
-	if len(least) < needs {
-		return 0, false
+	slices.SortFunc(least, func(a, b weighed) int { return cmp.Compare(a.weight, b.weight) })
+	for _, l := range least {
+		n := min(left, l.count)
+		sum = plus(sum, times(l.weight, int64(n)))
+		left -= n
 	}
-	slices.Sort(least)
-	sum := int64(0)
-	for _, n := range least[:needs] {
-		sum = plus(sum, n)
-	}
-	return sum, true
+	return sum, left == 0
 }
 
 func (v *verifier) needOfLeaf(s *state, group int, by *scale) (int64, bool) {
 	g := &v.in.Groups[group]
-	left := max(0, g.MinMember-len(g.Running))
-	type some struct {
-		weight int64
-		pods   int
+	left := max(0, int64(g.MinMember-len(g.Running)))
+	if left == 0 {
+		return 0, true
 	}
-	var usable []some
-	for _, pods := range g.Pending {
-		v.spend(1)
-		if v.usable(s.regions[group], pods.Kind) {
-			usable = append(usable, some{v.weight(by, group, pods.Kind), len(pods.Names)})
+	r, pending := v.region(s, group), v.pending[group]
+	v.spend(len(pending))
+	if len(pending) == 1 {
+		return times(v.weight(by, group, pending[0].kind), left), left <= pending[0].pods && v.usable(r, pending[0].kind)
+	}
+	type weighed struct{ weight, pods int64 }
+	usable := make([]weighed, 0, len(pending))
+	for _, some := range pending {
+		if v.usable(r, some.kind) {
+			usable = append(usable, weighed{v.weight(by, group, some.kind), some.pods})
 		}
 	}
-	slices.SortFunc(usable, func(a, b some) int { return cmp.Compare(a.weight, b.weight) })
+	slices.SortFunc(usable, func(a, b weighed) int { return cmp.Compare(a.weight, b.weight) })
 	sum := int64(0)
 	for _, u := range usable {
 		n := min(left, u.pods)
-		sum = plus(sum, times(u.weight, int64(n)))
+		sum = plus(sum, times(u.weight, n))
 		left -= n
 	}
 	return sum, left == 0
@@ -272,8 +307,11 @@ func (v *verifier) needOfLeaf(s *state, group int, by *scale) (int64, bool) {
 
 // weight of a pod of a leaf.
 func (v *verifier) weight(by *scale, leaf, kind int) int64 {
-	if by == nil || by.kind == nil || !by.of[leaf] {
+	switch {
+	case by == nil || by.group != nil || by.of != nil && !by.of[leaf]:
 		return 0
+	case by.kind == nil:
+		return 1
 	}
 	return by.kind[kind]
 }

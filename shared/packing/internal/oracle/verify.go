@@ -38,8 +38,7 @@ func (s *Scene) Question() *certificate.Input {
 	return packing.InputOf(&s.Gang, s.Topologies, nodes)
 }
 
-// Verify has package certificate judge a decision for which Options.Certify was
-// set.
+// Verify has package certificate judge a decision.
 func Verify(s *Scene, d *packing.Decision) (Fault, error) {
 	switch d.Verdict {
 	case packing.Infeasible:

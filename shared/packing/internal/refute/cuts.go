@@ -1,8 +1,10 @@
 package refute
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -15,14 +17,35 @@ const (
 )
 
 // podCuts are few and the cuts by pods.
-func podCuts(in *certificate.Input) []certificate.Rule {
+func podCuts(in *certificate.Input) []certificate.Rule { return cutsOf(podMeasures(in)) }
+
+// podCutsOf are those that are about the pods of one group alone.
+func podCutsOf(in *certificate.Input, group int) []certificate.Rule {
+	only := *in
+	only.Groups = slices.Clone(in.Groups)
+	inside := within(in, group)
+	for i := range only.Groups {
+		if !inside[i] {
+			only.Groups[i].Pending = nil
+		}
+	}
+	return cutsOf(podMeasures(&only))
+}
+
+func cutsOf(measures []certificate.Measure) []certificate.Rule {
 	rules := []certificate.Rule{{Few: &certificate.Few{}}}
-	for _, m := range podMeasures(in) {
+	for _, m := range measures {
 		rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
 	}
+	return rules
+}
+
+// cutsBelow are cuts by the pods of single groups.
+func cutsBelow(in *certificate.Input) []certificate.Rule {
 	if len(in.Groups) > measuredGroups {
-		return rules
+		return nil
 	}
+	var rules []certificate.Rule
 	for i := 1; i < len(in.Groups); i++ {
 		if len(in.Groups[i].Follow) == 0 && in.Groups[i].Required == "" {
 			continue
@@ -53,7 +76,7 @@ func podMeasures(in *certificate.Input) []certificate.Measure {
 			}
 		}
 	}
-	resources := slices.Sorted(maps.Keys(amounts))
+	resources := slices.SortedFunc(maps.Keys(amounts), devicesFirst)
 	for _, resource := range resources {
 		measures = append(measures, certificate.Measure{Resource: resource})
 	}
@@ -74,6 +97,18 @@ func podMeasures(in *certificate.Input) []certificate.Measure {
 		}
 	}
 	return measures
+}
+
+// devicesFirst puts resources first that have a domain in their name: of several that
+// are short, people look for these.
+func devicesFirst(a, b string) int {
+	device := func(name string) int {
+		if strings.Contains(name, "/") {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(device(a)-device(b), strings.Compare(a, b))
 }
 
 // largest counts pods that ask for at least so much of a resource.
@@ -150,14 +185,21 @@ func outermost(in *certificate.Input, topology certificate.Topology, depth int) 
 	return groups
 }
 
-// leaves are the names of the leaves of a group.
-func leaves(in *certificate.Input, group int) []string {
+// within says which groups are a group or below it.
+func within(in *certificate.Input, group int) []bool {
 	inside := make([]bool, len(in.Groups))
-	parent := make([]bool, len(in.Groups))
 	for i := range in.Groups {
 		up := in.Groups[i].Parent
 		inside[i] = i == group || up >= 0 && inside[up]
-		if up >= 0 {
+	}
+	return inside
+}
+
+// leaves are the names of the leaves of a group.
+func leaves(in *certificate.Input, group int) []string {
+	inside, parent := within(in, group), make([]bool, len(in.Groups))
+	for i := range in.Groups {
+		if up := in.Groups[i].Parent; up >= 0 {
 			parent[up] = true
 		}
 	}

@@ -1,5 +1,5 @@
-// Package refute finds the certificate for a gang that does not fit. It is asked
-// only when somebody wants to see it: what it finds, package certificate judges.
+// Package refute finds the certificate for a gang that does not fit. What it finds,
+// package certificate judges.
 //
 // It hands in the rules that prove something about most gangs, and has the
 // verifier drop those that are of no use to this one.
@@ -12,44 +12,57 @@ import (
 )
 
 // Prove returns a proof that no placement satisfies the gang, or nil if it finds
-// none, which means nothing.
-func Prove(in *certificate.Input) *certificate.Proof {
+// none within so many steps of the verifier, which means nothing.
+func Prove(m *certificate.Model, steps int) *certificate.Proof {
+	in := m.Input()
 	if len(in.Groups) == 0 {
 		return nil
 	}
-	for _, proof := range append(plain(in), thorough(in)) {
-		if completed, err := certificate.Complete(in, proof); err == nil {
-			return smaller(in, completed)
+	left := steps
+	try := func(proof *certificate.Proof) *certificate.Proof {
+		completed, taken, err := m.Complete(proof, left)
+		left -= taken
+		if err != nil {
+			return nil
 		}
+		return completed
+	}
+	if proof := try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{{Few: &certificate.Few{}}}}); proof != nil {
+		return proof
+	}
+	for _, group := range distinct(in) {
+		if proof := try(alone(in, group)); proof != nil {
+			return proof
+		}
+	}
+	cuts := podCuts(in)[1:]
+	if proof := try(&certificate.Proof{Start: from(0, len(cuts)), Rules: cuts}); proof != nil {
+		return proof
+	}
+	if proof := try(thorough(in)); proof != nil {
+		return smaller(proof, try)
 	}
 	return nil
 }
 
-// plain are proofs that people understand at once: one sum over all nodes, or one
-// in each domain where a single group could go.
-func plain(in *certificate.Input) []*certificate.Proof {
-	cuts := podCuts(in)
-	proofs := []*certificate.Proof{{Start: from(0, len(cuts)), Rules: cuts}}
-	for _, group := range confined(in)[:min(len(confined(in)), measuredGroups)] {
-		rules := append([]certificate.Rule{branch(in, group, from(1, len(cuts)), []int{1})}, cuts...)
-		proofs = append(proofs, &certificate.Proof{Start: []int{0}, Rules: rules})
+// alone proves that one group, and each that is like it, fits into none of the domains
+// where it could go, and that the others do not suffice.
+func alone(in *certificate.Input, group groups) *certificate.Proof {
+	first := group[0]
+	cuts := podCutsOf(in, first)
+	if first == 0 {
+		few := certificate.Rule{Few: &certificate.Few{}}
+		rules := append([]certificate.Rule{branch(in, 0, from(2, len(cuts)), []int{1}), few}, cuts...)
+		return &certificate.Proof{Start: []int{0}, Rules: rules}
 	}
-	return proofs
-}
-
-// confined are the groups that require a level.
-func confined(in *certificate.Input) []int {
-	var groups []int
-	for i := range in.Groups {
-		if in.Groups[i].Required != "" {
-			groups = append(groups, i)
-		}
-	}
-	return groups
+	without := &certificate.Without{Groups: group.names(in), Each: []int{1}, Then: []int{2}}
+	few := certificate.Rule{Few: &certificate.Few{}}
+	rules := append([]certificate.Rule{{Without: without}, branch(in, first, from(3, len(cuts)), []int{2}), few}, cuts...)
+	return &certificate.Proof{Start: []int{0}, Rules: rules}
 }
 
 // smaller leaves out what a proof can do without.
-func smaller(in *certificate.Input, proof *certificate.Proof) *certificate.Proof {
+func smaller(proof *certificate.Proof, try func(*certificate.Proof) *certificate.Proof) *certificate.Proof {
 	for i := range proof.Rules {
 		for k := 0; proof.Rules[i].Cut != nil && k < len(proof.Rules[i].Cut.By); {
 			without := *proof
@@ -57,7 +70,7 @@ func smaller(in *certificate.Input, proof *certificate.Proof) *certificate.Proof
 			cut := *proof.Rules[i].Cut
 			cut.By = slices.Delete(slices.Clone(cut.By), k, k+1)
 			without.Rules[i].Cut = &cut
-			if completed, err := certificate.Complete(in, &without); err == nil && len(completed.Rules) == len(proof.Rules) {
+			if completed := try(&without); completed != nil && len(completed.Rules) == len(proof.Rules) {
 				proof = completed
 			} else {
 				k++
@@ -79,7 +92,8 @@ func thorough(in *certificate.Input) *certificate.Proof {
 		}
 	}
 	slices.Reverse(below)
-	cuts := append(podCuts(in), groupCuts(in)...)
+	cuts := append(podCuts(in), cutsBelow(in)...)
+	cuts = append(cuts, groupCuts(in)...)
 	few := 1 + len(confined)
 	anywhere := from(few, len(cuts)+1) // with the search, which stands last
 	start := append(slices.Clone(anywhere), from(1, len(confined))...)

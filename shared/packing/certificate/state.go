@@ -1,0 +1,208 @@
+package certificate
+
+import "encoding/binary"
+
+// state is where in a proof we are: what the rules around have done to the regions of
+// groups. The first state, without base, has them as they are at first.
+type state struct {
+	// goal is the group that cannot be satisfied, it is claimed.
+	goal int
+	base *state
+	// group, with all below it, is confined to a domain, or gets no pods if there is no
+	// division.
+	group    int
+	division *division
+	domain   int
+	// aside are groups that get no pods, if that is what the state is about; inner are
+	// those around them.
+	aside, inner []bool
+}
+
+// region is that of a group.
+func (m *Model) region(s *state, group int) *region {
+	switch {
+	case s.base == nil:
+		return m.first[group]
+	case s.aside != nil && s.aside[group]:
+		return nil
+	case s.aside != nil || group < s.group || group >= m.end[s.group]:
+		return m.region(s.base, group)
+	case s.division == nil:
+		return nil
+	}
+	return m.within(m.region(s.base, group), s.division, s.domain)
+}
+
+// mixed reports whether rules have changed what is inside a group, but not alike for
+// all of it.
+func (m *Model) mixed(s *state, group int) bool {
+	for ; s.base != nil; s = s.base {
+		if s.aside != nil && s.inner[group] || s.aside == nil && group < s.group && s.group < m.end[group] {
+			return true
+		}
+	}
+	return false
+}
+
+// place is the innermost domain that a branch chose.
+func (s *state) place() string {
+	for ; s.base != nil; s = s.base {
+		if s.division != nil {
+			return s.division.paths[s.domain]
+		}
+	}
+	return ""
+}
+
+// start fills in the first regions: what running members, followed pods and required
+// levels leave. O(nodes · constraints + groups).
+func (m *Model) start() {
+	m.first = make([]*region, len(m.in.Groups))
+	for i := range m.in.Groups {
+		g := &m.in.Groups[i]
+		m.first[i] = m.everywhere
+		if g.Parent >= 0 {
+			m.first[i] = m.first[g.Parent]
+		}
+		if g.Required != "" {
+			m.first[i] = m.joining(m.first[i], g.Topology, g.Required, m.running(i))
+		}
+		for _, anchor := range g.Follow {
+			switch others := m.known(anchor.Nodes); {
+			case m.level(anchor.Topology, anchor.Level) < 0:
+				m.first[i] = nil
+			case len(others) > 0:
+				m.first[i] = m.joining(m.first[i], anchor.Topology, anchor.Level, others)
+			}
+		}
+	}
+}
+
+// confined is the state with a group confined to a domain.
+func (v *verifier) confined(s *state, group int, division *division, domain int) *state {
+	return &state{goal: s.goal, base: s, group: group, division: division, domain: domain}
+}
+
+// barring is the state in which a group gets no pods.
+func (v *verifier) barring(s *state, group int) *state {
+	return &state{goal: s.goal, base: s, group: group}
+}
+
+// setting is a state in which groups can be set aside one after the other.
+func (v *verifier) setting(s *state) *state {
+	v.spend(len(v.in.Groups))
+	return &state{goal: s.goal, base: s, aside: make([]bool, len(v.in.Groups)), inner: make([]bool, len(v.in.Groups))}
+}
+
+// set puts a group aside.
+func (v *verifier) set(s *state, group int) {
+	for i := group; i < v.end[group]; i++ {
+		s.aside[i] = true
+		s.inner[i] = true
+	}
+	for up := v.in.Groups[group].Parent; up >= 0; up = v.in.Groups[up].Parent {
+		s.inner[up] = true
+	}
+}
+
+// run is siblings that differ in nothing but their names, at first.
+type run struct{ first, count int }
+
+// runsOf are the children of a group, those together that are alike and side by side.
+func (m *Model) runsOf(group int) []run {
+	if m.runs == nil {
+		m.findRuns()
+	}
+	return m.runs[group]
+}
+
+// runsIn are the children of a group that are alike by a scale where rules have led.
+func (v *verifier) runsIn(s *state, group int, by *scale) []run {
+	if by == nil || by.group == nil && by.of == nil {
+		if !v.mixed(s, group) {
+			return v.runsOf(group)
+		}
+	}
+	runs := make([]run, len(v.children[group]))
+	for i, child := range v.children[group] {
+		runs[i] = run{child, 1}
+	}
+	return runs
+}
+
+func (m *Model) findRuns() {
+	m.runs = make([][]run, len(m.in.Groups))
+	class, numbers, regions := make([]int, len(m.in.Groups)), numbering{}, map[*region]int{}
+	for i := len(m.in.Groups) - 1; i >= 0; i-- {
+		g := &m.in.Groups[i]
+		if _, known := regions[m.first[i]]; !known {
+			regions[m.first[i]] = len(regions)
+		}
+		var room [128]byte
+		text := room[:0]
+		for _, n := range []int{regions[m.first[i]], g.MinSubGroups, g.MinMember, len(g.Running), len(m.pending[i])} {
+			text = binary.AppendVarint(text, int64(n))
+		}
+		for _, some := range m.pending[i] {
+			text = binary.AppendVarint(binary.AppendVarint(text, int64(some.kind)), some.pods)
+		}
+		for _, child := range m.children[i] {
+			last := len(m.runs[i]) - 1
+			if last >= 0 && class[m.runs[i][last].first] == class[child] {
+				m.runs[i][last].count++
+			} else {
+				m.runs[i] = append(m.runs[i], run{child, 1})
+			}
+		}
+		for _, run := range m.runs[i] {
+			text = binary.AppendVarint(binary.AppendVarint(text, int64(class[run.first])), int64(run.count))
+		}
+		class[i] = numbers.of(text)
+	}
+}
+
+// placed are pods of one kind in one first region.
+type placed struct {
+	some
+	region *region
+}
+
+// podsOf are the pods below a group.
+func (m *Model) podsOf(group int) []placed {
+	if known, ok := m.sums[group]; ok {
+		return known
+	}
+	at := map[regionOf]int{}
+	sums := []placed{}
+	for leaf := group; leaf < m.end[group]; leaf++ {
+		for _, some := range m.pending[leaf] {
+			m.spend(1)
+			key := regionOf{m.first[leaf], some.kind}
+			i, known := at[key]
+			if !known {
+				i = len(sums)
+				at[key] = i
+				sums = append(sums, placed{some: some, region: m.first[leaf]})
+				continue
+			}
+			sums[i].pods += some.pods
+		}
+	}
+	m.sums[group] = sums
+	return sums
+}
+
+// now is what rules have made of a first region of a group that is not mixed.
+func (m *Model) now(s *state, group int, first *region) *region {
+	switch {
+	case s.base == nil:
+		return first
+	case s.aside != nil && s.aside[group]:
+		return nil
+	case s.aside != nil || group < s.group || group >= m.end[s.group]:
+		return m.now(s.base, group, first)
+	case s.division == nil:
+		return nil
+	}
+	return m.within(m.now(s.base, group, first), s.division, s.domain)
+}

@@ -1,0 +1,82 @@
+package packing
+
+import (
+	"packtree.dev/shared/packing/certificate"
+)
+
+// model is the question that Decide was asked, for package certificate: kinds by
+// their first pods, and the nodes as the cluster keeps them.
+func (p *problem) model(gang *Gang) (*certificate.Model, error) {
+	in, nodes := &certificate.Input{}, &modelNodes{cluster: p.cluster}
+	kinds := make([]int, len(p.shapes))
+	writeGroups(in, gang, p.cluster.levels(), func(shape *Shape) int {
+		s := p.shapeIndex[shape.Key]
+		if kinds[s] == 0 {
+			in.Kinds = append(in.Kinds, certificate.Kind{Requests: shape.Requests})
+			nodes.filters = append(nodes.filters, p.shapes[s].filter)
+			kinds[s] = len(in.Kinds)
+		}
+		return kinds[s] - 1
+	})
+	return certificate.ReadNodes(in, nodes)
+}
+
+// levels has the levels of each topology by name.
+func (c *Cluster) levels() map[string][]string {
+	levels := map[string][]string{}
+	for name, slot := range c.topologyIndex {
+		levels[name] = c.topologies[slot].levels
+	}
+	return levels
+}
+
+// modelNodes implements certificate.Nodes. Nodes that are absent have no domain and
+// are in no filter.
+type modelNodes struct {
+	cluster *Cluster
+	// filters are by kind.
+	filters []*nodeFilter
+}
+
+func (m *modelNodes) Len() int { return len(m.cluster.nodes) }
+
+func (m *modelNodes) Find(name string) (int, bool) {
+	node, known := m.cluster.nodeIndex[name]
+	return int(node), known && m.cluster.nodes[node].present
+}
+
+func (m *modelNodes) Free(resource string) []int64 {
+	free := make([]int64, m.Len())
+	if column, known := m.cluster.resources.index[resource]; known {
+		for node := range free {
+			free[node] = m.cluster.resources.row(int32(node))[column]
+		}
+	}
+	return free
+}
+
+func (m *modelNodes) Divide(topology string, depth int) (of []int, paths []string) {
+	t := m.cluster.topologies[m.cluster.topologyIndex[topology]]
+	number := make([]int, len(t.domains))
+	for at := range t.domains {
+		if number[at] = none; t.domains[at].level == depth && t.domains[at].size > 0 {
+			number[at] = len(paths)
+			paths = append(paths, certificate.PathText(t.domains[at].path))
+		}
+	}
+	of = make([]int, m.Len())
+	for node := range of {
+		of[node] = none
+		if at := t.domainOf(int32(node), depth); at != none {
+			of[node] = number[at]
+		}
+	}
+	return of, paths
+}
+
+func (m *modelNodes) Allowed(kind int) []uint64 {
+	if !m.cluster.current(m.filters[kind]) {
+		m.cluster.askFilter(m.filters[kind])
+	}
+	return m.filters[kind].nodes
+}
