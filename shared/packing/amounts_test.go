@@ -25,7 +25,8 @@ func TestLargeAmountsAreExact(t *testing.T) {
 		"one more than there is": {8 * peta, 8*peta + 1, 1, packing.Infeasible},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := (site{"z/a": {tc.node}}).cluster(t).Decide(&packing.Gang{Root: leaf("g", tc.pods, shape(tc.each), at("rack"))}, packing.Options{})
+			d := (site{"z/a": {tc.node}}).cluster(t).Decide(&packing.Gang{Root: leaf("g", tc.pods, shape(tc.each), at("rack"))},
+				packing.Options{})
 			if d.Verdict != tc.verdict {
 				t.Errorf("%s: %s", d.Verdict, d.Message())
 			}
@@ -62,10 +63,12 @@ func TestBadInputIsNamed(t *testing.T) {
 			grown, pods(elsewhere), packing.Options{}, packing.Infeasible, `group "g": 0 of 1 pods fit into the cluster, which has no node that they may use`,
 		},
 		"a minimum beyond int32": {
-			grown, packing.Group{Name: "g", MinMember: math.MaxInt, Pending: pods(shape(1)).Pending}, packing.Options{}, packing.Incomplete,
+			grown, packing.Group{Name: "g", MinMember: math.MaxInt,
+				Pending: pods(shape(1)).Pending}, packing.Options{}, packing.Incomplete,
 			`group "g" has 1 of the 9223372036854775807 pods it needs`,
 		},
-		"free amounts beyond int32": {grown, leaf("g", 5000, shape(1), packing.Constraint{}), packing.Options{}, packing.Placed, ""},
+		"free amounts beyond int32": {grown, leaf("g", 5000, shape(1), packing.Constraint{}), packing.Options{},
+			packing.Placed, ""},
 		"a request beyond int32": {
 			grown, pods(shape(math.MaxInt32 + 2)), packing.Options{}, packing.Infeasible,
 			`group "g": 0 of 1 pods fit into the cluster, one asking for 2147483649 device, no node having more than 2147483648`,
@@ -110,7 +113,8 @@ func TestACertificateForAnotherInputIsRejected(t *testing.T) {
 		"a group of a name of its own": {cluster(2).Input(&renamed), `group "g" is not in the input`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := certificate.Verify(tc.in, d.Certificate); tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			if err := certificate.Verify(tc.in, d.Certificate); tc.want == "" && err != nil || tc.want != "" && (err == nil ||
+				!strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
 		})

@@ -73,10 +73,12 @@ func (p *problem) follow(g *group, anchor *Anchor) {
 	}
 	level, err := p.resolveLevel(g.source, slot, anchor.Level)
 	if err != nil || level == none {
-		g.blocked = fmt.Sprintf("%s follows other pods at level %q, which topology %q does not have", named(g.source), anchor.Level, anchor.Topology)
+		g.blocked = fmt.Sprintf("%s follows other pods at level %q, which topology %q does not have", named(g.source),
+			anchor.Level, anchor.Topology)
 		return
 	}
-	p.fix(g, slot, level, p.knownNodes(anchor.Nodes), tie{whose: cmp.Or(anchor.Whose, "the pods it follows"), followed: true})
+	p.fix(g, slot, level, p.knownNodes(anchor.Nodes), tie{whose: cmp.Or(anchor.Whose, "the pods it follows"),
+		followed: true})
 }
 
 // fix ties a group to the one domain where the nodes stand, or blocks it when
@@ -87,7 +89,8 @@ func (p *problem) fix(g *group, slot, level int, nodes []int32, reason tie) {
 	for _, node := range nodes {
 		here := t.domainOf(node, level)
 		if here == none {
-			g.blocked = fmt.Sprintf("%s cannot join %s: node %q is in no domain of level %q", named(g.source), reason.whose, p.cluster.nodeName(node), t.levels[level])
+			g.blocked = fmt.Sprintf("%s cannot join %s: node %q is in no domain of level %q", named(g.source), reason.whose,
+				p.cluster.nodeName(node), t.levels[level])
 			return
 		}
 		if at != none && at != here {

@@ -31,7 +31,7 @@ func unplacedGroups(g *Group, list []GroupPlacement) []GroupPlacement {
 
 // answer turns the placement found into a Decision.
 func (d *decision) answer() Decision {
-	result := Decision{Verdict: d.verdict, Certificate: d.certificate, Notes: d.p.notes, Steps: min(d.Steps, d.Limit-allowances*d.allowance)}
+	result := Decision{Verdict: d.verdict, Certificate: d.certificate, Notes: d.p.notes, Steps: d.steps()}
 	if d.verdict == Placed {
 		result.Optimal = d.optimal
 	}
@@ -43,6 +43,9 @@ func (d *decision) answer() Decision {
 	}
 	return result
 }
+
+// steps is what the search took of its budget.
+func (d *decision) steps() int { return min(d.Steps, d.Limit-allowances*d.allowance) }
 
 // ledger has the placements found, sorted by leaf. Those of a group and its
 // descendants lie between from[group] and from[end of the group].

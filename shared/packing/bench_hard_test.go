@@ -32,7 +32,8 @@ func benchHard(b *testing.B, fill int64) {
 			solved++
 		}
 		if testing.Verbose() && (d.Verdict != packing.Placed || cpuTime()-start > 30*time.Millisecond) {
-			b.Logf("%d: %s after %d steps, %v, %d groups %d shapes", tried-1, d.Verdict, d.Steps, cpuTime()-start, len(gang.Root.Children), len(c.Shapes()))
+			b.Logf("%d: %s after %d steps, %v, %d groups %d shapes", tried-1, d.Verdict, d.Steps, cpuTime()-start,
+				len(gang.Root.Children), len(c.Shapes()))
 		}
 		worst = max(worst, cpuTime()-start)
 	}

@@ -77,7 +77,8 @@ func benchGrid(b *testing.B, nodes, fill int) {
 				unknown[p.sort]++
 			}
 			if testing.Verbose() && (d.Verdict != packing.Placed || took[len(took)-1] > 20*time.Millisecond) {
-				b.Logf("%s seed %d: %s after %d steps, %v, %d groups", p, seed, d.Verdict, d.Steps, took[len(took)-1], len(gang.Root.Children))
+				b.Logf("%s seed %d: %s after %d steps, %v, %d groups", p, seed, d.Verdict, d.Steps, took[len(took)-1],
+					len(gang.Root.Children))
 			}
 		}
 	}

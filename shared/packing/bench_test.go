@@ -95,8 +95,9 @@ func useShapes(c *packing.Cluster, n int) []*packing.Gang {
 	for i := range n {
 		gang := flat(1, "rack")
 		gang.Root.Pending[0].Shape = packing.Shape{
-			Key:      fmt.Sprintf("shape-%d", i),
-			Requests: packing.Resources{"cpu": int64(1000 * (i + 1)), "nvidia.com/gpu": int64(i % 5), "pods": 1, "memory": 1 << 30},
+			Key: fmt.Sprintf("shape-%d", i),
+			Requests: packing.Resources{"cpu": int64(1000 * (i + 1)), "nvidia.com/gpu": int64(i % 5), "pods": 1,
+				"memory": 1 << 30},
 		}
 		c.Decide(gang, packing.Options{})
 		gangs = append(gangs, gang)
@@ -140,7 +141,8 @@ func BenchmarkUpdate(b *testing.B) {
 			nodes := []packing.Node{}
 			for k := range 1000 {
 				nodes = append(nodes, yardNode(k*37))
-				nodes[k].Allocatable = packing.Resources{"cpu": 90_000, "memory": 1100 << 30, "nvidia.com/gpu": podsPerNode, "pods": 110}
+				nodes[k].Allocatable = packing.Resources{"cpu": 90_000, "memory": 1100 << 30, "nvidia.com/gpu": podsPerNode,
+					"pods": 110}
 			}
 			i := 0
 			start := cpuTime()

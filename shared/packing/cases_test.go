@@ -49,7 +49,8 @@ func at(required string) packing.Constraint {
 }
 
 func leaf(name string, pods int, of packing.Shape, c packing.Constraint) packing.Group {
-	return packing.Group{Name: name, Constraint: c, MinMember: pods, Pending: []packing.Pods{{Shape: of, Names: podNames(name, pods)}}}
+	return packing.Group{Name: name, Constraint: c, MinMember: pods, Pending: []packing.Pods{{Shape: of,
+		Names: podNames(name, pods)}}}
 }
 
 // racks makes subgroups of so many one-device pods, each in a rack.
@@ -199,8 +200,9 @@ func TestWhatDoesNotFitIsExplained(t *testing.T) {
 				`2 nodes excluded by taint dedicated=other:NoSchedule`,
 		},
 		"the innermost group that fits nowhere": {
-			site:    site{"z/a": {3, 2}},
-			root:    packing.Group{Constraint: at("zone"), Children: []packing.Group{leaf("a", 1, shape(1), at("host")), leaf("b", 4, shape(1), at("host"))}},
+			site: site{"z/a": {3, 2}},
+			root: packing.Group{Constraint: at("zone"), Children: []packing.Group{leaf("a", 1, shape(1), at("host")),
+				leaf("b", 4, shape(1), at("host"))}},
 			verdict: packing.Infeasible,
 			message: `group "b" needs one host, and the nearest is z/a/z%2Fa%2F0: 3 of 4 pods fit, short of 1 device`,
 		},

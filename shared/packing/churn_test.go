@@ -51,7 +51,8 @@ func (o order) gang() *packing.Gang {
 	s := packing.Shape{Key: fmt.Sprint("size-", o.size), Requests: packing.Resources{"nvidia.com/gpu": o.size}}
 	for i, pods := range o.groups {
 		gang.Root.Children = append(gang.Root.Children, packing.Group{
-			Constraint: in("rack"), MinMember: pods, Pending: []packing.Pods{{Shape: s, Names: podNames(fmt.Sprint(o.id, "/", i), pods)}},
+			Constraint: in("rack"), MinMember: pods, Pending: []packing.Pods{{Shape: s, Names: podNames(fmt.Sprint(o.id, "/", i),
+				pods)}},
 		})
 	}
 	return gang
@@ -285,7 +286,8 @@ func plot(names []string, results map[string]churned) string {
 	b.WriteString(`<rect width="760" height="320" fill="white"/>` + "\n")
 	for percent := 60; percent <= 100; percent += 10 {
 		y := 290 - float64(percent-60)*6.5
-		fmt.Fprintf(&b, `<line x1="50" x2="740" y1="%.0f" y2="%.0f" stroke="#ddd"/><text x="10" y="%.0f">%d %%</text>`+"\n", y, y, y+4, percent)
+		fmt.Fprintf(&b, `<line x1="50" x2="740" y1="%.0f" y2="%.0f" stroke="#ddd"/><text x="10" y="%.0f">%d %%</text>`+"\n",
+			y, y, y+4, percent)
 	}
 	for i, name := range names {
 		curve := results[name].curve

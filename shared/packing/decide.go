@@ -52,7 +52,8 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	}
 	budget := cmp.Or(options.Budget, DefaultBudget)
 	allowance := p.total(p.pending, 0) + len(p.groups)
-	d := &decision{trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance, spread: options.Placement == Spread}, optimal: true}
+	d := &decision{trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
+		spread: options.Placement == Spread}, optimal: true}
 	d.decide()
 	d.undo(0)
 	d.terse = options.Terse

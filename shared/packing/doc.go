@@ -24,8 +24,8 @@
 //
 // The question, translated:
 //
-//	problem.go     groups in preorder, kinds of pods and levels as indices; shapes
-//	               that neither filters nor amounts tell apart are one kind
+//	problem.go     groups in preorder, levels as indices
+//	kinds.go       kinds of pods: shapes that neither filters nor amounts tell apart
 //	table.go       numbers by group and kind, for the kinds that a group has
 //	anchors.go     what running members and followed pods fix
 //	classes.go     groups that differ in their names only
@@ -55,13 +55,17 @@
 // The answer:
 //
 //	answer.go      assignments and domains; walk.go lists domains
-//	explain.go     why pods have no node; sentences.go says it
+//	model.go       the question for package certificate, which internal/refute has
+//	               prove it; input.go writes it down for others
+//	proved.go      a certificate in words
+//	explain.go     why further pods have no node; sentences.go says it
 //
 // # Exactness
 //
-// Placed is always right, since it is carried out. Infeasible is given only when
-// a relaxation failed or a complete search ended without result. Everything else
-// is Unknown. The problem is strongly NP-hard, so the search has a budget; it
+// Placed is always right, since it is carried out. Infeasible is given only with a
+// certificate, which is looked for when a relaxation failed, a complete search ended
+// without result, or nothing was found; Terse decisions do without it. Everything
+// else is Unknown. The problem is strongly NP-hard, so the search has a budget; it
 // counts steps, and equal questions to equal clusters get equal answers. (Groups
 // and nodes that look alike are recognised by 64-bit hashes.) Ties go to the
 // domain whose path, and the node whose name, sorts first.

@@ -32,7 +32,7 @@ func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
 
 // explainUnknown says that nothing is known.
 func (d *decision) explainUnknown() Explanation {
-	steps := counted(int64(min(d.Steps, d.Limit-allowances*d.allowance)), "step")
+	steps := counted(int64(d.steps()), "step")
 	return Explanation{
 		Group:    d.p.groups[0].source.Name,
 		Sentence: fmt.Sprintf("the search for a place gave up after %s; nothing proves that there is none", steps),
@@ -63,7 +63,8 @@ func (d *decision) explainBlocked() []Explanation {
 		g := &d.p.groups[i]
 		if g.blocked != "" && d.p.total(d.p.pending, i) > 0 {
 			result = append(result, Explanation{
-				Group: g.source.Name, Topology: g.source.Constraint.Topology, Level: g.source.Constraint.Required, Sentence: g.blocked,
+				Group: g.source.Name, Topology: g.source.Constraint.Topology, Level: g.source.Constraint.Required,
+				Sentence: g.blocked,
 			})
 		}
 	}

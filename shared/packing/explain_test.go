@@ -80,7 +80,8 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 		},
 		"a minimum of the smaller subgroups": {
 			site: site{"z/a": {4}}, root: packing.Group{MinSubGroups: &two, Children: []packing.Group{
-				elastic("large", 9, pods("a", 9, shape(1))), elastic("small", 2, pods("b", 9, shape(1))), elastic("middle", 3, pods("c", 9, shape(1))),
+				elastic("large", 9, pods("a", 9, shape(1))), elastic("small", 2, pods("b", 9, shape(1))), elastic("middle", 3,
+					pods("c", 9, shape(1))),
 			}},
 			message: "the gang: 4 of 5 pods fit into the cluster, short of 1 device",
 		},
@@ -108,7 +109,8 @@ func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
 		if d.Verdict == packing.Placed {
 			continue
 		}
-		if d.Verdict != packing.Unknown || !strings.HasPrefix(d.Message(), "the search for a place gave up after 1 step; nothing proves") {
+		if d.Verdict != packing.Unknown || !strings.HasPrefix(d.Message(),
+			"the search for a place gave up after 1 step; nothing proves") {
 			t.Errorf("got %s: %s", d.Verdict, d.Message())
 		}
 		return
@@ -172,7 +174,8 @@ func TestAGangGoesBesideOthersWhereItPrefersTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prefers := packing.Constraint{Topology: "site", Preferred: "zone"}
 			root := packing.Group{
-				Constraint: prefers, Beside: []string{"z2/a/1"}, Children: []packing.Group{leaf("gang", tc.pods, shape(1), prefers)},
+				Constraint: prefers, Beside: []string{"z2/a/1"}, Children: []packing.Group{leaf("gang", tc.pods, shape(1),
+					prefers)},
 			}
 			d := site{"z1/a": {3}, "z2/a": {2, 0}}.cluster(t).Decide(&packing.Gang{Root: root}, packing.Options{})
 			if d.Verdict != packing.Placed {
@@ -196,8 +199,10 @@ func TestExplanationsNameTheDomainOfTheirTopology(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for i, labels := range []map[string]string{{"rail": "rail-1", "rack": "rack-1"}, {"rail": "rail-1", "rack": "rack-1"}, {"rail": "rail-2", "rack": "rack-2"}} {
-			c.SetNode(packing.Node{Name: fmt.Sprint("node-", i), Labels: labels, Allocatable: packing.Resources{"device": int64(2 - i/2)}})
+		for i, labels := range []map[string]string{{"rail": "rail-1", "rack": "rack-1"}, {"rail": "rail-1", "rack": "rack-1"},
+			{"rail": "rail-2", "rack": "rack-2"}} {
+			c.SetNode(packing.Node{Name: fmt.Sprint("node-", i), Labels: labels,
+				Allocatable: packing.Resources{"device": int64(2 - i/2)}})
 		}
 		child := leaf("workers", 5, shape(1), packing.Constraint{Topology: site, Required: "rack"})
 		d := c.Decide(&packing.Gang{Root: packing.Group{
@@ -229,7 +234,8 @@ func TestExplanationsAreAboutTheMinimum(t *testing.T) {
 			return
 		}
 		e := d.Explanations[0]
-		if e.Wanted != leaves*minimum || e.Fit != free || len(e.Short) != 1 || e.Short[0].Amount != int64(leaves*minimum-free) {
+		if e.Wanted != leaves*minimum || e.Fit != free || len(e.Short) != 1 ||
+			e.Short[0].Amount != int64(leaves*minimum-free) {
 			t.Errorf("%s, want %d of %d", e.Sentence, free, leaves*minimum)
 		}
 	})

@@ -154,5 +154,6 @@ func markWord(at int, word uint64) uint64 {
 // alike reports whether two filters that were both asked let pods use the same
 // nodes.
 func (f *nodeFilter) alike(other *nodeFilter) bool {
-	return f == other || f.mark == other.mark && f.choices == other.choices && slices.Equal(f.nodes, other.nodes) // both have a bit for every node
+	return f == other || f.mark == other.mark && f.choices == other.choices && slices.Equal(f.nodes,
+		other.nodes) // both have a bit for every node
 }

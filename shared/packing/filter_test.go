@@ -11,13 +11,14 @@ import (
 type asked map[string]int
 
 func (a asked) shape(key, filter string, excluded map[string]bool) packing.Shape {
-	return packing.Shape{Key: key, Filter: filter, Requests: packing.Resources{"device": 1, "cpu": int64(len(key))}, Excluded: func(node string) string {
-		a[filter]++
-		if excluded[node] {
-			return "a taint"
-		}
-		return ""
-	}}
+	return packing.Shape{Key: key, Filter: filter, Requests: packing.Resources{"device": 1, "cpu": int64(len(key))},
+		Excluded: func(node string) string {
+			a[filter]++
+			if excluded[node] {
+				return "a taint"
+			}
+			return ""
+		}}
 }
 
 func of(shapes ...packing.Shape) *packing.Gang {

@@ -91,7 +91,8 @@ func wildGroup(t *rapid.T, depth int) packing.Group {
 		return g
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "shapes") {
-		g.Pending = append(g.Pending, packing.Pods{Shape: packing.Shape{Key: wildName(t), Requests: wildResources(t)}, Names: wildStrings(t, 4)})
+		g.Pending = append(g.Pending, packing.Pods{Shape: packing.Shape{Key: wildName(t), Requests: wildResources(t)},
+			Names: wildStrings(t, 4)})
 	}
 	return g
 }
@@ -108,7 +109,8 @@ func survives(t *rapid.T) {
 	options := packing.Options{Budget: rapid.SampledFrom([]int{-1, 0, 1, 10, 3000}).Draw(t, "budget")}
 	first := c.Decide(gang, options)
 	second := c.Decide(gang, options)
-	if first.Verdict != second.Verdict || first.Message() != second.Message() || len(first.Assignments) != len(second.Assignments) {
+	if first.Verdict != second.Verdict || first.Message() != second.Message() ||
+		len(first.Assignments) != len(second.Assignments) {
 		t.Fatalf("%s %q, and the next time %s %q", first.Verdict, first.Message(), second.Verdict, second.Message())
 	}
 	if first.Groups[0].Placed != len(first.Assignments) {

@@ -66,7 +66,8 @@ func (h *history) step(t *rapid.T) {
 		h.c.RemoveNode(node)
 		delete(h.now.nodes, node)
 	case 3, 4:
-		p := packing.Pod{ID: pod, Node: node, Requests: packing.Resources{"gpu": rapid.Int64Range(0, 3).Draw(t, "gpu"), "cpu": 1, "port 0": rapid.Int64Range(0, 1).Draw(t, "port")}}
+		p := packing.Pod{ID: pod, Node: node, Requests: packing.Resources{"gpu": rapid.Int64Range(0, 3).Draw(t, "gpu"),
+			"cpu": 1, "port 0": rapid.Int64Range(0, 1).Draw(t, "port")}}
 		h.c.Assign(p)
 		h.now.pods[pod] = p
 	case 5:
@@ -106,16 +107,20 @@ func (h *history) end(t *rapid.T, how func(i int)) {
 
 func TestAClusterAnswersAsOneBuiltAnew(t *testing.T) {
 	gangs := []*packing.Gang{
-		{Root: leaf("", 2, packing.Shape{Key: "one", Requests: packing.Resources{"gpu": 1, "cpu": 1}}, packing.Constraint{Topology: "a", Required: "rack"})},
+		{Root: leaf("", 2, packing.Shape{Key: "one", Requests: packing.Resources{"gpu": 1, "cpu": 1}},
+			packing.Constraint{Topology: "a", Required: "rack"})},
 		{Root: packing.Group{Constraint: packing.Constraint{Topology: "a", Preferred: "zone"}, Children: []packing.Group{
 			leaf("x", 1, packing.Shape{Key: "one", Requests: packing.Resources{"gpu": 1, "cpu": 1}}, packing.Constraint{}),
-			leaf("y", 1, packing.Shape{Key: "two", Requests: packing.Resources{"gpu": 2}}, packing.Constraint{Topology: "a", Required: "rack"}),
+			leaf("y", 1, packing.Shape{Key: "two", Requests: packing.Resources{"gpu": 2}}, packing.Constraint{Topology: "a",
+				Required: "rack"}),
 		}}},
-		{Root: leaf("", 2, packing.Shape{Key: "port", Requests: packing.Resources{"port 0": 1, "cpu": 1}}, packing.Constraint{})},
+		{Root: leaf("", 2, packing.Shape{Key: "port", Requests: packing.Resources{"port 0": 1, "cpu": 1}},
+			packing.Constraint{})},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		levels := []string{"zone", "rack", "host"}
-		h := &history{c: packing.NewCluster(), now: ledger{map[string][]string{"a": levels}, map[string]packing.Node{}, map[string]packing.Pod{}, map[string]int64{}}}
+		h := &history{c: packing.NewCluster(), now: ledger{map[string][]string{"a": levels}, map[string]packing.Node{},
+			map[string]packing.Pod{}, map[string]int64{}}}
 		if err := h.c.SetTopology("a", levels); err != nil {
 			t.Fatal(err)
 		}

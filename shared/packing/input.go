@@ -14,7 +14,8 @@ import (
 // has the levels of each topology by name. Nodes come back by name, and shapes
 // that no node tells apart as one kind. O(nodes · shapes + pods).
 func InputOf(gang *Gang, levels map[string][]string, nodes []certificate.Node) *certificate.Input {
-	k := &kindWriter{in: &certificate.Input{}, shapes: map[string]int{}, kinds: map[string]int{}, filters: map[string]*barred{}}
+	k := &kindWriter{in: &certificate.Input{}, shapes: map[string]int{}, kinds: map[string]int{},
+		filters: map[string]*barred{}}
 	k.in.Nodes = slices.Clone(nodes)
 	slices.SortFunc(k.in.Nodes, func(a, b certificate.Node) int { return strings.Compare(a.Name, b.Name) })
 	writeGroups(k.in, gang, levels, k.kind)
@@ -113,7 +114,8 @@ func (w *kindWriter) barred(shape *Shape) *barred {
 	b := &barred{nodes: make([]bool, len(w.in.Nodes))}
 	for i := range w.in.Nodes {
 		node := w.in.Nodes[i].Name
-		b.nodes[i] = shape.Only != nil && !slices.Contains(shape.Only, node) || shape.Excluded != nil && shape.Excluded(node) != ""
+		b.nodes[i] = shape.Only != nil && !slices.Contains(shape.Only, node) || shape.Excluded != nil &&
+			shape.Excluded(node) != ""
 		if b.nodes[i] {
 			b.text = binary.AppendUvarint(b.text, uint64(i))
 		}

@@ -53,7 +53,8 @@ const (
 
 // newItems turns a selection into items, with the given restrictions by group.
 func newItems(snap *snapshot, sel *selection, slot int, restricted map[int][]*restriction) *items {
-	c := &items{p: snap.p, snap: snap, sel: sel, slot: slot, index: map[string]int{}, owners: map[owner][]share{}, restricted: restricted}
+	c := &items{p: snap.p, snap: snap, sel: sel, slot: slot, index: map[string]int{}, owners: map[owner][]share{},
+		restricted: restricted}
 	c.Free, c.Domains = snap.free, snap.domains
 	if c.Total = c.counts(0, none, none, nil); !c.large {
 		c.podsFirst()
@@ -114,7 +115,8 @@ func (c *items) counts(i, in, within int, outer []*restriction) exact.Counts {
 		return c.contents(i, in, within, inner)
 	}
 	content := c.contents(i, i, grp.required, inner)
-	at := c.intern(fmt.Sprint("group ", grp.required, trimmed(content)), exact.Item{Level: grp.required, Content: content}, none)
+	at := c.intern(fmt.Sprint("group ", grp.required, trimmed(content)), exact.Item{Level: grp.required, Content: content},
+		none)
 	c.own(in, at, share{i, 1})
 	return plus(nil, at, 1)
 }
@@ -255,7 +257,8 @@ func (c *items) handOut(p *exact.Packing, supply map[int][]share, out *[]placeme
 		}
 		for item := range c.Classes {
 			for _, s := range inner[item] {
-				*out = append(*out, placement{leaf: int32(s.group), shape: int32(c.kinds[item]), pods: int32(s.count), node: c.snap.nodes[part.Node]})
+				*out = append(*out, placement{leaf: int32(s.group), shape: int32(c.kinds[item]), pods: int32(s.count),
+					node: c.snap.nodes[part.Node]})
 			}
 		}
 	}

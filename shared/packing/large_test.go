@@ -48,15 +48,22 @@ func TestLargeGangsAreDecidedWithinTheBudget(t *testing.T) {
 		// placed is the least number of pods to be placed.
 		placed int
 	}{
-		"64 elastic leaves on hosts":                  {packing.Group{Constraint: in("block"), Children: workers(64, 4, 8, in("host"))}, packing.Placed, 512},
-		"one elastic leaf larger than any block":      {workers(1, 1, 20_000, in("block"))[0], packing.Placed, 5_000},
-		"512 leaves on hosts anywhere":                {packing.Group{Children: workers(512, 8, 8, in("host"))}, packing.Placed, 4096},
-		"no constraint":                               {workers(1, 4096, 4096, packing.Constraint{})[0], packing.Placed, 4096},
-		"a preferred rack that cannot be":             {workers(1, 512, 512, prefer("block", "rack"))[0], packing.Placed, 512},
-		"preferred blocks of preferred racks":         {packing.Group{Constraint: prefer("", "block"), Children: workers(40, 60, 60, prefer("", "rack"))}, packing.Placed, 2400},
-		"32 of 64 unequal groups":                     {packing.Group{MinSubGroups: least(32), Children: unequal}, packing.Placed, 4192},
-		"64 unequal groups in one block":              {packing.Group{Constraint: in("block"), Children: unequal}, packing.Placed, 4192},
-		"four shapes":                                 {mixed(700, 175), packing.Placed, 700},
+		"64 elastic leaves on hosts": {packing.Group{Constraint: in("block"), Children: workers(64, 4, 8,
+			in("host"))}, packing.Placed, 512},
+		"one elastic leaf larger than any block": {workers(1, 1, 20_000, in("block"))[0], packing.Placed, 5_000},
+		"512 leaves on hosts anywhere": {packing.Group{Children: workers(512, 8, 8, in("host"))},
+			packing.Placed, 4096},
+		"no constraint": {workers(1, 4096, 4096, packing.Constraint{})[0], packing.Placed,
+			4096},
+		"a preferred rack that cannot be": {workers(1, 512, 512, prefer("block", "rack"))[0], packing.Placed,
+			512},
+		"preferred blocks of preferred racks": {packing.Group{Constraint: prefer("", "block"), Children: workers(40,
+			60, 60, prefer("", "rack"))}, packing.Placed, 2400},
+		"32 of 64 unequal groups": {packing.Group{MinSubGroups: least(32), Children: unequal},
+			packing.Placed, 4192},
+		"64 unequal groups in one block": {packing.Group{Constraint: in("block"), Children: unequal},
+			packing.Placed, 4192},
+		"four shapes": {mixed(700, 175), packing.Placed, 700},
 		"four shapes that are too much for any block": {mixed(2800, 700), packing.Infeasible, 0},
 		"four elastic shapes":                         {mixed(700, 700), packing.Placed, 2000},
 	} {
@@ -78,7 +85,8 @@ func TestALargeClusterIsSearchedForTheFewestRacks(t *testing.T) {
 	if d.Verdict != packing.Placed {
 		t.Fatalf("%s: %s", d.Verdict, d.Message())
 	}
-	if with, without := len(paths(d.Groups[0], "rack")), len(paths(tightest.Groups[0], "rack")); with > 6 || with > without {
+	if with, without := len(paths(d.Groups[0], "rack")), len(paths(tightest.Groups[0], "rack")); with > 6 ||
+		with > without {
 		t.Errorf("%d racks with a preference, %d without", with, without)
 	}
 }

@@ -55,20 +55,18 @@ func (m *modelNodes) Free(resource string) []int64 {
 	return free
 }
 
-func (m *modelNodes) Divide(topology string, depth int) (of []int, paths []string) {
+func (m *modelNodes) Divide(topology string, depth int) (of []int, paths [][]string) {
 	t := m.cluster.topologies[m.cluster.topologyIndex[topology]]
-	number := make([]int, len(t.domains))
-	for at := range t.domains {
-		if number[at] = none; t.domains[at].level == depth && t.domains[at].size > 0 {
-			number[at] = len(paths)
-			paths = append(paths, certificate.PathText(t.domains[at].path))
-		}
+	domains := t.rankedDomains(depth)
+	paths = make([][]string, len(domains))
+	for rank, at := range domains {
+		paths[rank] = t.domains[at].path
 	}
 	of = make([]int, m.Len())
 	for node := range of {
 		of[node] = none
 		if at := t.domainOf(int32(node), depth); at != none {
-			of[node] = number[at]
+			of[node] = int(t.domains[at].rank)
 		}
 	}
 	return of, paths

@@ -55,7 +55,8 @@ func (p planted) instance(tb testing.TB, seed uint64) (*packing.Cluster, *packin
 			size[0] = 1
 		}
 		g.sizes = append(g.sizes, size)
-		g.kinds = append(g.kinds, packing.Shape{Key: fmt.Sprint("kind-", k), Requests: packing.Resources{"device": size[0], "cpu": size[1]}})
+		g.kinds = append(g.kinds, packing.Shape{Key: fmt.Sprint("kind-", k), Requests: packing.Resources{"device": size[0],
+			"cpu": size[1]}})
 	}
 	return c, &packing.Gang{Root: g.plant()}
 }
@@ -118,7 +119,8 @@ func (g *garden) leaf(name string, pods []int) packing.Group {
 			n += g.random.IntN(3)
 		}
 		if n > 0 {
-			leaf.Pending = append(leaf.Pending, packing.Pods{Shape: g.kinds[k], Names: podNames(fmt.Sprintf("%s-%d", name, k), n)})
+			leaf.Pending = append(leaf.Pending, packing.Pods{Shape: g.kinds[k], Names: podNames(fmt.Sprintf("%s-%d", name, k),
+				n)})
 		}
 	}
 	return leaf

@@ -1,7 +1,6 @@
 package packing
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -153,7 +152,8 @@ func (p *problem) chooseTree() {
 
 func (p *problem) addGroup(source *Group, parent, depth int) error {
 	i := len(p.groups)
-	p.groups = append(p.groups, group{source: source, parent: parent, depth: depth, slot: none, required: none, preferred: none})
+	p.groups = append(p.groups, group{source: source, parent: parent, depth: depth, slot: none, required: none,
+		preferred: none})
 	if err := p.resolveConstraint(&p.groups[i]); err != nil {
 		return err
 	}
@@ -189,8 +189,9 @@ func (p *problem) resolveConstraint(g *group) error {
 		return err
 	}
 	if g.preferred != none && g.preferred < g.required {
-		p.notes = append(p.notes, fmt.Sprintf("%s prefers level %q, which is broader than the required %q and so implied by it",
-			named(g.source), constraint.Preferred, constraint.Required))
+		p.notes = append(p.notes,
+			fmt.Sprintf("%s prefers level %q, which is broader than the required %q and so implied by it",
+				named(g.source), constraint.Preferred, constraint.Required))
 	}
 	return nil
 }
@@ -214,7 +215,8 @@ func (p *problem) resolveLevel(source *Group, slot int, key string) (int, error)
 	if level := t.level(key); level != none {
 		return level, nil
 	}
-	return none, fmt.Errorf("%s names level %q, which topology %q does not have; its levels are %q", named(source), key, t.name, t.levels)
+	return none, fmt.Errorf("%s names level %q, which topology %q does not have; its levels are %q", named(source), key,
+		t.name, t.levels)
 }
 
 func (p *problem) resolveMinimum(g *group) error {
@@ -238,174 +240,6 @@ func (p *problem) resolveMinimum(g *group) error {
 		return fmt.Errorf("%s asks for %d subgroups but has %d", named(source), g.minChildren, len(source.Children))
 	}
 	return nil
-}
-
-// countPending fills the table of waiting pods and looks up their shapes.
-func (p *problem) countPending() error {
-	p.cluster.shapes.decision++
-	total := 0
-	last, lastKey := none, ""
-	index := make([]int, 0, len(p.groups))
-	for i := range p.groups {
-		for k := range p.groups[i].source.Pending {
-			pods := &p.groups[i].source.Pending[k]
-			if last == none || lastKey != pods.Shape.Key {
-				last, lastKey = p.shape(&pods.Shape), pods.Shape.Key
-				if large := p.shapes[last].large; large != "" {
-					return fmt.Errorf("%s asks for %d of %q a pod; at most %d can be asked for",
-						named(p.groups[i].source), p.shapes[last].shape.Requests[large], large, MaxAmount)
-				}
-			}
-			index = append(index, last)
-			total += len(pods.Names)
-		}
-	}
-	if total > maxFit {
-		return fmt.Errorf("the gang has %d pending pods; at most %d can be placed together", total, maxFit)
-	}
-	p.count(index)
-	p.sortShapes(index)
-	return p.fillPending(index)
-}
-
-// sortShapes puts shapes first of which the fewest pods fit. index follows.
-func (p *problem) sortShapes(index []int) {
-	if len(p.shapes) < 2 {
-		return
-	}
-	order := make([]int, len(p.shapes))
-	for s := range order {
-		order[s] = s
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(p.capacity(wholeCluster, a), p.capacity(wholeCluster, b))
-	})
-	sorted, now := make([]*shapeCounts, len(order)), make([]int, len(order))
-	for at, s := range order {
-		sorted[at], now[s] = p.shapes[s], at
-	}
-	p.shapes = sorted
-	for key, s := range p.shapeIndex {
-		p.shapeIndex[key] = now[s]
-	}
-	for k, s := range index {
-		index[k] = now[s]
-	}
-}
-
-func (p *problem) fillPending(index []int) error {
-	of := make([][]int32, len(p.groups))
-	next := 0
-	for i := range p.groups {
-		pending := len(p.groups[i].source.Pending)
-		for _, s := range index[next : next+pending] {
-			of[i] = append(of[i], int32(s))
-		}
-		next += pending
-	}
-	if err := p.lay(of); err != nil {
-		return err
-	}
-	p.pending = make([]int32, len(p.kinds))
-	next = 0
-	for i := range p.groups {
-		for k := range p.groups[i].source.Pending {
-			*p.wanted(p.pending, i, index[next]) += int32(len(p.groups[i].source.Pending[k].Names))
-			next++
-		}
-	}
-	p.sumUp(p.pending)
-	for i := len(p.groups) - 1; i > 0; i-- {
-		p.groups[p.groups[i].parent].running += p.groups[i].running
-	}
-	return nil
-}
-
-// shape gives the kind of a shape. When there are more kinds than room for dense
-// counts, filters are not asked about all nodes any more.
-func (p *problem) shape(shape *Shape) int {
-	if s, ok := p.shapeIndex[shape.Key]; ok {
-		return s
-	}
-	partly := p.wide > p.cluster.maxWide()
-	counts := p.cluster.look(shape, partly)
-	s := p.kindOf(counts, partly)
-	if s == none {
-		s = len(p.shapes)
-		if partly || !p.cluster.narrow(counts) {
-			p.wide++
-		}
-		p.shapes = append(p.shapes, counts)
-		p.register(s, partly)
-	}
-	p.shapeIndex[shape.Key] = s
-	return s
-}
-
-// count counts where the pods of each kind fit. If there is no room for dense
-// counts of all kinds, those of which there are many pods have them.
-func (p *problem) count(index []int) {
-	most := p.cluster.maxWide()
-	if p.wide <= most {
-		for _, s := range p.shapes {
-			p.cluster.count(s, false)
-		}
-		return
-	}
-	pods := make([]int, len(p.shapes))
-	next := 0
-	for i := range p.groups {
-		for k := range p.groups[i].source.Pending {
-			pods[index[next]] += len(p.groups[i].source.Pending[k].Names)
-			next++
-		}
-	}
-	order := make([]int, len(p.shapes))
-	for s := range order {
-		order[s] = s
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pods[b], pods[a]) })
-	for at, s := range order {
-		dense := at < most/4 && pods[s] > fewNodes/2
-		if dense {
-			p.cluster.askFilter(p.shapes[s].filter)
-		}
-		p.partial = p.cluster.count(p.shapes[s], !dense) || p.partial
-	}
-}
-
-// register makes a kind known to kindOf.
-func (p *problem) register(s int, sparse bool) {
-	if s < manyShapes {
-		return
-	}
-	if p.bySignature == nil {
-		p.bySignature = map[uint64][]int{}
-	}
-	for _, partly := range []bool{true, false} {
-		if partly || !sparse {
-			signature := p.shapes[s].signature(partly)
-			p.bySignature[signature] = append(p.bySignature[signature], s)
-		}
-	}
-}
-
-// kindOf finds the kind of a shape among those of the gang so far, or none.
-func (p *problem) kindOf(shape *shapeCounts, sparse bool) int {
-	for s := range min(manyShapes, len(p.shapes)) {
-		if p.shapes[s].alike(shape, sparse) {
-			return s
-		}
-	}
-	if len(p.shapes) <= manyShapes {
-		return none
-	}
-	for _, s := range p.bySignature[shape.signature(sparse)] {
-		if p.shapes[s].alike(shape, sparse) {
-			return s
-		}
-	}
-	return none
 }
 
 // confine marks the groups that confine their pods.

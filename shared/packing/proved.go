@@ -218,7 +218,8 @@ func (c *claim) fewWords(e *Explanation) (fits, lacks string) {
 		lacks = fmt.Sprintf(", no node having more than %s", figure(few.Resource, few.Free))
 	}
 	e.Short = []Shortage{short}
-	return fits, fmt.Sprintf(", one asking for %s%s", amountText(Shortage{Resource: few.Resource, Amount: few.Asks}), lacks)
+	return fits, fmt.Sprintf(", one asking for %s%s", amountText(Shortage{Resource: few.Resource, Amount: few.Asks}),
+		lacks)
 }
 
 // resourceWords are about the amount of a resource that is needed at least, and the
@@ -232,7 +233,8 @@ func (c *claim) resourceWords(e *Explanation) (fits, lacks string) {
 		e.Fit, e.Wanted = int(cut.Offer/c.pods), int(cut.Need/c.pods)
 		return fmt.Sprintf("%d of %d pods fit", e.Fit, e.Wanted), lacks
 	}
-	return "too few pods fit", fmt.Sprintf("%s (at least %s needed, room for %s)", lacks, figure(cut.Resource, cut.Need), figure(cut.Resource, cut.Offer))
+	return "too few pods fit", fmt.Sprintf("%s (at least %s needed, room for %s)", lacks, figure(cut.Resource, cut.Need),
+		figure(cut.Resource, cut.Offer))
 }
 
 // cutWords are about what is needed at least, and what has room at most.

@@ -22,7 +22,8 @@ func TestCertificatesArePutIntoWords(t *testing.T) {
 	tied := leaf("", 3, shape(1), at("rack"))
 	tied.Running, tied.MinMember = []string{"z/a/0"}, 4
 	apart := follower
-	apart.Follow = append(slices.Clone(follower.Follow), packing.Anchor{Topology: "site", Level: "zone", Nodes: []string{"y/a/0"}, Whose: "gang stray"})
+	apart.Follow = append(slices.Clone(follower.Follow), packing.Anchor{Topology: "site", Level: "zone",
+		Nodes: []string{"y/a/0"}, Whose: "gang stray"})
 	one := 1
 	for name, tc := range map[string]struct {
 		site    site
@@ -107,11 +108,13 @@ func TestNoSentenceContradictsItsCertificate(t *testing.T) {
 		if strings.Contains(e.Sentence, "cannot") {
 			return // No domain is left to count in.
 		}
-		if e.Wanted > 0 && (e.Fit >= e.Wanted || !states(d.Certificate, "", int64(e.Wanted), int64(e.Fit)) && len(e.Short) != 1) {
+		if e.Wanted > 0 && (e.Fit >= e.Wanted || !states(d.Certificate, "", int64(e.Wanted), int64(e.Fit)) &&
+			len(e.Short) != 1) {
 			t.Fatalf("%s: %d of %d is not of %+v", e.Sentence, e.Fit, e.Wanted, d.Certificate.Rules)
 		}
 		for _, short := range e.Short {
-			if short.Amount <= 0 || short.Amount != short.Needed-short.Free || !states(d.Certificate, short.Resource, short.Needed, short.Free) {
+			if short.Amount <= 0 || short.Amount != short.Needed-short.Free || !states(d.Certificate, short.Resource,
+				short.Needed, short.Free) {
 				t.Fatalf("%s: %+v is not of %+v", e.Sentence, short, d.Certificate.Rules)
 			}
 		}

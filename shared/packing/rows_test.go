@@ -51,7 +51,8 @@ func claims(name string, pods, minimum int, c packing.Constraint) packing.Group 
 	g := packing.Group{Name: name, MinMember: minimum, Constraint: c}
 	for i := range pods {
 		pod := fmt.Sprintf("%s-%d", name, i)
-		g.Pending = append(g.Pending, packing.Pods{Shape: claim("claim-"+pod, packing.Resources{"device": 1}), Names: []string{pod}})
+		g.Pending = append(g.Pending, packing.Pods{Shape: claim("claim-"+pod, packing.Resources{"device": 1}),
+			Names: []string{pod}})
 	}
 	return g
 }
@@ -61,12 +62,13 @@ func pinned(pods int) packing.Group {
 	g := packing.Group{Name: "pinned", MinMember: pods}
 	for i := range pods {
 		home, pod := fmt.Sprintf("node-%05d", i), fmt.Sprint("pod-", i)
-		shape := packing.Shape{Key: "at-" + home, Requests: packing.Resources{"device": 1}, Only: []string{home}, Excluded: func(node string) string {
-			if node != home {
-				return "a volume"
-			}
-			return ""
-		}}
+		shape := packing.Shape{Key: "at-" + home, Requests: packing.Resources{"device": 1}, Only: []string{home},
+			Excluded: func(node string) string {
+				if node != home {
+					return "a volume"
+				}
+				return ""
+			}}
 		g.Pending = append(g.Pending, packing.Pods{Shape: shape, Names: []string{pod}})
 	}
 	return g
@@ -91,14 +93,16 @@ func groups(n int, one func(i int) packing.Group) packing.Group {
 // single has one pod of one of two kinds in each leaf.
 func single(i int) packing.Group {
 	kind := []string{"a", "b"}[i%2]
-	return leaf(fmt.Sprint("leaf-", i), 1, packing.Shape{Key: kind, Requests: packing.Resources{"device": int64(1 + i%2)}}, packing.Constraint{})
+	return leaf(fmt.Sprint("leaf-", i), 1, packing.Shape{Key: kind, Requests: packing.Resources{"device": int64(1 + i%2)}},
+		packing.Constraint{})
 }
 
 // unlike has subgroups of pods of different sizes, each on one host.
 func unlike(n int) packing.Group {
 	root := groups(n, func(i int) packing.Group {
 		requests := packing.Resources{"device": int64(5 + i%4), "cpu": int64(100 + i)}
-		return leaf(fmt.Sprint("leaf-", i), 1, packing.Shape{Key: fmt.Sprint("unlike-", i), Requests: requests}, onFarm("host", ""))
+		return leaf(fmt.Sprint("leaf-", i), 1, packing.Shape{Key: fmt.Sprint("unlike-", i), Requests: requests},
+			onFarm("host", ""))
 	})
 	root.MinSubGroups = least(n / 2)
 	return root
@@ -133,7 +137,8 @@ func preferring(each int) *packing.Gang {
 
 var rows = map[string]func(tb testing.TB) row{
 	"40 pods with a claim each, minimum 39, 38 places": func(tb testing.TB) row {
-		return row{farm(tb, 38, packing.Resources{"device": 1}), &packing.Gang{Root: claims("g", 40, 39, packing.Constraint{})}, packing.Infeasible, 0}
+		return row{farm(tb, 38, packing.Resources{"device": 1}), &packing.Gang{Root: claims("g", 40, 39,
+			packing.Constraint{})}, packing.Infeasible, 0}
 	},
 	"16 leaves of 64 pods with a claim each, minimum 32 each, 500 places": func(tb testing.TB) row {
 		root := groups(16, func(i int) packing.Group { return claims(fmt.Sprint("leaf-", i), 64, 32, packing.Constraint{}) })
@@ -144,11 +149,15 @@ var rows = map[string]func(tb testing.TB) row{
 		return row{farm(tb, 298, packing.Resources{"device": 1}), &packing.Gang{Root: root}, packing.Infeasible, 0}
 	},
 	"10 leaves of 140 pods with a claim each, 2,800 free nodes": func(tb testing.TB) row {
-		root := groups(10, func(i int) packing.Group { return claims(fmt.Sprint("leaf-", i), 140, 140, packing.Constraint{}) })
+		root := groups(10, func(i int) packing.Group {
+			return claims(fmt.Sprint("leaf-", i), 140, 140,
+				packing.Constraint{})
+		})
 		return row{farm(tb, 2800, packing.Resources{"device": 1}), &packing.Gang{Root: root}, packing.Placed, 1400}
 	},
 	"8,000 leaves of one pod, two kinds, half the devices": func(tb testing.TB) row {
-		return row{farm(tb, 750, packing.Resources{"device": 8}), &packing.Gang{Root: groups(8000, single)}, packing.Infeasible, 0}
+		return row{farm(tb, 750, packing.Resources{"device": 8}), &packing.Gang{Root: groups(8000, single)},
+			packing.Infeasible, 0}
 	},
 	"10 leaves, any 4 of 4 a and 4 b, room for 21 a and 20 b": func(tb testing.TB) row {
 		return row{kindsApart(tb, 21, 20), &packing.Gang{Root: groups(10, either)}, packing.Placed, 40}
@@ -172,39 +181,47 @@ var rows = map[string]func(tb testing.TB) row{
 		return row{farm(tb, 1024, packing.Resources{"device": 8}), preferring(1024), packing.Placed, 2048}
 	},
 	"8 of 16 unlike children that fit nowhere": func(tb testing.TB) row {
-		return row{farm(tb, 128, packing.Resources{"device": 4, "cpu": 1000}), &packing.Gang{Root: unlike(16)}, packing.Infeasible, 0}
+		return row{farm(tb, 128, packing.Resources{"device": 4, "cpu": 1000}), &packing.Gang{Root: unlike(16)},
+			packing.Infeasible, 0}
 	},
 	"16 of 32 unlike children, 11 hosts could take one each": func(tb testing.TB) row {
-		return row{farm(tb, 11, packing.Resources{"device": 8, "cpu": 1000}), &packing.Gang{Root: unlike(32)}, packing.Infeasible, 0}
+		return row{farm(tb, 11, packing.Resources{"device": 8, "cpu": 1000}), &packing.Gang{Root: unlike(32)},
+			packing.Infeasible, 0}
 	},
 	"1,000 pods each pinned to a host": func(tb testing.TB) row {
 		return row{farm(tb, 2000, packing.Resources{"device": 1}), &packing.Gang{Root: pinned(1000)}, packing.Placed, 1000}
 	},
 	"1,000 pods with a claim each": func(tb testing.TB) row {
-		return row{farm(tb, 2000, packing.Resources{"device": 1}), &packing.Gang{Root: claims("g", 1000, 1000, packing.Constraint{})}, packing.Placed, 1000}
+		return row{farm(tb, 2000, packing.Resources{"device": 1}), &packing.Gang{Root: claims("g", 1000, 1000,
+			packing.Constraint{})}, packing.Placed, 1000}
 	},
 	"1,000 leaves of a pod pinned to a host": func(tb testing.TB) row {
 		var root packing.Group
 		for _, pods := range pinned(1000).Pending {
-			root.Children = append(root.Children, packing.Group{Name: pods.Names[0], MinMember: 1, Pending: []packing.Pods{pods}})
+			root.Children = append(root.Children, packing.Group{Name: pods.Names[0], MinMember: 1,
+				Pending: []packing.Pods{pods}})
 		}
 		return row{farm(tb, 2000, packing.Resources{"device": 1}), &packing.Gang{Root: root}, packing.Placed, 1000}
 	},
 	"4,096 pods with a claim each, 10,000 nodes": func(tb testing.TB) row {
-		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: claims("g", 4096, 4096, onFarm("block", ""))}, packing.Infeasible, 0}
+		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: claims("g", 4096, 4096,
+			onFarm("block", ""))}, packing.Infeasible, 0}
 	},
 	"4,096 pods each pinned to a host, 10,000 nodes": func(tb testing.TB) row {
 		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: pinned(4096)}, packing.Placed, 4096}
 	},
 	"4,096 pods, each of a size of its own, 10,000 nodes": func(tb testing.TB) row {
-		return row{farm(tb, 10_000, packing.Resources{"device": 8, "cpu": 100_000}), &packing.Gang{Root: sizes(4096)}, packing.Placed, 4096}
+		return row{farm(tb, 10_000, packing.Resources{"device": 8, "cpu": 100_000}), &packing.Gang{Root: sizes(4096)},
+			packing.Placed, 4096}
 	},
 	"4,096 leaves of a pod of a size of its own, 10,000 nodes": func(tb testing.TB) row {
 		var root packing.Group
 		for _, pods := range sizes(4096).Pending {
-			root.Children = append(root.Children, packing.Group{Name: pods.Names[0], MinMember: 1, Constraint: onFarm("rack", ""), Pending: []packing.Pods{pods}})
+			root.Children = append(root.Children, packing.Group{Name: pods.Names[0], MinMember: 1, Constraint: onFarm("rack",
+				""), Pending: []packing.Pods{pods}})
 		}
-		return row{farm(tb, 10_000, packing.Resources{"device": 8, "cpu": 100_000}), &packing.Gang{Root: root}, packing.Placed, 4096}
+		return row{farm(tb, 10_000, packing.Resources{"device": 8, "cpu": 100_000}), &packing.Gang{Root: root},
+			packing.Placed, 4096}
 	},
 	"512 pods, each kept off random nodes of its own, 10,000 nodes": func(tb testing.TB) row {
 		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: choosy(512)}, packing.Placed, 512}
@@ -219,7 +236,8 @@ func sizes(pods int) packing.Group {
 	g := packing.Group{Name: "sizes", MinMember: pods}
 	for i := range pods {
 		requests := packing.Resources{"device": int64(1 + i%4), "cpu": int64(10_000 + i)}
-		g.Pending = append(g.Pending, packing.Pods{Shape: claim(fmt.Sprint("size-", i), requests), Names: []string{fmt.Sprint("pod-", i)}})
+		g.Pending = append(g.Pending, packing.Pods{Shape: claim(fmt.Sprint("size-", i), requests),
+			Names: []string{fmt.Sprint("pod-", i)}})
 	}
 	return g
 }
@@ -233,12 +251,13 @@ func choosy(pods int) packing.Group {
 		for n := range taints {
 			taints[n] = random.IntN(2) == 0
 		}
-		shape := packing.Shape{Key: fmt.Sprint("choosy-", i), Requests: packing.Resources{"device": 1}, Excluded: func(node string) string {
-			if n := int(node[9]-'0') + 10*int(node[8]-'0') + 100*int(node[7]-'0') + 1000*int(node[6]-'0'); taints[n] {
-				return "a taint"
-			}
-			return ""
-		}}
+		shape := packing.Shape{Key: fmt.Sprint("choosy-", i), Requests: packing.Resources{"device": 1},
+			Excluded: func(node string) string {
+				if n := int(node[9]-'0') + 10*int(node[8]-'0') + 100*int(node[7]-'0') + 1000*int(node[6]-'0'); taints[n] {
+					return "a taint"
+				}
+				return ""
+			}}
 		g.Pending = append(g.Pending, packing.Pods{Shape: shape, Names: []string{fmt.Sprint("pod-", i)}})
 	}
 	return g
@@ -250,7 +269,8 @@ func TestGangsOfManyKindsHaveAnAnswer(t *testing.T) {
 			r := build(t)
 			d := r.cluster.Decide(r.gang, packing.Options{})
 			if d.Verdict != r.want || d.Groups[0].Placed < r.placed {
-				t.Errorf("%s with %d pods after %d steps, want %s with %d: %s", d.Verdict, d.Groups[0].Placed, d.Steps, r.want, r.placed, d.Message())
+				t.Errorf("%s with %d pods after %d steps, want %s with %d: %s", d.Verdict, d.Groups[0].Placed, d.Steps, r.want,
+					r.placed, d.Message())
 			}
 		})
 	}

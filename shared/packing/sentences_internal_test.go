@@ -35,19 +35,23 @@ func TestEachRuleThatDecidesHasWords(t *testing.T) {
 		"too few pods fit into the cluster, whichever share a node":                {rule: &certificate.Rule{Search: &certificate.Search{Patterns: 7}}},
 		"1 of 2 subgroups fit into the cluster":                                    {rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2}}},
 		"1 of 2 pods fit into any rack, one asking for 2 cpu, no node having more than 0.5": {
-			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000, Free: 500}}}, leaf: true, here: true, branch: branch,
+			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000,
+				Free: 500}}}, leaf: true, here: true, branch: branch,
 		},
 		"1 of 2 pods fit into the cluster, since most nodes have too little cpu for a pod": {
-			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000, Free: 4000}}}, leaf: true,
+			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000,
+				Free: 4000}}}, leaf: true,
 		},
 		"2 of 3 pods fit into the cluster, short of 4 gpu": {
-			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Need: 12, Offer: 8}}, pods: 4,
+			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Need: 12,
+				Offer: 8}}, pods: 4,
 		},
 		"too few pods fit into the cluster, short of 4 gpu (at least 12 needed, room for 8)": {
 			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Need: 12, Offer: 8}},
 		},
 		"at most 3 of 4 pods fit into the cluster, wherever group \"a\" goes": {
-			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Pods: map[string]int64{"p": 1}}, Need: 4, Offer: 3}}, branch: branch,
+			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Pods: map[string]int64{"p": 1}}, Need: 4,
+				Offer: 3}}, branch: branch,
 		},
 		"at most 1 of 2 subgroups fit into the cluster, each subgroup in one rack": {
 			rule: &certificate.Rule{Cut: &certificate.Cut{Measure: one, Need: 2, Offer: 1}},

@@ -26,14 +26,22 @@ func TestPlacementChoosesAmongDomainsThatFit(t *testing.T) {
 		placement packing.Placement
 		want      []string
 	}{
-		"the tightest rack by default":          {site{"z/a": {8}, "z/b": {4}, "z/c": {2}}, leaf("g", 3, shape(1), at("rack")), "", []string{"z/b/0"}},
-		"the tightest rack":                     {site{"z/a": {8}, "z/b": {4}, "z/c": {2}}, leaf("g", 3, shape(1), at("rack")), packing.Pack, []string{"z/b/0"}},
-		"the emptiest rack":                     {site{"z/a": {8}, "z/b": {4}, "z/c": {2}}, leaf("g", 3, shape(1), at("rack")), packing.Spread, []string{"z/a/0"}},
-		"the emptiest rack of those preferred":  {site{"z/a": {8}, "z/b": {4}, "z/c": {2}}, leaf("g", 3, shape(1), preferred), packing.Spread, []string{"z/a/0"}},
-		"the emptiest node":                     {site{"z/a": {8, 4}}, leaf("g", 3, shape(1), packing.Constraint{}), packing.Spread, []string{"z/a/0"}},
-		"a constraint comes before emptiness":   {site{"z/a": {4, 4}, "z/b": {7}}, leaf("g", 8, shape(1), at("rack")), packing.Spread, []string{"z/a/0", "z/a/1"}},
-		"siblings each in the emptiest rack":    {site{"z/a": {8}, "z/b": {6}, "z/c": {5}}, parentOf(leaf("g", 3, shape(1), at("rack")), leaf("h", 3, shape(1), at("rack"))), packing.Spread, []string{"z/a/0", "z/b/0"}},
-		"what only fits tightly is still found": {site{"z/a": {6}, "z/b": {4}}, parentOf(leaf("g", 4, shape(1), at("rack")), leaf("h", 6, shape(1), at("zone"))), packing.Spread, []string{"z/a/0", "z/b/0"}},
+		"the tightest rack by default": {site{"z/a": {8}, "z/b": {4}, "z/c": {2}}, leaf("g", 3, shape(1),
+			at("rack")), "", []string{"z/b/0"}},
+		"the tightest rack": {site{"z/a": {8}, "z/b": {4}, "z/c": {2}}, leaf("g", 3, shape(1),
+			at("rack")), packing.Pack, []string{"z/b/0"}},
+		"the emptiest rack": {site{"z/a": {8}, "z/b": {4}, "z/c": {2}}, leaf("g", 3, shape(1),
+			at("rack")), packing.Spread, []string{"z/a/0"}},
+		"the emptiest rack of those preferred": {site{"z/a": {8}, "z/b": {4}, "z/c": {2}}, leaf("g", 3, shape(1), preferred),
+			packing.Spread, []string{"z/a/0"}},
+		"the emptiest node": {site{"z/a": {8, 4}}, leaf("g", 3, shape(1), packing.Constraint{}),
+			packing.Spread, []string{"z/a/0"}},
+		"a constraint comes before emptiness": {site{"z/a": {4, 4}, "z/b": {7}}, leaf("g", 8, shape(1), at("rack")),
+			packing.Spread, []string{"z/a/0", "z/a/1"}},
+		"siblings each in the emptiest rack": {site{"z/a": {8}, "z/b": {6}, "z/c": {5}}, parentOf(leaf("g", 3, shape(1),
+			at("rack")), leaf("h", 3, shape(1), at("rack"))), packing.Spread, []string{"z/a/0", "z/b/0"}},
+		"what only fits tightly is still found": {site{"z/a": {6}, "z/b": {4}}, parentOf(leaf("g", 4, shape(1), at("rack")),
+			leaf("h", 6, shape(1), at("zone"))), packing.Spread, []string{"z/a/0", "z/b/0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{Placement: tc.placement})

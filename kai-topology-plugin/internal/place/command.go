@@ -1,4 +1,5 @@
-// Package place is the offline face of the scheduler: it decides the PodGroups of some manifests as the scheduler would,
+// Package place is the offline face of the scheduler: it decides the PodGroups of some
+// manifests as the scheduler would,
 // with the scheduler's own code, and without a cluster.
 package place
 
@@ -26,8 +27,11 @@ func (notPlaced) Error() string { return "some PodGroups are not placed" }
 // ExitCode makes notPlaced a render.Coder.
 func (notPlaced) ExitCode() int { return exitNotPlaced }
 
+// Printer prints what was decided about the PodGroups of an inventory.
+type Printer func(io.Writer, *inventory.Inventory, *Result) error
+
 // Printers are the formats of -o.
-var Printers = map[string]func(io.Writer, *inventory.Inventory, *Result) error{
+var Printers = map[string]Printer{
 	"json": printJSON,
 	"tree": printTree,
 	"yaml": printYAML,
@@ -60,7 +64,8 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 				return usage(command, "-o is json, tree or yaml, not %q", output)
 			}
 			if options.Budget < 0 {
-				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", options.Budget)
+				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d",
+					options.Budget)
 			}
 			options.Placement = packing.Placement(placement)
 			if err := options.Check(); err != nil {
@@ -75,9 +80,12 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 		},
 	}
 	render.BindFiles(command, &files)
-	command.Flags().StringVarP(&output, "output", "o", "json", "json, tree (for people) or yaml (the pods that have a node)")
-	command.Flags().IntVar(&options.Budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
-	command.Flags().BoolVar(&certified, "certificate", false, "add to each Infeasible, in JSON, what proves it, for check to verify")
+	command.Flags().StringVarP(&output, "output", "o", "json",
+		"json, tree (for people) or yaml (the pods that have a node)")
+	command.Flags().IntVar(&options.Budget, "search-budget", 0,
+		"how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	command.Flags().BoolVar(&certified, "certificate", false,
+		"add to each Infeasible, in JSON, what proves it, for check to verify")
 	BindPlacement(command, &placement)
 	return command
 }
@@ -93,7 +101,7 @@ func usage(command *cobra.Command, format string, args ...any) error {
 	return command.FlagErrorFunc()(command, fmt.Errorf(format, args...))
 }
 
-func run(command *cobra.Command, files []string, options packing.Options, printer func(io.Writer, *inventory.Inventory, *Result) error) error {
+func run(command *cobra.Command, files []string, options packing.Options, printer Printer) error {
 	documents, err := render.Input(command, files)
 	if err != nil {
 		return err

@@ -39,11 +39,13 @@ func TestGangsThatFitSeveralDomainsArePackedOrSpread(t *testing.T) {
 		flags       []string
 		want        string
 	}{
-		"packed unless told otherwise":              {want: "small"},
-		"spread where the gang asks for it":         {annotations: spread, want: "large"},
-		"spread where the scheduler is set so":      {flags: []string{"--placement", "Spread"}, want: "large"},
-		"the gang's own word counts more":           {annotations: pack, flags: []string{"--placement", "Spread"}, want: "small"},
-		"a word that is none leaves it to the flag": {annotations: "packtree.dev/placement: Tight", flags: []string{"--placement", "Spread"}, want: "large"},
+		"packed unless told otherwise":         {want: "small"},
+		"spread where the gang asks for it":    {annotations: spread, want: "large"},
+		"spread where the scheduler is set so": {flags: []string{"--placement", "Spread"}, want: "large"},
+		"the gang's own word counts more": {annotations: pack, flags: []string{"--placement", "Spread"},
+			want: "small"},
+		"a word that is none leaves it to the flag": {annotations: "packtree.dev/placement: Tight",
+			flags: []string{"--placement", "Spread"}, want: "large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := run(t, twoRacks(c.annotations), append([]string{"-f", "-"}, c.flags...)...)

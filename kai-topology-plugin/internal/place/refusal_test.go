@@ -86,7 +86,8 @@ spec:
 			if err := json.Unmarshal([]byte(done.stdout), &decided); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, decided.PodGroups[0].Message); diff != "" || decided.PodGroups[0].Verdict != "Invalid" {
+			if diff := cmp.Diff(test.want, decided.PodGroups[0].Message); diff != "" ||
+				decided.PodGroups[0].Verdict != "Invalid" {
 				t.Errorf("verdict %s (-want +got):\n%s", decided.PodGroups[0].Verdict, diff)
 			}
 		})

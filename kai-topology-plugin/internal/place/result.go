@@ -39,7 +39,8 @@ type PodGroupResult struct {
 
 // Certificate proves that a gang does not fit.
 type Certificate struct {
-	// Reserved has pods (as namespace/name) of gangs that follow an earlier one, and the nodes where room is kept for them. The
+	// Reserved has pods (as namespace/name) of gangs that follow an earlier one, and the
+	// nodes where room is kept for them. The
 	// gang must not count on it.
 	Reserved map[string]string `json:"reserved,omitempty"`
 	*certificate.Proof
@@ -70,9 +71,11 @@ func (r *Result) Err() error {
 	return nil
 }
 
-// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes. Of gangs that unasked knows it
+// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes.
+// Of gangs that unasked knows it
 // reports nothing; they only take the room that is theirs.
-func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Turn, options packing.Options, unasked func(turns.Turn) bool) (*Result, error) {
+func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Turn, options packing.Options,
+	unasked func(turns.Turn) bool) (*Result, error) {
 	started := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -81,7 +81,7 @@ func (v *verifier) unlike(s *state, topology string, level int, of *division, do
 	seen := map[[2]int]bool{}
 	var unlike []int
 	for _, domain := range domains {
-		nodes := of.nodes[domain]
+		nodes := of.nodesOf(domain)
 		key := [2]int{-1, m.domain(nodes, 0)}
 		if above != nil {
 			key[0] = above.of[nodes[0]]
@@ -166,7 +166,8 @@ func (m *marker) domain(nodes []int32, depth int) int {
 				levels++
 			}
 		}
-		return m.numbers.of(binary.AppendUvarint(binary.AppendUvarint([]byte{'s'}, uint64(levels)), uint64(m.one(int(nodes[0])))))
+		return m.numbers.of(binary.AppendUvarint(binary.AppendUvarint([]byte{'s'}, uint64(levels)),
+			uint64(m.one(int(nodes[0])))))
 	}
 	below := map[int][]int32{}
 	var parts []int

@@ -46,8 +46,11 @@ func heaviest(items []item, capacity []int64) (weight int64, tries int) {
 			k.items = append(k.items, it)
 		}
 	}
-	if len(k.items) == 0 {
+	switch len(k.items) {
+	case 0:
 		return 0, 1
+	case 1:
+		return times(k.items[0].weight, k.items[0].count), 1
 	}
 	bound := k.sort()
 	k.most = maxWork / len(k.items)

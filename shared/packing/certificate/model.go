@@ -50,12 +50,19 @@ type podAt struct{ leaf, kind int }
 
 // division is the domains of one level.
 type division struct {
-	// of is the domain of each node, -1 for none.
-	of []int
-	// paths are sorted; nodes are those of each domain.
-	paths []string
-	nodes [][]int32
+	// of is the domain of each node, -1 for none; paths are ascending.
+	of    []int
+	paths [][]string
+	// The nodes of a domain are those from first[domain] to first[domain+1].
+	nodes []int32
+	first []int32
+	// number is for counting domains, 0 between.
+	number []int32
 }
+
+func (d *division) nodesOf(domain int) []int32 { return d.nodes[d.first[domain]:d.first[domain+1]] }
+
+func (d *division) path(domain int) string { return PathText(d.paths[domain]) }
 
 // Read looks the names of a question up. The error says what contradicts itself.
 func Read(in *Input) (*Model, error) {
@@ -206,7 +213,13 @@ func (m *Model) indexPods() error {
 	if m.pod != nil {
 		return nil
 	}
-	m.pod = map[string]podAt{}
+	pods := 0
+	for i := range m.pending {
+		for _, some := range m.pending[i] {
+			pods += int(some.pods)
+		}
+	}
+	m.pod = make(map[string]podAt, pods)
 	for i := range m.in.Groups {
 		for _, pods := range m.in.Groups[i].Pending {
 			for _, name := range pods.Names {
@@ -242,23 +255,25 @@ func (m *Model) divide(topology, level string) *division {
 	if d := m.divisions[key]; d != nil {
 		return d
 	}
-	of, paths := m.nodes.Divide(topology, m.level(topology, level))
-	d := &division{of: of, paths: make([]string, len(paths)), nodes: make([][]int32, len(paths))}
-	order := make([]int, len(paths))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(paths[a], paths[b]) })
-	sorted := make([]int, len(paths))
-	for at, i := range order {
-		sorted[i], d.paths[at] = at, paths[i]
-	}
-	for node, at := range d.of {
+	d := &division{}
+	d.of, d.paths = m.nodes.Divide(topology, m.level(topology, level))
+	d.first, d.number = make([]int32, len(d.paths)+1), make([]int32, len(d.paths))
+	for _, at := range d.of {
 		if at >= 0 {
-			d.of[node] = sorted[at]
-			d.nodes[sorted[at]] = append(d.nodes[sorted[at]], int32(node))
+			d.first[at+1]++
 		}
 	}
+	for at := range d.paths {
+		d.first[at+1] += d.first[at]
+	}
+	d.nodes = make([]int32, d.first[len(d.paths)])
+	for node, at := range d.of {
+		if at >= 0 {
+			d.nodes[d.first[at]+d.number[at]] = int32(node)
+			d.number[at]++
+		}
+	}
+	clear(d.number)
 	m.divisions[key] = d
 	return d
 }

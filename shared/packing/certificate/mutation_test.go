@@ -158,22 +158,35 @@ func TestACertificateForAnotherInputIsNamed(t *testing.T) {
 		rule certificate.Rule
 		want string
 	}{
-		"a branch on a group":   {certificate.Rule{Branch: &certificate.Branch{Group: "x", Topology: "net", Level: "rack"}}, `group "x" is not in the input`},
-		"a branch on a level":   {certificate.Rule{Branch: &certificate.Branch{Group: "a", Topology: "net", Level: "row"}}, `topology "net" has no level "row" in the input`},
-		"a group set aside":     {certificate.Rule{Without: &certificate.Without{Groups: []string{"x"}}}, `group "x" is not in the input`},
-		"a resource":            {cut(certificate.Measure{Resource: "tpu"}), `resource "tpu" is asked for by no pod in the input`},
-		"a pod that weighs":     {cut(certificate.Measure{Pods: map[string]int64{"x": 1}}), `pod "x" is not in the input`},
-		"a leaf whose pods do":  {cut(certificate.Measure{Resource: "gpu", Of: []string{"x"}}), `group "x" is not in the input`},
-		"a group that weighs":   {cut(certificate.Measure{Groups: map[string]int64{"x": 1}, Topology: "net", Level: "rack"}), `group "x" is not in the input`},
-		"a level of such":       {cut(certificate.Measure{Groups: map[string]int64{"a": 1}, Topology: "net", Level: "row"}), `topology "net" has no level "row" in the input`},
-		"a measure within":      {cut(certificate.Measure{Groups: map[string]int64{"a": 1}, Topology: "net", Level: "rack", By: []certificate.Measure{{Resource: "tpu"}}}), `resource "tpu"`},
-		"a weight below 0":      {cut(certificate.Measure{Pods: map[string]int64{"a-0": -1}}), `pod "a-0" weighs -1`},
-		"a group's below 0":     {cut(certificate.Measure{Groups: map[string]int64{"a": -1}, Topology: "net", Level: "rack"}), `group "a" weighs -1`},
-		"the root, unconfined":  {cut(certificate.Measure{Groups: map[string]int64{"": 1}, Topology: "net", Level: "rack"}), `group "" weighs 1, or need not stand in one rack`},
-		"an unconfined branch":  {certificate.Rule{Branch: &certificate.Branch{Topology: "net", Level: "rack"}}, `group "" need not stand in one rack`},
-		"two rules in one":      {certificate.Rule{Few: &certificate.Few{}, Search: &certificate.Search{}}, `rule 0 says 2 things and not one`},
-		"no rule":               {certificate.Rule{}, `rule 0 says 0 things and not one`},
-		"pods that have levels": {cut(certificate.Measure{Resource: "gpu", Level: "rack"}), `a measure of pods names a level`},
+		"a branch on a group": {certificate.Rule{Branch: &certificate.Branch{Group: "x", Topology: "net", Level: "rack"}},
+			`group "x" is not in the input`},
+		"a branch on a level": {certificate.Rule{Branch: &certificate.Branch{Group: "a", Topology: "net", Level: "row"}},
+			`topology "net" has no level "row" in the input`},
+		"a group set aside": {certificate.Rule{Without: &certificate.Without{Groups: []string{"x"}}},
+			`group "x" is not in the input`},
+		"a resource": {cut(certificate.Measure{Resource: "tpu"}),
+			`resource "tpu" is asked for by no pod in the input`},
+		"a pod that weighs": {cut(certificate.Measure{Pods: map[string]int64{"x": 1}}), `pod "x" is not in the input`},
+		"a leaf whose pods do": {cut(certificate.Measure{Resource: "gpu", Of: []string{"x"}}),
+			`group "x" is not in the input`},
+		"a group that weighs": {cut(certificate.Measure{Groups: map[string]int64{"x": 1}, Topology: "net", Level: "rack"}),
+			`group "x" is not in the input`},
+		"a level of such": {cut(certificate.Measure{Groups: map[string]int64{"a": 1}, Topology: "net", Level: "row"}),
+			`topology "net" has no level "row" in the input`},
+		"a measure within": {cut(certificate.Measure{Groups: map[string]int64{"a": 1}, Topology: "net", Level: "rack",
+			By: []certificate.Measure{{Resource: "tpu"}}}), `resource "tpu"`},
+		"a weight below 0": {cut(certificate.Measure{Pods: map[string]int64{"a-0": -1}}), `pod "a-0" weighs -1`},
+		"a group's below 0": {cut(certificate.Measure{Groups: map[string]int64{"a": -1}, Topology: "net", Level: "rack"}),
+			`group "a" weighs -1`},
+		"the root, unconfined": {cut(certificate.Measure{Groups: map[string]int64{"": 1}, Topology: "net", Level: "rack"}),
+			`group "" weighs 1, or need not stand in one rack`},
+		"an unconfined branch": {certificate.Rule{Branch: &certificate.Branch{Topology: "net", Level: "rack"}},
+			`group "" need not stand in one rack`},
+		"two rules in one": {certificate.Rule{Few: &certificate.Few{}, Search: &certificate.Search{}},
+			`rule 0 says 2 things and not one`},
+		"no rule": {certificate.Rule{}, `rule 0 says 0 things and not one`},
+		"pods that have levels": {cut(certificate.Measure{Resource: "gpu", Level: "rack"}),
+			`a measure of pods names a level`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := certificate.Complete(racks(), &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{test.rule}})
@@ -221,7 +234,8 @@ func TestAHostileCertificateEnds(t *testing.T) {
 		}})
 	}
 	rules = append(rules, certificate.Rule{Few: &certificate.Few{}})
-	if err := certificate.Verify(in, &certificate.Proof{Start: []int{0}, Rules: rules}); !errors.Is(err, certificate.ErrNotProved) {
+	err := certificate.Verify(in, &certificate.Proof{Start: []int{0}, Rules: rules})
+	if !errors.Is(err, certificate.ErrNotProved) {
 		t.Errorf("said %v", err)
 	}
 }

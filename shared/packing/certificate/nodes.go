@@ -1,6 +1,9 @@
 package certificate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Nodes are the nodes of a question by index, as whoever keeps them has them at
 // hand: for Input, and for an engine that need not write each down by name.
@@ -11,8 +14,8 @@ type Nodes interface {
 	// Free is what each node has of a resource; less than 0 counts as 0.
 	Free(resource string) []int64
 	// Divide gives for each node its domain of a level by number, -1 for none, and the
-	// PathText of each domain. The caller may change both.
-	Divide(topology string, depth int) (of []int, paths []string)
+	// label values of each domain from the broadest level down, in ascending order.
+	Divide(topology string, depth int) (of []int, paths [][]string)
 	// Allowed has a bit for each node that filters leave to a kind of the input; nil
 	// for all.
 	Allowed(kind int) []uint64
@@ -55,9 +58,9 @@ func (l *listed) Free(resource string) []int64 {
 	return free
 }
 
-func (l *listed) Divide(topology string, depth int) ([]int, []string) {
-	of, index := make([]int, len(l.in.Nodes)), map[string]int{}
-	var paths []string
+func (l *listed) Divide(topology string, depth int) (of []int, paths [][]string) {
+	of = make([]int, len(l.in.Nodes))
+	index := map[string]int{}
 	for i := range l.in.Nodes {
 		of[i] = -1
 		if path := l.in.Nodes[i].Domains[topology]; len(path) > depth {
@@ -66,12 +69,26 @@ func (l *listed) Divide(topology string, depth int) ([]int, []string) {
 			if !known {
 				at = len(paths)
 				index[text] = at
-				paths = append(paths, text)
+				paths = append(paths, path[:depth+1])
 			}
 			of[i] = at
 		}
 	}
-	return of, paths
+	order := make([]int, len(paths))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return slices.Compare(paths[a], paths[b]) })
+	rank, sorted := make([]int, len(paths)), make([][]string, len(paths))
+	for at, i := range order {
+		rank[i], sorted[at] = at, paths[i]
+	}
+	for i, at := range of {
+		if at >= 0 {
+			of[i] = rank[at]
+		}
+	}
+	return of, sorted
 }
 
 func (l *listed) Allowed(kind int) []uint64 {

@@ -173,30 +173,47 @@ func fitting(pods int64, requests, free []int64) int64 {
 
 // offersOfDomains bounds the weight of the groups that each domain takes.
 func (v *verifier) offersOfDomains(s *state, by *scale, give func(node int, weight int64)) {
-	sums := make([][]int64, len(by.by))
+	classes := v.groupItems(s, by)
+	var regions []*region
+	for i := range classes {
+		if !slices.Contains(regions, classes[i].region) {
+			regions = append(regions, classes[i].region)
+		}
+	}
+	// number is the place of a domain among those that groups may use, plus 1.
+	number, used := by.division.number, []int{}
+	defer func() {
+		for _, domain := range used {
+			number[domain] = 0
+		}
+	}()
+	for _, node := range v.union(regions) {
+		if at := by.division.of[node]; at >= 0 && number[at] == 0 {
+			used = append(used, at)
+			number[at] = int32(len(used))
+		}
+	}
+	capacity := make([]int64, len(used)*len(by.by))
 	for i, inner := range by.by {
-		sums[i] = make([]int64, len(by.division.paths))
 		v.offers(s, inner, func(node int, weight int64) {
 			v.spend(1)
-			if at := by.division.of[node]; at >= 0 {
-				sums[i][at] = plus(sums[i][at], weight)
+			if at := by.division.of[node]; at >= 0 && number[at] > 0 {
+				sum := &capacity[int(number[at]-1)*len(by.by)+i]
+				*sum = plus(*sum, weight)
 			}
 		})
 	}
-	classes := v.groupItems(s, by)
-	for domain, nodes := range by.division.nodes {
-		capacity := make([]int64, len(sums))
-		for i := range sums {
-			capacity[i] = sums[i][domain]
-		}
-		var items []item
+	items := make([]item, 0, len(classes))
+	for k, domain := range used {
+		nodes := by.division.nodesOf(domain)
+		items = items[:0]
 		for i := range classes {
 			v.spend(1 + len(nodes)/fewNodes)
 			if slices.ContainsFunc(nodes, func(node int32) bool { return classes[i].region.has(int(node)) }) {
 				items = append(items, classes[i].item)
 			}
 		}
-		weight, tries := heaviest(items, capacity)
+		weight, tries := heaviest(items, capacity[k*len(by.by):(k+1)*len(by.by)])
 		v.spend(tries * (1 + len(items)))
 		if weight > 0 {
 			give(int(nodes[0]), weight)
@@ -213,27 +230,51 @@ type groupItem struct {
 // groupItems are the groups of a scale below the goal that can be satisfied.
 func (v *verifier) groupItems(s *state, by *scale) []groupItem {
 	var items []groupItem
-	index := map[string]int{}
+	index, alike := map[string]int{}, map[int]int{}
+	even := v.even(by) && !v.mixed(s, s.goal)
 	for group := s.goal; group < v.end[s.goal]; group++ {
 		weight, weighs := by.group[group]
-		if !weighs || v.region(s, group) == nil {
+		if !weighs {
 			continue
 		}
-		if _, possible := v.need(s, group, nil); !possible {
-			continue
+		at, known := none, false
+		if even {
+			at, known = alike[v.class[group]]
 		}
-		takes := make([]int64, len(by.by))
-		for i, inner := range by.by {
-			takes[i], _ = v.need(s, group, inner)
-		}
-		key := fmt.Sprintf("%d %v %p", weight, takes, v.region(s, group))
-		at, known := index[key]
 		if !known {
-			at = len(items)
-			index[key] = at
-			items = append(items, groupItem{item{weight: weight, takes: takes}, v.region(s, group)})
+			at = v.groupItem(s, group, weight, by, index, &items)
+			if even {
+				alike[v.class[group]] = at
+			}
 		}
-		items[at].count++
+		if at != none {
+			items[at].count++
+		}
 	}
 	return items
+}
+
+// none is no item, and no weight.
+const none = -1
+
+// groupItem gives the item of a group, which it adds if it is new; none if the group
+// cannot be satisfied.
+func (v *verifier) groupItem(s *state, group int, weight int64, by *scale, index map[string]int,
+	items *[]groupItem) int {
+	r := v.region(s, group)
+	if _, possible := v.need(s, group, nil); !possible || r == nil {
+		return none
+	}
+	takes := make([]int64, len(by.by))
+	for i, inner := range by.by {
+		takes[i], _ = v.need(s, group, inner)
+	}
+	key := fmt.Sprintf("%d %v %p", weight, takes, r)
+	at, known := index[key]
+	if !known {
+		at = len(*items)
+		index[key] = at
+		*items = append(*items, groupItem{item{weight: weight, takes: takes}, r})
+	}
+	return at
 }

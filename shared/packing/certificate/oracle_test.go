@@ -55,7 +55,8 @@ func drawGroup(t *rapid.T, in *certificate.Input, parent, depth int, pods *int) 
 		g.Topology, g.Required = topology.Name, rapid.SampledFrom(topology.Levels).Draw(t, "level")
 	}
 	if rapid.IntRange(0, 9).Draw(t, "follows") == 0 {
-		g.Follow = []certificate.Anchor{{Topology: "a", Level: rapid.SampledFrom([]string{"zone", "rack"}).Draw(t, "level"), Nodes: drawNodeNames(t, in, 2)}}
+		g.Follow = []certificate.Anchor{{Topology: "a", Level: rapid.SampledFrom([]string{"zone", "rack"}).Draw(t, "level"),
+			Nodes: drawNodeNames(t, in, 2)}}
 	}
 	if depth < 2 && at < 5 && rapid.IntRange(0, 2).Draw(t, "parent") > 0 {
 		in.Groups = append(in.Groups, g)
@@ -211,7 +212,8 @@ func (o *oracle) rightGroup(group int) bool {
 		return false
 	}
 	for _, anchor := range g.Follow {
-		if others := o.nodes(anchor.Nodes); len(others) > 0 && !o.together(anchor.Topology, anchor.Level, append(others, placed...)) {
+		if others := o.nodes(anchor.Nodes); len(others) > 0 && !o.together(anchor.Topology, anchor.Level, append(others,
+			placed...)) {
 			return false
 		}
 	}

@@ -86,7 +86,8 @@ func (p *placement) checkGroup(group int) {
 		return
 	}
 	if has, needs := p.reached(group); group > 0 && has < needs {
-		p.wrong("%s has pods placed, but reaches %d of the %d %s that it needs", p.called(group), has, needs, p.members(group))
+		p.wrong("%s has pods placed, but reaches %d of the %d %s that it needs", p.called(group), has, needs,
+			p.members(group))
 	}
 	if g.Required != "" {
 		p.checkTogether(group, "requires", g.Topology, g.Required, slices.Concat(p.placed[group], p.running(group)))
@@ -95,9 +96,11 @@ func (p *placement) checkGroup(group int) {
 		others := p.known(anchor.Nodes)
 		switch {
 		case p.level(anchor.Topology, anchor.Level) < 0:
-			p.wrong("%s follows pods at level %q, which topology %q does not have", p.called(group), anchor.Level, anchor.Topology)
+			p.wrong("%s follows pods at level %q, which topology %q does not have", p.called(group), anchor.Level,
+				anchor.Topology)
 		case len(others) > 0:
-			p.checkTogether(group, "and the pods it follows share", anchor.Topology, anchor.Level, slices.Concat(p.placed[group], others))
+			p.checkTogether(group, "and the pods it follows share", anchor.Topology, anchor.Level, slices.Concat(p.placed[group],
+				others))
 		}
 	}
 }
@@ -111,7 +114,7 @@ func (p *placement) checkTogether(group int, verb, topology, level string, nodes
 			p.wrong("%s %s one %s, and node %q is in none", p.called(group), verb, level, p.in.Nodes[node].Name)
 			return
 		}
-		stands = append(stands, division.paths[division.of[node]])
+		stands = append(stands, division.path(division.of[node]))
 	}
 	slices.Sort(stands)
 	if stands = slices.Compact(stands); len(stands) > 1 {

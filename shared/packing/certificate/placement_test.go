@@ -46,11 +46,14 @@ func TestCheckAcceptsWhatTheOracleAccepts(t *testing.T) {
 func racks() *certificate.Input {
 	in := &certificate.Input{
 		Topologies: []certificate.Topology{{Name: "net", Levels: []string{"zone", "rack"}}},
-		Kinds:      []certificate.Kind{{Requests: map[string]int64{"gpu": 4}}, {Requests: map[string]int64{"gpu": 2}, Barred: []bool{true, false, false, false}}},
+		Kinds: []certificate.Kind{{Requests: map[string]int64{"gpu": 4}}, {Requests: map[string]int64{"gpu": 2},
+			Barred: []bool{true, false, false, false}}},
 		Groups: []certificate.Group{
 			{Parent: -1, MinSubGroups: 2},
-			{Name: "a", Topology: "net", Required: "rack", MinMember: 2, Pending: []certificate.Pods{{Kind: 0, Names: []string{"a-0", "a-1"}}}},
-			{Name: "b", Topology: "net", Required: "rack", MinMember: 1, Pending: []certificate.Pods{{Kind: 1, Names: []string{"b-0", "b-1"}}}},
+			{Name: "a", Topology: "net", Required: "rack", MinMember: 2, Pending: []certificate.Pods{{Kind: 0,
+				Names: []string{"a-0", "a-1"}}}},
+			{Name: "b", Topology: "net", Required: "rack", MinMember: 1, Pending: []certificate.Pods{{Kind: 1,
+				Names: []string{"b-0", "b-1"}}}},
 		},
 	}
 	for i := range 4 {

@@ -78,10 +78,10 @@ func (m *Model) within(r *region, division *division, domain int) *region {
 	part := &region{}
 	switch {
 	case domain >= 0 && r == m.everywhere:
-		part.nodes = division.nodes[domain]
+		part.nodes = division.nodesOf(domain)
 	case domain >= 0:
-		m.spend(len(division.nodes[domain]))
-		for _, node := range division.nodes[domain] {
+		m.spend(len(division.nodesOf(domain)))
+		for _, node := range division.nodesOf(domain) {
 			if r.has(int(node)) {
 				part.nodes = append(part.nodes, node)
 			}

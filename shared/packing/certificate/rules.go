@@ -195,17 +195,32 @@ func (v *verifier) branch(s *state, rule int, b *Branch) (bool, error) {
 	}
 	division := v.divide(b.Topology, b.Level)
 	domains := v.domainsOf(division, v.region(s, group))
-	all := len(domains)
-	if v.deep(b.Each) {
+	all, deep := len(domains), v.deep(b.Each)
+	if deep {
 		domains = v.unlike(s, b.Topology, level, division, domains)
 	}
+	each := b.Each
 	for _, domain := range domains {
-		if holds, err := v.any(v.confined(s, group, division, domain), inEach, rule, b.Each); err != nil || !holds {
+		if holds, err := v.any(v.confined(s, group, division, domain), inEach, rule, each); err != nil || !holds {
 			return false, err
+		}
+		if !deep {
+			each = v.lastFirst(each)
 		}
 	}
 	v.note(rule, figures{first: int64(all)})
 	return true, nil
+}
+
+// lastFirst puts the rule that held last first: mostly it holds for the next domain
+// too.
+func (v *verifier) lastFirst(rules []int) []int {
+	last := v.log[len(v.log)-1].use.to
+	if rules[0] == last {
+		return rules
+	}
+	at := slices.Index(rules, last)
+	return append([]int{last}, slices.Delete(slices.Clone(rules), at, at+1)...)
 }
 
 // deep reports whether any of some rules takes so long that alike domains are worth
@@ -229,7 +244,7 @@ func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 		if group <= s.goal || group >= v.end[s.goal] {
 			continue
 		}
-		class := v.class(s, group)
+		class := v.classIn(s, group)
 		failed, known := judged[class]
 		if !known {
 			alone := *s
@@ -248,14 +263,15 @@ func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 	return v.any(s, inThen, rule, w.Then)
 }
 
-// class says of a group all that matters but its name.
-func (v *verifier) class(s *state, group int) string {
+// classIn says of a group all that matters but its name.
+func (v *verifier) classIn(s *state, group int) string {
 	var class strings.Builder
 	for i := group; i < v.end[group]; i++ {
 		v.spend(1)
 		g := &v.in.Groups[i]
 		fmt.Fprintf(&class, "%d %d %d %d %q %q %p %v\n",
-			len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running), g.Topology, g.Required, v.region(s, i), v.pending[i])
+			len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running), g.Topology, g.Required, v.region(s,
+				i), v.pending[i])
 	}
 	return class.String()
 }
@@ -284,7 +300,10 @@ func (v *verifier) completed() *Proof {
 	completed := &Proof{Start: used(atStart, 0, v.proof.Start)}
 	for i, f := range found {
 		if f != nil {
-			completed.Rules = append(completed.Rules, v.proof.Rules[i].with(f, groups[i], func(in list, rules []int) []int { return used(in, i, rules) }))
+			completed.Rules = append(completed.Rules, v.proof.Rules[i].with(f, groups[i], func(in list,
+				rules []int) []int {
+				return used(in, i, rules)
+			}))
 		}
 	}
 	return completed
@@ -293,7 +312,8 @@ func (v *verifier) completed() *Proof {
 // nearest reads the log: the figures of each rule by which it held with least to
 // spare, all references that count, and the groups that were set aside.
 func (v *verifier) nearest() ([]*figures, map[use]bool, []map[string]bool) {
-	found, uses, groups := make([]*figures, len(v.proof.Rules)), map[use]bool{}, make([]map[string]bool, len(v.proof.Rules))
+	found, uses, groups := make([]*figures, len(v.proof.Rules)), map[use]bool{}, make([]map[string]bool,
+		len(v.proof.Rules))
 	for i := range v.log {
 		e := &v.log[i]
 		if e.rule < 0 {

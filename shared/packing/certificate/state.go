@@ -48,7 +48,7 @@ func (m *Model) mixed(s *state, group int) bool {
 func (s *state) place() string {
 	for ; s.base != nil; s = s.base {
 		if s.division != nil {
-			return s.division.paths[s.domain]
+			return s.division.path(s.domain)
 		}
 	}
 	return ""
@@ -118,10 +118,8 @@ func (m *Model) runsOf(group int) []run {
 
 // runsIn are the children of a group that are alike by a scale where rules have led.
 func (v *verifier) runsIn(s *state, group int, by *scale) []run {
-	if by == nil || by.group == nil && by.of == nil {
-		if !v.mixed(s, group) {
-			return v.runsOf(group)
-		}
+	if v.even(by) && !v.mixed(s, group) {
+		return v.runsOf(group)
 	}
 	runs := make([]run, len(v.children[group]))
 	for i, child := range v.children[group] {
@@ -130,9 +128,36 @@ func (v *verifier) runsIn(s *state, group int, by *scale) []run {
 	return runs
 }
 
+// even reports whether groups that differ in their names only weigh the same.
+func (v *verifier) even(by *scale) bool {
+	switch {
+	case by == nil || by.group == nil && by.of == nil:
+		return true
+	case by.even == 0:
+		by.even = 1
+		v.runsOf(0)
+		v.spend(len(v.class))
+		weight := map[int]int64{}
+		for i, class := range v.class {
+			w, weighs := by.group[i]
+			if !weighs {
+				w = none
+			}
+			if by.group == nil && by.of[i] {
+				w = 1
+			}
+			if known, met := weight[class]; met && known != w {
+				by.even = -1
+			}
+			weight[class] = w
+		}
+	}
+	return by.even > 0
+}
+
 func (m *Model) findRuns() {
-	m.runs = make([][]run, len(m.in.Groups))
-	class, numbers, regions := make([]int, len(m.in.Groups)), numbering{}, map[*region]int{}
+	m.runs, m.class = make([][]run, len(m.in.Groups)), make([]int, len(m.in.Groups))
+	class, numbers, regions := m.class, numbering{}, map[*region]int{}
 	for i := len(m.in.Groups) - 1; i >= 0; i-- {
 		g := &m.in.Groups[i]
 		if _, known := regions[m.first[i]]; !known {

@@ -75,9 +75,10 @@ type memory struct {
 	// steps are those that this proof has taken, of limit.
 	steps, limit int
 	// first are the regions of groups at first, runs their children, and sums the pods
-	// below them.
+	// below them. class is shared by groups that differ in their names only.
 	first      []*region
 	runs       [][]run
+	class      []int
 	sums       map[int][]placed
 	everywhere *region
 	parts      map[regionIn]*region

@@ -34,6 +34,9 @@ type scale struct {
 	group    map[int]int64
 	division *division
 	by       []*scale
+	// even is 1 if groups that differ in their names only weigh the same, -1 if they
+	// don't, 0 if that is not known yet.
+	even int
 }
 
 // scaleOf looks up a measure, once.

@@ -46,7 +46,8 @@ type tally struct {
 }
 
 func (t tally) String() string {
-	return fmt.Sprintf("%d instances in %s (engine %s): %v, faults %v", t.instances, time.Since(t.began).Round(time.Second),
+	return fmt.Sprintf("%d instances in %s (engine %s): %v, faults %v", t.instances,
+		time.Since(t.began).Round(time.Second),
 		t.engine.Round(time.Millisecond), t.verdicts, t.count)
 }
 
@@ -95,7 +96,8 @@ func describe(s *oracle.Scene) string {
 }
 
 func group(g *packing.Group, indent string) string {
-	text := fmt.Sprintf("%s%s %+v follow %v beside %v running %v minimum %d", indent, g.Name, g.Constraint, g.Follow, g.Beside, g.Running, g.MinMember)
+	text := fmt.Sprintf("%s%s %+v follow %v beside %v running %v minimum %d", indent, g.Name, g.Constraint, g.Follow,
+		g.Beside, g.Running, g.MinMember)
 	if g.MinSubGroups != nil {
 		text += fmt.Sprintf(" of subgroups %d", *g.MinSubGroups)
 	}

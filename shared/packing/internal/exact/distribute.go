@@ -91,7 +91,8 @@ func (d *distribution) prepare(c Counts) {
 		}
 	}
 	slices.SortStableFunc(d.order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(min(d.in.Items[b].Level, 0), min(d.in.Items[a].Level, 0)), cmp.Compare(d.volume[b], d.volume[a]))
+		return cmp.Or(cmp.Compare(min(d.in.Items[b].Level, 0), min(d.in.Items[a].Level, 0)), cmp.Compare(d.volume[b],
+			d.volume[a]))
 	})
 	n := len(d.bins)
 	d.roomAfter, d.usableAfter = make([]Counts, n+1), make([][]int64, n+1)

@@ -29,7 +29,8 @@ func drawTight(t *rapid.T) *Instance {
 		d := Domain{Level: rack}
 		for range rapid.IntRange(1, 2).Draw(t, "nodes") {
 			d.Nodes = append(d.Nodes, len(in.Free))
-			in.Free = append(in.Free, []int64{rapid.SampledFrom([]int64{3, 4, 5}).Draw(t, "gpu"), rapid.SampledFrom([]int64{3, 6}).Draw(t, "cpu")})
+			in.Free = append(in.Free, []int64{rapid.SampledFrom([]int64{3, 4, 5}).Draw(t, "gpu"), rapid.SampledFrom([]int64{3,
+				6}).Draw(t, "cpu")})
 		}
 		d.All = d.Nodes
 		in.Domains = append(in.Domains, d)
@@ -38,7 +39,8 @@ func drawTight(t *rapid.T) *Instance {
 	}
 	in.Classes = rapid.IntRange(1, 2).Draw(t, "classes")
 	for range in.Classes {
-		class := Item{Level: None, Requests: []int64{rapid.Int64Range(1, 3).Draw(t, "gpu"), rapid.Int64Range(1, 2).Draw(t, "cpu")}}
+		class := Item{Level: None, Requests: []int64{rapid.Int64Range(1, 3).Draw(t, "gpu"), rapid.Int64Range(1, 2).Draw(t,
+			"cpu")}}
 		for range in.Free {
 			class.Allowed = append(class.Allowed, rapid.IntRange(0, 7).Draw(t, "allowed") > 0)
 		}
@@ -87,7 +89,10 @@ func (s *tight) fits() bool {
 		s.free = append(s.free, slices.Clone(free))
 	}
 	everywhere := s.Domains[0].All
-	return s.group(s.Classes, func() bool { return s.pods(slices.Clone(s.Total[:s.Classes]), everywhere, func() bool { return true }) })
+	return s.group(s.Classes, func() bool {
+		return s.pods(slices.Clone(s.Total[:s.Classes]), everywhere,
+			func() bool { return true })
+	})
 }
 
 // group places the groups from one on, each in one rack, and then goes on.
@@ -187,7 +192,8 @@ func checkDomain(t *rapid.T, in *Instance, p *Packing, items Counts, free [][]in
 			if !slices.Contains(d.Children, part.Inner.Domain) {
 				t.Fatalf("domain %d is not directly in domain %d", part.Inner.Domain, p.Domain)
 			}
-			checkDomain(t, in, part.Inner, append(slices.Clone(part.Counts), make(Counts, len(in.Items)-len(part.Counts))...), free)
+			checkDomain(t, in, part.Inner, append(slices.Clone(part.Counts), make(Counts, len(in.Items)-len(part.Counts))...),
+				free)
 			continue
 		}
 		for i, n := range part.Counts {

@@ -73,7 +73,8 @@ func (d *distribution) local(c Counts) bool {
 func newLocal(d *distribution, c Counts) *local {
 	l := &local{
 		distribution: d, opened: map[int][]Counts{}, contents: make([]content, len(d.bins)), left: slices.Clone(c),
-		random: rand.New(rand.NewPCG(uint64(len(c)), uint64(len(d.bins)))), stop: d.budget.Limit - (d.budget.Limit-d.budget.Steps)/2,
+		random: rand.New(rand.NewPCG(uint64(len(c)),
+			uint64(len(d.bins)))), stop: d.budget.Limit - (d.budget.Limit-d.budget.Steps)/2,
 	}
 	if len(d.bins)*len(d.order) > large {
 		l.stop = d.budget.Limit

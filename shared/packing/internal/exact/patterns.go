@@ -29,7 +29,8 @@ type lister struct {
 // Leaving out what could take more is safe: moving an item here from a later bin
 // never makes a distribution worse.
 func (d *distribution) patterns(at int, rest, limit Counts, yield func(pattern) bool) bool {
-	l := &lister{distribution: d, bin: &d.bins[at], at: at, rest: rest, limit: limit, current: make(Counts, len(rest)), yield: yield}
+	l := &lister{distribution: d, bin: &d.bins[at], at: at, rest: rest, limit: limit, current: make(Counts, len(rest)),
+		yield: yield}
 	if l.bin.domain == None {
 		l.free = slices.Clone(d.in.Free[l.bin.node])
 	}

@@ -62,7 +62,8 @@ var levels = []string{"block", "rack", "host"}
 // Ground is what a case says of the cluster alone: cases with one ground have
 // equal clusters.
 func (c Case) Ground() Case {
-	return Case{Seed: c.Seed, Nodes: c.Nodes, Width: c.Width, Racks: c.Racks, Devices: c.Devices, CPU: c.CPU, Spread: c.Spread, Empty: c.Empty}
+	return Case{Seed: c.Seed, Nodes: c.Nodes, Width: c.Width, Racks: c.Racks, Devices: c.Devices, CPU: c.CPU,
+		Spread: c.Spread, Empty: c.Empty}
 }
 
 // Cluster makes the cluster.

@@ -24,7 +24,8 @@ func pods(g *packing.Group) int {
 
 // small has the shape of a case, and few nodes and pods.
 func small(c hostile.Case) hostile.Case {
-	c.Nodes, c.Pods, c.Kinds, c.Groups, c.Inner = min(c.Nodes, 20), min(c.Pods, 12), min(c.Kinds, 5), min(c.Groups, 3), min(c.Inner, 2)
+	c.Nodes, c.Pods, c.Kinds, c.Groups, c.Inner = min(c.Nodes, 20), min(c.Pods, 12), min(c.Kinds, 5),
+		min(c.Groups, 3), min(c.Inner, 2)
 	return c
 }
 
@@ -32,7 +33,8 @@ func TestCasesAreWithinBoundsAndValid(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
 		c := hostile.Draw(random)
-		if c.Nodes < 1 || c.Nodes > hostile.MaxNodes || c.Pods < 1 || c.Pods > hostile.MaxPods || max(1, c.Groups)*max(1, c.Inner) > hostile.MaxPods {
+		if c.Nodes < 1 || c.Nodes > hostile.MaxNodes || c.Pods < 1 || c.Pods > hostile.MaxPods ||
+			max(1, c.Groups)*max(1, c.Inner) > hostile.MaxPods {
 			t.Fatalf("out of bounds: %+v", c)
 		}
 		if gang := c.Gang(); pods(&gang.Root) > hostile.MaxPods {
@@ -78,7 +80,8 @@ func TestGangsOfOneGroundHaveEqualClusters(t *testing.T) {
 }
 
 func TestASearchClimbs(t *testing.T) {
-	s := &hostile.Search{Random: rand.New(rand.NewPCG(4, 1)), Judge: func(c hostile.Case) float64 { return float64(c.Groups) }}
+	s := &hostile.Search{Random: rand.New(rand.NewPCG(4, 1)),
+		Judge: func(c hostile.Case) float64 { return float64(c.Groups) }}
 	for range 3 {
 		left := 2_000
 		s.Climb(func() bool { left--; return left > 0 })

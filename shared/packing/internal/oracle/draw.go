@@ -40,7 +40,8 @@ type drawing struct {
 // Draw makes an instance.
 func Draw(source Source, size Size) *Scene {
 	d := &drawing{Source: source, size: size, ways: 1}
-	d.scene = &Scene{Topologies: map[string][]string{"a": {"zone", "rack", "host"}}, Excluded: map[string]map[string]bool{}}
+	d.scene = &Scene{Topologies: map[string][]string{"a": {"zone", "rack", "host"}},
+		Excluded: map[string]map[string]bool{}}
 	if d.Int("second topology", 0, 3) == 0 {
 		d.scene.Topologies["b"] = []string{"fabric", "rail"}
 	}
@@ -109,7 +110,8 @@ func (d *drawing) group(depth int) packing.Group {
 	d.groups++
 	g := packing.Group{Name: fmt.Sprintf("group-%d", d.groups), Constraint: d.constraint()}
 	if d.Int("follows", 0, 11) == 0 {
-		g.Follow = []packing.Anchor{{Topology: "a", Level: d.one("level", []string{"zone", "rack"}), Nodes: []string{d.node()}}}
+		g.Follow = []packing.Anchor{{Topology: "a", Level: d.one("level", []string{"zone", "rack"}),
+			Nodes: []string{d.node()}}}
 	}
 	for range max(0, d.Int("beside", -8, 2)) {
 		g.Beside = append(g.Beside, d.node())

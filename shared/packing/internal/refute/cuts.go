@@ -19,8 +19,9 @@ const (
 // podCuts are few and the cuts by pods.
 func podCuts(in *certificate.Input) []certificate.Rule { return cutsOf(podMeasures(in)) }
 
-// podCutsOf are those that are about the pods of one group alone.
-func podCutsOf(in *certificate.Input, group int) []certificate.Rule {
+// cutsIn are those that are about one group alone: by its pods, and by the groups
+// inside it that must each stand in one domain, for each measure of pods.
+func cutsIn(in *certificate.Input, group int) []certificate.Rule {
 	only := *in
 	only.Groups = slices.Clone(in.Groups)
 	inside := within(in, group)
@@ -29,7 +30,36 @@ func podCutsOf(in *certificate.Input, group int) []certificate.Rule {
 			only.Groups[i].Pending = nil
 		}
 	}
-	return cutsOf(podMeasures(&only))
+	measures := podMeasures(&only)
+	rules := cutsOf(measures)
+	for _, topology := range in.Topologies {
+		by := measures
+		for depth := len(topology.Levels) - 1; depth >= 0; depth-- {
+			groups := outermost(in, group, topology, depth)
+			if len(groups) == 0 {
+				continue
+			}
+			m := certificate.Measure{Topology: topology.Name, Level: topology.Levels[depth], Groups: map[string]int64{}}
+			for _, group := range groups {
+				m.Groups[in.Groups[group].Name] = 1
+			}
+			for i := range by {
+				m.By = by[i : i+1]
+				rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
+			}
+			// What the narrower domains take bounds what the broader ones do.
+			inner := by
+			for i := range inner {
+				m.By = inner[i : i+1]
+				by = append(slices.Clip(by), m)
+			}
+			if len(inner) > 1 {
+				m.By = measures
+				by = append(slices.Clip(by), m)
+			}
+		}
+	}
+	return rules
 }
 
 func cutsOf(measures []certificate.Measure) []certificate.Rule {
@@ -141,7 +171,7 @@ func groupCuts(in *certificate.Input) []certificate.Rule {
 	for _, topology := range in.Topologies {
 		by := podMeasures(in)
 		for depth := len(topology.Levels) - 1; depth >= 0; depth-- {
-			groups := outermost(in, topology, depth)
+			groups := outermost(in, 0, topology, depth)
 			if len(groups) == 0 {
 				continue
 			}
@@ -166,18 +196,18 @@ func groupCuts(in *certificate.Input) []certificate.Rule {
 	return rules
 }
 
-// outermost are the groups that require a level, or a narrower one, and have none
-// around them that does, but for the root.
-func outermost(in *certificate.Input, topology certificate.Topology, depth int) []int {
+// outermost are the groups inside one that require a level, or a narrower one, and
+// have none around them there that does.
+func outermost(in *certificate.Input, group int, topology certificate.Topology, depth int) []int {
 	requires := func(i int) bool {
 		g := &in.Groups[i]
 		return g.Required != "" && g.Topology == topology.Name && slices.Index(topology.Levels, g.Required) >= depth
 	}
-	inside := make([]bool, len(in.Groups))
+	inside, below := make([]bool, len(in.Groups)), within(in, group)
 	var groups []int
-	for i := 1; i < len(in.Groups); i++ {
+	for i := group + 1; i < len(in.Groups) && below[i]; i++ {
 		parent := in.Groups[i].Parent
-		inside[i] = inside[parent] || parent > 0 && requires(parent)
+		inside[i] = inside[parent] || parent > group && requires(parent)
 		if requires(i) && !inside[i] {
 			groups = append(groups, i)
 		}

@@ -3,6 +3,7 @@ package refute
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -42,9 +43,12 @@ func distinct(in *certificate.Input) []groups {
 	around, subtree, children := make([]int, len(in.Groups)), make([][]byte, len(in.Groups)), make([]int, len(in.Groups))
 	for i := range in.Groups {
 		g := &in.Groups[i]
-		own := fmt.Appendf(nil, "%q %q %v %q", g.Topology, g.Required, g.Follow, g.Running)
+		own := fmt.Append(nil, len(g.Topology), g.Topology, g.Required)
+		if len(g.Follow)+len(g.Running) > 0 {
+			own = fmt.Appendf(own, " %v %q", g.Follow, g.Running)
+		}
 		if g.Parent >= 0 {
-			own = fmt.Appendf(own, " in %d", around[g.Parent])
+			own = strconv.AppendInt(append(own, " in "...), int64(around[g.Parent]), 10)
 			children[g.Parent]++
 		}
 		around[i] = numberOf(own)
@@ -52,13 +56,17 @@ func distinct(in *certificate.Input) []groups {
 	like := make([]int, len(in.Groups))
 	for i := len(in.Groups) - 1; i >= 0; i-- {
 		g := &in.Groups[i]
-		text := fmt.Appendf(subtree[i], "around %d: %d %d", around[i], g.MinSubGroups, g.MinMember)
+		text := subtree[i]
+		for _, n := range []int{around[i], g.MinSubGroups, g.MinMember} {
+			text = strconv.AppendInt(append(text, ' '), int64(n), 10)
+		}
 		for _, pods := range g.Pending {
-			text = fmt.Appendf(text, " %d*%d", len(pods.Names), pods.Kind)
+			text = strconv.AppendInt(append(text, '*'), int64(len(pods.Names)), 10)
+			text = strconv.AppendInt(append(text, ' '), int64(pods.Kind), 10)
 		}
 		like[i] = numberOf(text)
 		if g.Parent >= 0 {
-			subtree[g.Parent] = fmt.Appendf(subtree[g.Parent], "%d,", like[i])
+			subtree[g.Parent] = strconv.AppendInt(append(subtree[g.Parent], ','), int64(like[i]), 10)
 		}
 	}
 	at := map[int]int{}

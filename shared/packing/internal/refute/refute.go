@@ -27,7 +27,8 @@ func Prove(m *certificate.Model, steps int) *certificate.Proof {
 		}
 		return completed
 	}
-	if proof := try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{{Few: &certificate.Few{}}}}); proof != nil {
+	if proof := try(&certificate.Proof{Start: []int{0},
+		Rules: []certificate.Rule{{Few: &certificate.Few{}}}}); proof != nil {
 		return proof
 	}
 	for _, group := range distinct(in) {
@@ -49,7 +50,7 @@ func Prove(m *certificate.Model, steps int) *certificate.Proof {
 // where it could go, and that the others do not suffice.
 func alone(in *certificate.Input, group groups) *certificate.Proof {
 	first := group[0]
-	cuts := podCutsOf(in, first)
+	cuts := cutsIn(in, first)
 	if first == 0 {
 		few := certificate.Rule{Few: &certificate.Few{}}
 		rules := append([]certificate.Rule{branch(in, 0, from(2, len(cuts)), []int{1}), few}, cuts...)
@@ -115,7 +116,8 @@ func thorough(in *certificate.Input) *certificate.Proof {
 // branch follows a group into each domain of the level that it requires.
 func branch(in *certificate.Input, group int, each, none []int) certificate.Rule {
 	g := &in.Groups[group]
-	return certificate.Rule{Branch: &certificate.Branch{Group: g.Name, Topology: g.Topology, Level: g.Required, Each: each, None: none}}
+	return certificate.Rule{Branch: &certificate.Branch{Group: g.Name, Topology: g.Topology, Level: g.Required, Each: each,
+		None: none}}
 }
 
 // from are so many numbers from the first on.
