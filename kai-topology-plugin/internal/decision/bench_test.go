@@ -223,7 +223,7 @@ func BenchmarkFirstDecision(b *testing.B) {
 func BenchmarkSync(b *testing.B) {
 	s := newSite(b)
 	view := clusterview.New(s.filters)
-	for _, changed := range []int{0, 1, 100, siteNodes} {
+	for _, changed := range []int{0, 1, 100, 1000, siteNodes} {
 		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				b.StopTimer()
