@@ -82,7 +82,9 @@ func Listen(server *rest.Config, fate func(Binding) Fate) (*Proxy, error) {
 		// Events of a watch do not wait for the next ones.
 		FlushInterval: -1,
 		// Programs that are killed break off what they asked for: that is not worth a line in a log.
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { http.Error(w, err.Error(), http.StatusBadGateway) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
 	}}
 	p.server = &http.Server{
 		Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},

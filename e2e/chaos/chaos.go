@@ -11,7 +11,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -57,6 +56,8 @@ type Run struct {
 	Name string
 
 	pods cache.SharedIndexInformer
+	// alive is held by who ends the scheduler or starts it.
+	alive sync.Mutex
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -243,6 +244,8 @@ func (r *Run) all() []*gang {
 
 // killScheduler ends the leader without a word. The next one does not wait until its lease has expired: that would be most of the time.
 func (r *Run) killScheduler(ctx context.Context) error {
+	r.alive.Lock()
+	defer r.alive.Unlock()
 	if err := r.Machine.Kill(Scheduler); err != nil {
 		return err
 	}
@@ -253,17 +256,16 @@ func (r *Run) killScheduler(ctx context.Context) error {
 	if err := client.IgnoreNotFound(r.Delete(ctx, lease)); err != nil {
 		return fmt.Errorf("deleting the lease: %w", err)
 	}
-	return r.keepRunning(ctx)
+	return r.Machine.Start(ctx, Scheduler)
 }
 
-// keepRunning starts the scheduler whenever it has ended, as its kubelet would.
+// keepRunning starts the scheduler whenever it has ended by itself, as its kubelet would.
 func (r *Run) keepRunning(ctx context.Context) error {
+	r.alive.Lock()
+	defer r.alive.Unlock()
 	if r.Machine.PID(Scheduler) != 0 {
 		return nil
 	}
-	// The one that kills it may be starting it too.
-	if err := r.Machine.Start(ctx, Scheduler); err != nil && !strings.Contains(err.Error(), "runs already") {
-		return err
-	}
-	return nil
+	r.count("leaders that ended by themselves")
+	return r.Machine.Start(ctx, Scheduler)
 }

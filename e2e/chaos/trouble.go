@@ -157,12 +157,8 @@ func (r *Run) editPodGroup(ctx context.Context) error {
 		return nil
 	}
 	podGroup := &scheduling.PodGroup{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: r.Name, Name: g.name}, podGroup)
-	if client.IgnoreNotFound(err) == nil && err != nil {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err := r.Get(ctx, client.ObjectKey{Namespace: r.Name, Name: g.name}, podGroup); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	before := podGroup.DeepCopy()
 	spec := &podGroup.Spec

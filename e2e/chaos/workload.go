@@ -150,7 +150,7 @@ func (r *Run) come(ctx context.Context) error {
 // rack, or without a constraint.
 func (r *Run) gang(i int) (*gang, *scheduling.PodGroup) {
 	g := &gang{name: fmt.Sprintf("gang-%04d", i), sameNames: r.chance(0.5), made: map[string]int{}}
-	size := 2 + r.choose(7)
+	size := 2 + r.choose(5)
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: r.Name, Name: g.name}}
 	podGroup.Spec.StalenessGracePeriod = &metav1.Duration{Duration: 5 * time.Second}
 	if r.chance(0.05) {

@@ -19,12 +19,14 @@ import (
 	"packtree.dev/shared/render"
 )
 
-func main() {
+func main() { os.Exit(execute()) }
+
+func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	command := newCommand()
 	command.SetContext(ctx)
-	os.Exit(render.Execute(command))
+	return render.Execute(command)
 }
 
 func newCommand() *cobra.Command {
@@ -45,7 +47,7 @@ bound and says that it does not fit; and place, given the same objects, says the
 	flags := command.Flags()
 	flags.IntVar(&options.Gangs, "gangs", 1000, "how many gangs come")
 	flags.DurationVar(&options.Pace, "pace", 200*time.Millisecond, "time between two gangs")
-	flags.IntVar(&options.Racks, "racks", 40, "racks of 8 nodes with 8 GPUs each")
+	flags.IntVar(&options.Racks, "racks", 56, "racks of 8 nodes with 8 GPUs each")
 	flags.Float64Var(&options.Failing, "failing", 0.05, "share of bindings that fail")
 	flags.DurationVar(&options.Kill, "kill", 20*time.Second, "time between two deaths of the scheduler")
 	flags.DurationVar(&options.Trouble, "trouble", 500*time.Millisecond, "time between two changes of nodes, of pods, of PodGroups")
@@ -61,6 +63,11 @@ func run(command *cobra.Command, options chaos.Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, own.TakeDown(context.WithoutCancel(ctx))) }()
+	// Nothing waits for its turn on this side.
+	own.Server.QPS = -1
+	if own.Cluster, err = live.Connect(own.Server); err != nil {
+		return err
+	}
 	run := chaos.New(own, "chaos", options)
 	proxy, err := apiproxy.Listen(own.Server, run.Fate)
 	if err != nil {
