@@ -226,8 +226,12 @@ func (c *controlPlane) identity(ctx context.Context, component, serviceAccount s
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(componentsDirectory, component, "kubeconfig")
+	file := kubeconfigOf(component)
 	return c.dir.Path(file), c.write(file, content)
+}
+
+func kubeconfigOf(component string) string {
+	return filepath.Join(componentsDirectory, component, "kubeconfig")
 }
 
 const componentsDirectory = "components"

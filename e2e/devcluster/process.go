@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"packtree.dev/e2e/devcluster/internal/processes"
 	"packtree.dev/e2e/devcluster/internal/statedir"
 )
@@ -109,6 +111,20 @@ func (c *Cluster) Refresh(ctx context.Context, component string) error {
 		return err
 	}
 	return c.plane.fillAll(ctx, component, translated.Mounts)
+}
+
+// Redirect has a component reach the API server at another URL, for example that of a proxy, from its next start on.
+// The authority, as PEM, signed its certificate.
+func (c *Cluster) Redirect(component, server string, authority []byte) error {
+	file := c.plane.dir.Path(kubeconfigOf(component))
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of %s: %w", component, err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.CertificateAuthorityData = server, authority
+	}
+	return clientcmd.WriteToFile(*config, file)
 }
 
 // Identity writes a kubeconfig for a user whom the API server knows by certificate, and returns its path.

@@ -31,7 +31,8 @@ type Cluster struct {
 	client.Client
 }
 
-// Connect makes a client for all kinds that the examples and their children have. Unknown fields in what it writes are errors.
+// Connect makes a client for all kinds that the examples and their children have. Unknown fields in what it writes are errors. It asks 200 times a
+// second at most, unless the configuration says how often.
 func Connect(config *rest.Config) (*Cluster, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -42,8 +43,10 @@ func Connect(config *rest.Config) (*Cluster, error) {
 			return nil, fmt.Errorf("registering kinds: %w", err)
 		}
 	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = 200, 400
+	if config.QPS == 0 {
+		config = rest.CopyConfig(config)
+		config.QPS, config.Burst = 200, 400
+	}
 	plain, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"packtree.dev/e2e/apiproxy"
 	"packtree.dev/e2e/devcluster"
 )
 
@@ -90,6 +91,17 @@ func (o *Own) StartKubeScheduler(ctx context.Context) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("starting kube-scheduler: %w", err)
 	}
 	return scheduler, nil
+}
+
+// Behind starts a program anew, which reaches the API server through a proxy from then on.
+func (o *Own) Behind(ctx context.Context, program string, proxy *apiproxy.Proxy) error {
+	if err := o.Machine.Stop(ctx, program); err != nil {
+		return err
+	}
+	if err := o.Machine.Redirect(program, proxy.URL, proxy.Authority); err != nil {
+		return err
+	}
+	return o.Machine.Start(ctx, program)
 }
 
 // TakeDown ends every program of the cluster and removes its directory.

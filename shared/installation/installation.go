@@ -1,5 +1,5 @@
-// Package installation tells when a kind of somebody else's is installed, for programs that start before it. A controller
-// that watched such a kind from the start would not start itself, and end its program after a while.
+// Package installation reports when a kind of somebody else's is installed, for programs that start before it. A
+// controller that watched such a kind from the start would not start itself, and end its program after a while.
 package installation
 
 import (
@@ -26,13 +26,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Only narrows a cache of CustomResourceDefinitions to one of them, by its name. A program may then be allowed to see that
-// one only.
+// Only narrows a cache of CustomResourceDefinitions to one of them, by its name. A program may then be allowed to see
+// that one only.
 func Only(name string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
 }
 
-// Cache holds one definition. It is for a manager whose own cache has to hold others; it starts and stops with the manager.
+// Cache holds one definition. It is for a manager whose own cache has to hold others; it starts and stops with the
+// manager.
 func Cache(mgr manager.Manager, name string) (cache.Cache, error) {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -54,32 +55,25 @@ func Cache(mgr manager.Manager, name string) (cache.Cache, error) {
 	return definitions, nil
 }
 
-// When is a source that calls start once, as soon as objects of the named definition can be asked for. Start may add sources to the controller that this
-// one belongs to, and returns what that controller has to look at once they are in sync: what happened before that, they have not seen.
-func When(definitions cache.Cache, mapper meta.RESTMapper, name string, start func(context.Context) ([]reconcile.Request, error)) source.Source {
+// start has a controller watch a kind, and returns what it has to look at then: what happened before it was in sync, it
+// has not seen.
+type start func(context.Context) ([]reconcile.Request, error)
+
+// When is a source that calls start as soon as objects of the named definition can be asked for. Start may add sources
+// to the controller that this one belongs to. One that fails is called again, less and less often, until it succeeds;
+// a source that it adds twice has each object looked at once all the same.
+func When(definitions cache.Cache, mapper meta.RESTMapper, name string, start start) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		informer, err := definitions.GetInformer(ctx, &apiextensionsv1.CustomResourceDefinition{}, cache.BlockUntilSynced(false))
+		informer, err := definitions.GetInformer(
+			ctx, &apiextensionsv1.CustomResourceDefinition{}, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watching definition %s: %w", name, err)
-		}
-		begin := func(definition *apiextensionsv1.CustomResourceDefinition) {
-			if err := discovered(ctx, mapper, definition); err != nil {
-				return // The context has ended.
-			}
-			log.FromContext(ctx).Info("watching kind", "definition", name)
-			requests, err := start(ctx)
-			if err != nil {
-				log.FromContext(ctx).Error(err, "watching kind", "definition", name)
-			}
-			for _, request := range requests {
-				queue.Add(request)
-			}
 		}
 		var once sync.Once
 		look := func(object any) {
 			definition, ok := object.(*apiextensionsv1.CustomResourceDefinition)
 			if ok && definition.Name == name && Established(definition) {
-				once.Do(func() { go begin(definition) })
+				once.Do(func() { go start.begin(ctx, mapper, definition, queue) })
 			}
 		}
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -90,17 +84,45 @@ func When(definitions cache.Cache, mapper meta.RESTMapper, name string, start fu
 	})
 }
 
-// discovered waits until the API server names an established kind among those that it serves, some moments later, which
-// nothing can be watched for. A source that is asked sooner tries again only after ten seconds.
-func discovered(ctx context.Context, mapper meta.RESTMapper, definition *apiextensionsv1.CustomResourceDefinition) error {
-	kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
-	often := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Cap: 10 * time.Second, Steps: math.MaxInt32}
-	return often.DelayFunc().Until(ctx, true, true, func(context.Context) (bool, error) {
-		return !slices.ContainsFunc(definition.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
-			_, err := mapper.RESTMapping(kind, version.Name)
-			return version.Served && err != nil
-		}), nil
+// begin starts once the kind is discovered, and gives up only when the context ends.
+func (s start) begin(
+	ctx context.Context, mapper meta.RESTMapper, definition *apiextensionsv1.CustomResourceDefinition,
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) {
+	logger := log.FromContext(ctx).WithValues("definition", definition.Name)
+	if !lessAndLessOften(ctx, func() bool { return discovered(mapper, definition) }) {
+		return
+	}
+	lessAndLessOften(ctx, func() bool {
+		requests, err := s(ctx)
+		if err != nil {
+			logger.Error(err, "watching kind, to be tried again")
+			return false
+		}
+		for _, request := range requests {
+			queue.Add(request)
+		}
+		logger.Info("watching kind")
+		return true
 	})
+}
+
+// lessAndLessOften tries at once and again until it is done, and reports false if the context ended before.
+func lessAndLessOften(ctx context.Context, done func() bool) bool {
+	often := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Cap: 10 * time.Second, Steps: math.MaxInt32}
+	tried := func(context.Context) (bool, error) { return done(), nil }
+	return often.DelayFunc().Until(ctx, true, true, tried) == nil
+}
+
+// discovered reports whether the API server names an established kind among those that it serves, some moments later,
+// which nothing can be watched for. A source that is asked sooner tries again only after ten seconds.
+func discovered(mapper meta.RESTMapper, definition *apiextensionsv1.CustomResourceDefinition) bool {
+	kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
+	missing := func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		_, err := mapper.RESTMapping(kind, version.Name)
+		return version.Served && err != nil
+	}
+	return !slices.ContainsFunc(definition.Spec.Versions, missing)
 }
 
 // Established reports whether objects of a definition can be written.

@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Served is the certificate that a webhook server shows: what its Secret says, at once whenever that changes. It needs no mounted Secret, which the
-// kubelet renews only once a minute or so, and no other volume, which `kubectl drain` would refuse to give up.
+// Served is the certificate that a webhook server shows: what its Secret says, at once whenever that changes. It
+// needs no mounted Secret, which the kubelet renews only once a minute or so, and no other volume, which `kubectl
+// drain` would refuse to give up.
 type Served struct {
 	certificate atomic.Pointer[tls.Certificate]
 	once        sync.Once
@@ -40,7 +41,8 @@ func (s *Served) Configure(config *tls.Config) {
 	}
 }
 
-// take shows what a Secret has from now on. It reports whether there is a certificate in it; without one, the former stays.
+// take shows what a Secret has from now on. It reports whether there is a certificate in it; without one, the former
+// stays.
 func (s *Served) take(secret *corev1.Secret) (bool, error) {
 	content, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
 	if len(content) == 0 && len(key) == 0 {
@@ -106,7 +108,9 @@ func (f *follower) Start(ctx context.Context) error {
 			f.take(ctx, secret)
 		}
 	}
-	registered, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, now any) { take(now) }})
+	registered, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: take, UpdateFunc: func(_, now any) { take(now) },
+	})
 	if err != nil {
 		return fmt.Errorf("watching the certificate's Secret: %w", err)
 	}

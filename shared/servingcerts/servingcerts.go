@@ -56,8 +56,8 @@ func Start(manager ctrl.Manager, options Options) (<-chan struct{}, error) {
 	}
 }
 
-// keep has a manager keep the Secret, what is served of it, and the authority in the webhook configurations. The channel is closed once the API server
-// can call the webhooks.
+// keep has a manager keep the Secret, what is served of it, and the authority in the webhook configurations. The
+// channel is closed once the API server can call the webhooks.
 func keep(manager ctrl.Manager, options Options, ready chan<- struct{}) error {
 	directory, err := standIn()
 	if err != nil {
@@ -92,8 +92,9 @@ func keep(manager ctrl.Manager, options Options, ready chan<- struct{}) error {
 	})
 }
 
-// standIn makes a directory with an empty tls.crt. The rotator waits for that file, as it expects the Secret to be mounted, and never reads it. In a
-// container whose root is read-only, the memory that its processes share is the place that can be written.
+// standIn makes a directory with an empty tls.crt. The rotator waits for that file, as it expects the Secret to be
+// mounted, and never reads it. In a container whose root is read-only, the memory that its processes share is the
+// place that can be written.
 func standIn() (string, error) {
 	var errs []error
 	for _, parent := range []string{os.TempDir(), "/dev/shm"} {

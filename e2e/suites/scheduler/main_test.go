@@ -6,10 +6,12 @@
 package scheduler_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"packtree.dev/e2e/apiproxy"
 	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/suites/internal/suite"
 )
@@ -24,9 +26,20 @@ var cluster = &suite.Cluster{
 	Elects:   true,
 }
 
+// behindAProxy starts the scheduler anew, with a proxy between it and the API server.
+func behindAProxy(ctx context.Context) error {
+	proxy, err := apiproxy.Listen(cluster.Server, bindings.fate)
+	if err != nil {
+		return err
+	}
+	cluster.Afterwards = proxy.Close
+	return cluster.Behind(ctx, schedulerProgram, proxy)
+}
+
 func TestMain(m *testing.M) {
 	if program := os.Getenv("PACKTREE_SCHEDULER"); program != "" {
 		cluster.Options.Programs = map[string]string{schedulerProgram: program}
 	}
+	cluster.Prepare = behindAProxy
 	cluster.Main(m)
 }

@@ -12,8 +12,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Basis is what an answer rests on, so that it can be told later whether it has to be looked for anew. The zero value is a
-// basis that never holds.
+// Basis is what an answer rests on, so that it can be told later whether it has to be looked for anew. The zero value
+// is a basis that never holds.
 type Basis struct {
 	// moment is the view's at the time of the answer, 0 if other things than nodes and what is used of them had a say.
 	moment int
@@ -28,7 +28,8 @@ type Basis struct {
 // Lasts reports whether the answer rests on nothing but nodes and what is used of them.
 func (b Basis) Lasts() bool { return b.moment != 0 }
 
-// Reads reports whether a label of nodes mattered to the answer. Of an answer that rests on other things too, any may have.
+// Reads reports whether a label of nodes mattered to the answer. Of an answer that rests on other things too, any may
+// have.
 func (b Basis) Reads(label string) bool { return b.moment == 0 || b.labels.Has(label) }
 
 // Basis returns what a decision on the trial as it began rests on.
@@ -43,9 +44,9 @@ func (t *Trial) Basis() Basis {
 // Reserves reports whether the answer rests on room that was kept for others.
 func (b Basis) Reserves() bool { return b.reserved != 0 }
 
-// Holds reports whether a gang that had no place then has none now: no node came, grew, lost a taint, a cordon or a pod, or
-// changed a label that mattered, no DeviceClass provides what it asks for, and the room that is kept for others, which need not be
-// given unless the answer rests on any, is the same.
+// Holds reports whether a gang that had no place then has none now: no node came, grew, lost a taint, a cordon or a
+// pod, or changed a label that mattered, no DeviceClass provides what it asks for, and the room that is kept for
+// others, which need not be given unless the answer rests on any, is the same.
 func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved) bool {
 	if basis.moment == 0 || slices.ContainsFunc(basis.unprovided, v.Resources().Provides) {
 		return false

@@ -54,9 +54,11 @@ func offerOf(info fwk.NodeInfo) *offer {
 	}
 }
 
-func (o *offer) equal(other *offer) bool {
-	return o.cordoned == other.cordoned && maps.Equal(o.labels, other.labels) && maps.Equal(o.allocatable, other.allocatable) &&
-		reflect.DeepEqual(o.taints, other.taints)
+// isOf reports whether offerOf would return the same.
+func (o *offer) isOf(info fwk.NodeInfo) bool {
+	node := info.Node()
+	return o.cordoned == node.Spec.Unschedulable && maps.Equal(o.labels, node.Labels) &&
+		kubeframework.Offers(info, o.allocatable) && reflect.DeepEqual(o.taints, node.Spec.Taints)
 }
 
 // repels is a text of the taints and the cordon, "" if there are none.
@@ -106,12 +108,19 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 		return
 	}
 	known.generation = info.GetGeneration()
+	defer v.repelling.set(known.name, info)
+	node := weak.Make(info.Node())
+	same := known.version > 0 && (known.node == node || known.offer.isOf(info))
+	known.node = node
+	if same && kubeframework.TakesUp(info, known.used) {
+		return // Most changes are of annotations, or of what the node itself says of its health.
+	}
 	offered, used := &known.offer, kubeframework.Used(info)
-	if node := weak.Make(info.Node()); known.node != node {
-		known.node, offered = node, offerOf(info)
+	if !same {
+		offered = offerOf(info)
 	}
 	v.moments.note(known, offered, used)
-	if known.version == 0 || !known.offer.equal(offered) {
+	if !same {
 		v.versions++
 		v.house(known, offered.labels)
 		known.offer, known.version, known.taints = *offered, v.versions, offered.repels()
@@ -121,7 +130,6 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 		known.used = used
 		v.cluster.Assign(packing.Pod{ID: usedOn(known.name), Node: known.name, Requests: used})
 	}
-	v.repelling.set(known.name, info)
 }
 
 // house records on which host a node is by its labels now.

@@ -2,8 +2,8 @@ package clusterview
 
 import "fmt"
 
-// maxTopologies is how many topologies the cluster keeps beyond those that a decision names: each costs a few bytes a node,
-// and each change of a node goes into all of them.
+// maxTopologies is how many topologies the cluster keeps beyond those that a decision names: each costs a few bytes a
+// node, and each change of a node goes into all of them.
 const maxTopologies = 16
 
 // topologies are those that the cluster knows, with the decision that last named them.

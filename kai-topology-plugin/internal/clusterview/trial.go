@@ -30,8 +30,9 @@ type Trial struct {
 	unprovided []string
 }
 
-// Begin brings the view in step with the nodes, in whatever order, and with the topologies, given by name as levels from the
-// broadest on. It is about pods of which ask for host ports what asking does. The caller has the view for itself until End.
+// Begin brings the view in step with the nodes, in whatever order, and with the topologies, given by name as levels
+// from the broadest on. It is about pods of which ask for host ports what asking does. The caller has the view for
+// itself until End.
 func (v *View) Begin(nodes []fwk.NodeInfo, topologies map[string][]string, asking []*corev1.Pod) (*Trial, error) {
 	v.mu.Lock()
 	v.follow(nodes)
@@ -60,8 +61,8 @@ func (t *Trial) End() {
 	t.view.mu.Unlock()
 }
 
-// maxResources is how many names of resources may come up, besides those of the nodes, before the cluster is made anew: pods
-// may ask for resources that nobody has ever heard of, and the cluster never forgets one.
+// maxResources is how many names of resources may come up, besides those of the nodes, before the cluster is made
+// anew: pods may ask for resources that nobody has ever heard of, and the cluster never forgets one.
 const maxResources = 64
 
 // shed begins a new cluster if this one has met too many resources.
@@ -106,8 +107,8 @@ func (t *Trial) Reserve(reserved Reserved) error {
 // StandingID is the pod of the cluster that a pod is once it has been detached.
 func StandingID(pod *corev1.Pod) string { return "pod " + string(pod.UID) }
 
-// Detach makes pods that stand on a node pods of the cluster by themselves, under their StandingID, so that a what-if can
-// release them one by one. It takes all of a node's in one call, once in a trial.
+// Detach makes pods that stand on a node pods of the cluster by themselves, under their StandingID, so that a what-if
+// can release them one by one. It takes all of a node's in one call, once in a trial.
 func (t *Trial) Detach(node string, pods []*corev1.Pod) error {
 	info := t.Node(node)
 	if info == nil {
@@ -157,8 +158,8 @@ func (t *Trial) offerPorts() {
 // plenty is more of a resource than pods ask for.
 const plenty = int64(1) << 40
 
-// offerDevices lets nodes that do not advertise a resource have plenty of it, where it comes from devices: how many of these there
-// are is for the filters to say.
+// offerDevices lets nodes that do not advertise a resource have plenty of it, where it comes from devices: how many
+// of these there are is for the filters to say.
 func (t *Trial) offerDevices(resources []string) {
 	for _, resource := range resources {
 		t.Cluster.OfferEverywhere(resource, plenty)

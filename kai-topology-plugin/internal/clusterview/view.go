@@ -1,5 +1,5 @@
-// Package clusterview keeps the packing engine's picture of the cluster in step with what kube-scheduler knows, so that a
-// decision costs what has changed since the last one, and what it looks at.
+// Package clusterview keeps the packing engine's picture of the cluster in step with what kube-scheduler knows, so
+// that a decision costs what has changed since the last one, and what it looks at.
 package clusterview
 
 import (
@@ -14,15 +14,15 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// View is the picture that one profile has of the cluster. Its methods may be called from any goroutine; what they begin is
-// done one at a time.
+// View is the picture that one profile has of the cluster. Its methods may be called from any goroutine; what they
+// begin is done one at a time.
 type View struct {
 	// mu is held from Begin to End.
 	mu      sync.Mutex
 	memory  *eligibility.Memory
 	cluster *packing.Cluster
-	// seen has what the cluster was told of the nodes, in the order in which they were last given, and given what they were then. Given
-	// is apart, as each decision goes through all of it.
+	// seen has what the cluster was told of the nodes, in the order in which they were last given, and given what
+	// they were then. Given is apart, as each decision goes through all of it.
 	seen   []*seen
 	given  []given
 	byName map[string]*seen

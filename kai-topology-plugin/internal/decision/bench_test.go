@@ -223,16 +223,11 @@ func BenchmarkFirstDecision(b *testing.B) {
 func BenchmarkSync(b *testing.B) {
 	s := newSite(b)
 	view := clusterview.New(s.filters)
-	for _, changed := range []int{0, 1, 100, siteNodes} {
+	for _, changed := range []int{0, 1, 100, 1000, siteNodes} {
 		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				b.StopTimer()
-				for k := range changed {
-					at := (i + k) % siteNodes
-					heartbeat := s.nodes[at].DeepCopy()
-					s.cache.UpdateNode(klog.Background(), s.nodes[at], heartbeat)
-					s.nodes[at] = heartbeat
-				}
+				s.annotate(i, changed)
 				nodes := s.list(b)
 				b.StartTimer()
 				trial, err := view.Begin(nodes, map[string][]string{"topology": {"zone", "rack"}}, nil)
@@ -240,6 +235,37 @@ func BenchmarkSync(b *testing.B) {
 					b.Fatal(err)
 				}
 				trial.End()
+			}
+		})
+	}
+}
+
+// annotate changes so many nodes, from a numbered one on, in what no filter looks at.
+func (s *site) annotate(from, changed int) {
+	for k := range changed {
+		at := (from + k) % siteNodes
+		annotated := s.nodes[at].DeepCopy()
+		annotated.Annotations = map[string]string{"seen": fmt.Sprint(from)}
+		s.cache.UpdateNode(klog.Background(), s.nodes[at], annotated)
+		s.nodes[at] = annotated
+	}
+}
+
+// BenchmarkRefusal is the decision about a gang of 1,000 that nobody has seen before, and that no rack has room for, after so many nodes were
+// annotated. The snapshot is up to date, as it is in a scheduling cycle.
+func BenchmarkRefusal(b *testing.B) {
+	s := newSite(b)
+	view := clusterview.New(s.filters)
+	s.ask(b, view, nested(b, 8, 125), "Infeasible")
+	for _, changed := range []int{0, 1000} {
+		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				s.annotate(i, changed)
+				s.list(b)
+				asked := nested(b, 8, 125)
+				b.StartTimer()
+				s.ask(b, view, asked, "Infeasible")
 			}
 		})
 	}

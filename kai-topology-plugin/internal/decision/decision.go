@@ -1,5 +1,5 @@
-// Package decision answers the one question of this scheduler: can this gang run now, and if so, which pod goes to which
-// node. The plugin and the offline command ask it alike.
+// Package decision answers the one question of this scheduler: can this gang run now, and if so, which pod goes to
+// which node. The plugin and the offline command ask it alike.
 package decision
 
 import (
@@ -21,8 +21,8 @@ import (
 type Question struct {
 	// Gang has been assembled without a Hold.
 	Gang *gang.Gang
-	// With are further gangs related to the gang that are decided together with it. The answer then has all their nodes, and no
-	// Groups.
+	// With are further gangs related to the gang that are decided together with it. The answer then has all their
+	// nodes, and no Groups.
 	With []*gang.Gang
 	// Topologies has, by name, every Topology that the gang, or one With it, names.
 	Topologies map[string]*kai.Topology
@@ -68,7 +68,8 @@ type Answer struct {
 	Respected clusterview.Reserved
 	// Nodes has the node of each pending pod that gets one, by the pod's name. It is empty unless Placed.
 	Nodes map[string]string
-	// Order has the names of the pods in Nodes as they have to be put on them, one after the other; nil if any order will do.
+	// Order has the names of the pods in Nodes as they have to be put on them, one after the other; nil if any order
+	// will do.
 	Order []string
 	// Kept is the room that was found for gangs which have to follow this one, by their pods and nodes.
 	Kept map[gang.Key]clusterview.Reserved
@@ -100,8 +101,8 @@ func Decide(ctx context.Context, q Question) (*Answer, error) {
 	return session.Decide()
 }
 
-// Stand tells where the standing pods of a gang are, as an Answer without new assignments. The view needs no filters, and of
-// the nodes only those matter that the pods stand on.
+// Stand tells where the standing pods of a gang are, as an Answer without new assignments. The view needs no filters,
+// and of the nodes only those matter that the pods stand on.
 func Stand(q Question) (*Answer, error) {
 	standing := *q.Gang
 	standing.Pending = nil

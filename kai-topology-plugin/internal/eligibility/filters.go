@@ -13,8 +13,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
-// filtered is the filters of a profile made ready for one pod, with what they said about nodes so far. Nodes that a filter cannot
-// tell apart share a verdict.
+// filtered is the filters of a profile made ready for one pod, with what they said about nodes so far. Nodes that a
+// filter cannot tell apart share a verdict.
 type filtered struct {
 	filters  kubeframework.Filters
 	pod      *corev1.Pod
@@ -25,8 +25,8 @@ type filtered struct {
 	affinity nodeaffinity.RequiredNodeAffinity
 	// selecting is set if the profile has selectors besides the pod's.
 	selecting bool
-	// byTaints has verdicts by taints and cordon; byLabels by the values of the labels that the other filters read, which they
-	// do if sorting is set.
+	// byTaints has verdicts by taints and cordon; byLabels by the values of the labels that the other filters read,
+	// which they do if sorting is set.
 	byTaints, byLabels map[string]string
 	labels             []string
 	sorting            bool

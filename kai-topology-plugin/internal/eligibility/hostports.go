@@ -9,8 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// HostPorts are the host ports that pods of one decision ask for. To packing each is a resource of which every node offers
-// one, so that pods which ask for it do not share a node.
+// HostPorts are the host ports that pods of one decision ask for. To packing each is a resource of which every node
+// offers one, so that pods which ask for it do not share a node.
 type HostPorts []hostPort
 
 // hostPort is a port on one address of a node, or on all of them: anyAddress.
@@ -67,8 +67,8 @@ func (h HostPorts) Resources() []string {
 	return all
 }
 
-// Asked returns the ports, as resources, that a pod asks for. A port on all addresses of a node is the same port on each
-// address that another pod of the decision names.
+// Asked returns the ports, as resources, that a pod asks for. A port on all addresses of a node is the same port on
+// each address that another pod of the decision names.
 func (h HostPorts) Asked(pod *corev1.Pod) []string {
 	if len(h) == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
-// Memory is what decisions about pods of one profile have in common. Verdicts about nodes are not among it: the counts that packing
-// keeps for a shape have them. It has one user at a time.
+// Memory is what decisions about pods of one profile have in common. Verdicts about nodes are not among it: the
+// counts that packing keeps for a shape have them. It has one user at a time.
 type Memory struct {
 	filters   kubeframework.Filters
 	resources *kubeframework.Resources

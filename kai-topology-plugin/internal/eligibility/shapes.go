@@ -1,5 +1,5 @@
-// Package eligibility finds out which nodes the profile's own filters accept for which pods, and what the others lack. Pods
-// that the filters cannot tell apart share one answer.
+// Package eligibility finds out which nodes the profile's own filters accept for which pods, and what the others
+// lack. Pods that the filters cannot tell apart share one answer.
 package eligibility
 
 import (
@@ -53,8 +53,8 @@ func (m *Memory) Decision(nodes Nodes, asking []*corev1.Pod, ports HostPorts) *S
 	}
 }
 
-// Of returns the shape of a pod: what it requests, and why nodes are excluded for it. A node that only lacks free resources
-// or host ports is not excluded: packing sees by itself what is free, and explains it.
+// Of returns the shape of a pod: what it requests, and why nodes are excluded for it. A node that only lacks free
+// resources or host ports is not excluded: packing sees by itself what is free, and explains it.
 func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error) {
 	kind, err := s.memory.kinds.of(pod)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 	return shape, nil
 }
 
-// specify adds to a kind what depends on others: what its claims are tied to by now, the host ports that pods of this decision
-// must not share, and the labels by which pods on the nodes keep others away.
+// specify adds to a kind what depends on others: what its claims are tied to by now, the host ports that pods of this
+// decision must not share, and the labels by which pods on the nodes keep others away.
 func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources, error) {
 	key, requests := kind.key, kind.requests
 	if claims := s.memory.claims.Of(pod, s.shared); len(claims) > 0 {
@@ -104,7 +104,9 @@ func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources
 	return key, requests, nil
 }
 
-func (s *Shapes) made(ctx context.Context, pod *corev1.Pod, kind *kind, key string, requests packing.Resources) (packing.Shape, error) {
+func (s *Shapes) made(
+	ctx context.Context, pod *corev1.Pod, kind *kind, key string, requests packing.Resources,
+) (packing.Shape, error) {
 	verdicts, err := s.memory.prefilter(ctx, pod, s.nodes)
 	if err != nil {
 		return packing.Shape{}, err

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// traits are what filters look at in a pod besides its requests. Names, hostnames, environment and the like differ from pod to pod of a gang,
-// and no filter reads them.
+// traits are what filters look at in a pod besides its requests. Names, hostnames, environment and the like differ
+// from pod to pod of a gang, and no filter reads them.
 type traits struct {
 	Namespace    string
 	NodeSelector map[string]string                 `json:",omitempty"`
@@ -25,8 +25,8 @@ type traits struct {
 	Labels map[string]string `json:",omitempty"`
 }
 
-// traitsOf returns a text that is equal for pods that filters cannot tell apart, but for what they request, for claims, and for labels that
-// rules of pods on the nodes read.
+// traitsOf returns a text that is equal for pods that filters cannot tell apart, but for what they request, for
+// claims, and for labels that rules of pods on the nodes read.
 func traitsOf(pod *corev1.Pod) (string, error) {
 	spec := &pod.Spec
 	t := traits{
@@ -45,8 +45,8 @@ func traitsOf(pod *corev1.Pod) (string, error) {
 	return string(key), err
 }
 
-// labelsOf returns the labels with the given keys, nil if there are none. The others, such as the number that owners give each of their pods, would
-// only keep pods of one kind from sharing an answer.
+// labelsOf returns the labels with the given keys, nil if there are none. The others, such as the number that owners
+// give each of their pods, would only keep pods of one kind from sharing an answer.
 func labelsOf(pod *corev1.Pod, keys sets.Set[string]) map[string]string {
 	var read map[string]string
 	for key := range keys {
@@ -99,7 +99,8 @@ func insertKeys(keys sets.Set[string], selector *metav1.LabelSelector) {
 	}
 }
 
-// attachable leaves out the volumes that every node can provide, and those of claims, which are another matter than their names.
+// attachable leaves out the volumes that every node can provide, and those of claims, which are another matter than
+// their names.
 func attachable(volumes []corev1.Volume) []corev1.Volume {
 	var result []corev1.Volume
 	for _, volume := range volumes {
@@ -113,7 +114,8 @@ func attachable(volumes []corev1.Volume) []corev1.Volume {
 	return result
 }
 
-// hosts returns the names of the hosts that the selectors of a pod leave; nil if they leave others than those they name.
+// hosts returns the names of the hosts that the selectors of a pod leave; nil if they leave others than those they
+// name.
 func hosts(spec *corev1.PodSpec) []string {
 	if host, ok := spec.NodeSelector[corev1.LabelHostname]; ok {
 		return []string{host}

@@ -14,10 +14,10 @@ import (
 // mostComing is how many pods of a gang are looked ahead for. A domain that has room for so many is as good as any.
 const mostComing = 1024
 
-// Coming returns the pods that the gang is expected to have besides the pending ones: those behind scheduling gates, and those that
-// are still to be made. These are taken to be like the youngest pod of their leaf, and bear names that no pod can have; of a leaf
-// without a pod nobody knows what its pods will ask for. There are none once a pod of the gang stands, and none of a gang that may
-// stand anywhere: where its first pods go says nothing about the others.
+// Coming returns the pods that the gang is expected to have besides the pending ones: those behind scheduling gates,
+// and those that are still to be made. These are taken to be like the youngest pod of their leaf, and bear names that
+// no pod can have; of a leaf without a pod nobody knows what its pods will ask for. There are none once a pod of the
+// gang stands, and none of a gang that may stand anywhere: where its first pods go says nothing about the others.
 func (g *Gang) Coming() []*corev1.Pod {
 	if len(g.Standing) > 0 || !g.constrained() {
 		return nil
@@ -58,8 +58,8 @@ func (g *Gang) constrained() bool {
 	return len(g.Topologies()) > 0
 }
 
-// another returns a pod that is expected to be made like a given one. The volumes and devices that are made for the given one alone
-// will not be those of the other.
+// another returns a pod that is expected to be made like a given one. The volumes and devices that are made for the
+// given one alone will not be those of the other.
 func another(like *corev1.Pod, number int) *corev1.Pod {
 	pod := *like
 	pod.Name = fmt.Sprintf("%s (expected %d)", like.Name, number)

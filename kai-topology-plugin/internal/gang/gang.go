@@ -18,7 +18,8 @@ type Gang struct {
 	PodGroup *scheduling.PodGroup
 	// Tree is nil if the PodGroup is invalid.
 	Tree *podgrouptree.Tree
-	// Shared is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller to say where they stand.
+	// Shared is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller to say
+	// where they stand.
 	Shared *Shared
 	// Pending and Standing are its pods by age, then name.
 	Pending, Standing []*corev1.Pod
@@ -42,8 +43,8 @@ type Hold struct {
 	Message string
 }
 
-// Assemble sorts the pods of a PodGroup, given in any order, into its tree. Hold is nil if the gang can be planned. Levels
-// tells which Topologies exist.
+// Assemble sorts the pods of a PodGroup, given in any order, into its tree. Hold is nil if the gang can be planned.
+// Levels tells which Topologies exist.
 func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
 	return AssembleFor(anyScheduler, podGroup, pods, levels)
 }
@@ -51,7 +52,9 @@ func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgroup
 func anyScheduler(string) bool { return true }
 
 // AssembleFor is Assemble for a program that places the pods which name certain schedulers, and no others.
-func AssembleFor(ours func(scheduler string) bool, podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
+func AssembleFor(
+	ours func(scheduler string) bool, podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels,
+) (*Gang, *Hold) {
 	tree, invalid := Read(podGroup, levels)
 	gang := &Gang{PodGroup: podGroup, Tree: tree}
 	if tree == nil {
@@ -83,7 +86,8 @@ func (g *Gang) firsts() (stray, foreign *corev1.Pod) {
 	return stray, foreign
 }
 
-// Read returns the tree of a PodGroup, nil if that is invalid, and holds a gang that cannot be planned whatever pods it has.
+// Read returns the tree of a PodGroup, nil if that is invalid, and holds a gang that cannot be planned whatever pods
+// it has.
 func Read(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (*podgrouptree.Tree, *Hold) {
 	tree, errs := podgrouptree.New(&podGroup.Spec)
 	if len(errs) > 0 {
@@ -165,14 +169,15 @@ func priorityOf(pod *corev1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// Satisfied reports whether the minima of the whole tree are met by the standing pods and those pending ones that chosen
-// accepts.
+// Satisfied reports whether the minima of the whole tree are met by the standing pods and those pending ones that
+// chosen accepts.
 func (g *Gang) Satisfied(chosen func(pending *corev1.Pod) bool) bool {
 	chosenPods := slices.DeleteFunc(slices.Clone(g.Pending), func(pod *corev1.Pod) bool { return !chosen(pod) })
 	return g.satisfiedBy(g.Standing, chosenPods)
 }
 
-// Finishing reports whether the gang only lacks pods that have done their work: what it needs stands or is done, and nobody waits.
+// Finishing reports whether the gang only lacks pods that have done their work: what it needs stands or is done, and
+// nobody waits.
 func (g *Gang) Finishing() bool {
 	return len(g.Done) > 0 && len(g.Pending)+len(g.Gated) == 0 && g.satisfiedBy(g.Standing, g.Done)
 }

@@ -6,8 +6,9 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Leads reports whether a gang, which knows its related gangs, decides where all related gangs go: it is the gang that the others
-// were added to, they must stand in one domain with it, and none of them stands or is planned anywhere.
+// Leads reports whether a gang, which knows its related gangs, decides where all related gangs go: it is the gang
+// that the others were added to, they must stand in one domain with it, and none of them stands or is planned
+// anywhere.
 func (g *Gang) Leads() bool {
 	return g.Shared != nil && g.Shared.Base == g.Key() && g.Shared.Constraint.RequiredTopologyLevel != "" &&
 		len(g.Shared.Others) == 0 && len(g.Standing) == 0
@@ -22,8 +23,8 @@ func (g *Gang) Follows(leader *Gang) bool {
 // Key returns the name of the gang.
 func (g *Gang) Key() Key { return KeyOfPodGroup(g.PodGroup) }
 
-// Released returns the pods as they will be once Grove lets go of them, which it does with the pods of a gang that follows
-// when the gang that leads has its nodes. Who holds them besides Grove goes on holding them.
+// Released returns the pods as they will be once Grove lets go of them, which it does with the pods of a gang that
+// follows when the gang that leads has its nodes. Who holds them besides Grove goes on holding them.
 func Released(pods []*corev1.Pod) []*corev1.Pod {
 	released := make([]*corev1.Pod, len(pods))
 	for i, pod := range pods {

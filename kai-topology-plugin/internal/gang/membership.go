@@ -25,9 +25,10 @@ func KeyOf(pod *corev1.Pod) (Key, bool) {
 	return Key{Namespace: pod.Namespace, Name: name}, name != ""
 }
 
-// Expected reports whether the pod will become a member of a gang but has not been told of which: Grove labels its pods, and
-// other owners make theirs, before the pod grouper annotates them. Scheduled in between, a pod would be lost to its gang. A
-// pod that nobody owns and that has no wishes of its own loses nothing, and is not held up where there is no pod grouper.
+// Expected reports whether the pod will become a member of a gang but has not been told of which: Grove labels its
+// pods, and other owners make theirs, before the pod grouper annotates them. Scheduled in between, a pod would be
+// lost to its gang. A pod that nobody owns and that has no wishes of its own loses nothing, and is not held up where
+// there is no pod grouper.
 func Expected(pod *corev1.Pod) bool {
 	if _, member := KeyOf(pod); member {
 		return false

@@ -105,7 +105,8 @@ func TopologiesOf(podGroup *scheduling.PodGroup) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Topologies returns the names of the Topologies whose levels the gang speaks of, those that it shares included, each once.
+// Topologies returns the names of the Topologies whose levels the gang speaks of, those that it shares included, each
+// once.
 func (g *Gang) Topologies() []string {
 	var names []string
 	for _, group := range g.Tree.Groups() {

@@ -18,7 +18,8 @@ type Tally map[string]Count
 type Count struct {
 	// Pending includes the Assumed ones, which the scheduler has put on a node.
 	Pending, Standing, Assumed int
-	// Gated pods would be pending if no scheduling gate held them, Foreign ones if they did not wait for another scheduler.
+	// Gated pods would be pending if no scheduling gate held them, Foreign ones if they did not wait for another
+	// scheduler.
 	Gated, Foreign int
 }
 
@@ -111,8 +112,8 @@ func (t Tally) Begun(tree *podgrouptree.Tree) bool {
 	return standing && !satisfied
 }
 
-// Incomplete holds a gang that lacks pods; it is nil for one that has enough. Firsts returns the first of the pods that name
-// no leaf of the tree, and of those that wait for another scheduler; it is asked only if there are any.
+// Incomplete holds a gang that lacks pods; it is nil for one that has enough. Firsts returns the first of the pods
+// that name no leaf of the tree, and of those that wait for another scheduler; it is asked only if there are any.
 func (t Tally) Incomplete(tree *podgrouptree.Tree, firsts func() (stray, foreign *corev1.Pod)) *Hold {
 	if tree.Root.Satisfied(t.members) {
 		return nil

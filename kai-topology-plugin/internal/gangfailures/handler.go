@@ -1,5 +1,6 @@
-// Package gangfailures has the pods of a gang that waits say so as one: each with the gang's own sentence, in one event over
-// the whole wait, and without a line in the log. Kube-scheduler, which knows single pods only, tells of every attempt of each.
+// Package gangfailures has the pods of a gang that waits say so as one: each with the gang's own sentence, in one
+// event over the whole wait, and without a line in the log. Kube-scheduler, which knows single pods only, tells of
+// every attempt of each.
 package gangfailures
 
 import (
@@ -21,14 +22,16 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// quieter is how much more verbose the log must be for kube-scheduler's lines about a pod of a gang than for those about
-// other pods.
+// quieter is how much more verbose the log must be for kube-scheduler's lines about a pod of a gang than for those
+// about other pods.
 const quieter = 2
 
-// Handler returns what to do when an attempt to schedule a pod fails: what next does, kube-scheduler's own handler, which
-// for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log. Marks tells
-// whether a pod whose gang does not fit is to be marked unschedulable.
-func Handler(next scheduler.FailureHandlerFn, client kubernetes.Interface, marks func(pod *corev1.Pod) bool) scheduler.FailureHandlerFn {
+// Handler returns what to do when an attempt to schedule a pod fails: what next does, kube-scheduler's own handler,
+// which for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log.
+// Marks tells whether a pod whose gang does not fit is to be marked unschedulable.
+func Handler(
+	next scheduler.FailureHandlerFn, client kubernetes.Interface, marks func(pod *corev1.Pod) bool,
+) scheduler.FailureHandlerFn {
 	told := newTold()
 	return func(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		if _, member := gang.KeyOf(info.Pod); member {
@@ -39,8 +42,8 @@ func Handler(next scheduler.FailureHandlerFn, client kubernetes.Interface, marks
 	}
 }
 
-// Sentence returns why the pod waits in the words of the plugin that turned it down, without those that kube-scheduler puts
-// around them: its count of nodes changes when the reason does not.
+// Sentence returns why the pod waits in the words of the plugin that turned it down, without those that
+// kube-scheduler puts around them: its count of nodes changes when the reason does not.
 func Sentence(status *fwk.Status) string {
 	var misfit *framework.FitError
 	if !errors.As(status.AsError(), &misfit) {
@@ -82,8 +85,8 @@ func (p *gangProfile) APICacher() fwk.APICacher {
 	return &statusWriter{APICacher: p.Framework.APICacher(), sentence: p.sentence, unmarked: p.unmarked, patch: p.patch}
 }
 
-// statusWriter writes the gang's sentence where kube-scheduler would write its own. The failure handler calls nothing but
-// PatchPodStatus.
+// statusWriter writes the gang's sentence where kube-scheduler would write its own. The failure handler calls nothing
+// but PatchPodStatus.
 type statusWriter struct {
 	// APICacher is nil unless the scheduler writes asynchronously.
 	fwk.APICacher
@@ -94,7 +97,9 @@ type statusWriter struct {
 }
 
 // PatchPodStatus writes a pod's condition and the node that room is being made on, if that changes anything.
-func (w *statusWriter) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo) (<-chan error, error) {
+func (w *statusWriter) PatchPodStatus(
+	pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo,
+) (<-chan error, error) {
 	if condition != nil {
 		worded := *condition
 		worded.Message = w.sentence

@@ -23,8 +23,8 @@ func newTold() *told {
 	return &told{recent: lru.New(remembered)}
 }
 
-// first reports whether this is the first time that the pod is told. The condition that goes with the event says so, also
-// after a restart; the memory is for the moment until the cache has the condition.
+// first reports whether this is the first time that the pod is told. The condition that goes with the event says so,
+// also after a restart; the memory is for the moment until the cache has the condition.
 func (t *told) first(pod *corev1.Pod) bool {
 	_, recently := t.recent.Get(pod.UID)
 	t.recent.Add(pod.UID, nil)

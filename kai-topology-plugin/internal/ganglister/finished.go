@@ -16,8 +16,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// NewFinished returns a cache of the pods that have done their work. kube-scheduler's own cache drops a pod as soon as it has ended: the gang of a Job
-// would seem to lose one pod after the other, and could be stopped for that. The cache keeps what tells a pod's gang and group, and no more.
+// NewFinished returns a cache of the pods that have done their work. kube-scheduler's own cache drops a pod as soon
+// as it has ended: the gang of a Job would seem to lose one pod after the other, and could be stopped for that. The
+// cache keeps what tells a pod's gang and group, and no more.
 func NewFinished(client kubernetes.Interface) (cache.SharedIndexInformer, error) {
 	succeeded := fields.OneTermEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
 	finished := coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
@@ -49,8 +50,8 @@ func membershipOf(object any) (any, error) {
 	}, nil
 }
 
-// WithFinished adds to the pods of a gang those that have done their work. The two caches are filled by watches of their
-// own: a pod that both have for a moment has finished, and counts once.
+// WithFinished adds to the pods of a gang those that have done their work. The two caches are filled by watches of
+// their own: a pod that both have for a moment has finished, and counts once.
 func (l *Lister) WithFinished(key gang.Key, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	found, err := l.Finished.GetIndexer().ByIndex(gangIndex, key.String())
 	if err != nil {

@@ -237,9 +237,9 @@ func (s *State) foresee(
 	})
 }
 
-// NodeRefused records that a node did not take the pod that it was planned for, or that was to be bound there once more,
-// and why. It loses the room that is kept for it there. The pod asks again after its backoff, and the others of the gang
-// wait for it: were they to ask at once, a node that always refuses would keep the scheduler busy.
+// NodeRefused records that a node did not take the pod that it was planned for, or that was to be bound there once
+// more, and why. It loses the room that is kept for it there. The pod asks again after its backoff, and the others of
+// the gang wait for it: were they to ask at once, a node that always refuses would keep the scheduler busy.
 func (s *State) NodeRefused(key gang.Key, version Version, pod *corev1.Pod, reason string) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		r.leaveSeat(pod.UID)

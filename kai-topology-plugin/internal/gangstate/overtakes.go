@@ -52,16 +52,16 @@ type Claim struct {
 	Generation int64
 }
 
-// Closure is a domain that is kept for a gang.
-type Closure struct {
+// KeptDomain is a domain that is kept for a gang.
+type KeptDomain struct {
 	For    gang.Key
 	Ground Ground
 	Domain string
 	Scarce []string
 }
 
-// Keeps reports whether the closure is about a node with these labels.
-func (c Closure) Keeps(labels map[string]string) bool {
+// Keeps reports whether the domain is about a node with these labels.
+func (c KeptDomain) Keeps(labels map[string]string) bool {
 	domain, ok := c.Ground.Domain(labels)
 	return ok && domain == c.Domain
 }
@@ -267,9 +267,9 @@ func (s *State) stopWaiting(e *Effects, r *record) {
 	}
 }
 
-// Closures returns what may be closed to a gang of some rank, in a stable order: a domain that could not hold the
+// KeptDomains returns what may be closed to a gang of some rank, in a stable order: a domain that could not hold the
 // gang that it is closed for is not.
-func (s *State) Closures(rank gang.Rank) (full []Closure) {
+func (s *State) KeptDomains(rank gang.Rank) (full []KeptDomain) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for key, r := range s.waiting {
@@ -280,11 +280,11 @@ func (s *State) Closures(rank gang.Rank) (full []Closure) {
 		for domain, passes := range known.passed {
 			if passes >= MaxOvertakes {
 				claim := known.claim
-				full = append(full, Closure{For: key, Ground: claim.Ground, Domain: domain, Scarce: claim.Scarce})
+				full = append(full, KeptDomain{For: key, Ground: claim.Ground, Domain: domain, Scarce: claim.Scarce})
 			}
 		}
 	}
-	slices.SortFunc(full, func(a, b Closure) int {
+	slices.SortFunc(full, func(a, b KeptDomain) int {
 		return cmp.Or(cmp.Compare(a.For.String(), b.For.String()), cmp.Compare(a.Domain, b.Domain))
 	})
 	return full

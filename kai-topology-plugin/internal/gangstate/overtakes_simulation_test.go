@@ -115,9 +115,9 @@ func (y *yard) round() {
 func (y *yard) try(next small) bool {
 	free := y.decide(next.pods, next.zone, oneZone)
 	checkpoint := y.cluster.Checkpoint()
-	for _, closure := range y.state.closedTo(next.rank, func(c Closure) bool { return y.holds(c.Domain) }) {
+	for _, domain := range y.state.closedTo(next.rank, func(c KeptDomain) bool { return y.holds(c.Domain) }) {
 		for name, labels := range y.nodes {
-			if closure.Keeps(labels) {
+			if domain.Keeps(labels) {
 				y.cluster.Assign(packing.Pod{ID: "filler " + name, Node: name, Requests: packing.Resources{"device": y.cluster.Free(name, "device")}})
 			}
 		}

@@ -29,13 +29,13 @@ func gangsIn(effects Effects) (gangs []gang.Key) {
 }
 
 // closedTo returns what is closed to a gang, and has it wait with a pod of its name.
-func (s *State) closedTo(rank gang.Rank, holds func(Closure) bool) []Closure {
+func (s *State) closedTo(rank gang.Rank, holds func(KeptDomain) bool) []KeptDomain {
 	member := pod(rank.Gang.Name)
 	member.ObjectMeta = metav1.ObjectMeta{Namespace: rank.Gang.Namespace, Name: rank.Gang.Name, UID: types.UID(rank.Gang.Name)}
 	s.change(rank.Gang, func(r *record, _ *Effects) { r.members.Show(member, anyone) })
-	full := s.Closures(rank)
+	full := s.KeptDomains(rank)
 	s.Bar(rank.Gang, len(full) > 0)
-	return slices.DeleteFunc(full, func(closure Closure) bool { return !holds(closure) })
+	return slices.DeleteFunc(full, func(domain KeptDomain) bool { return !holds(domain) })
 }
 
 var (
@@ -51,12 +51,12 @@ func taking(by gang.Rank, resource string, nodes ...map[string]string) Taking {
 	return Taking{Rank: by, Asks: func(asked string) bool { return asked == resource }, Nodes: nodes}
 }
 
-func always(Closure) bool { return true }
+func always(KeptDomain) bool { return true }
 
-func domains(closed []Closure) []string {
+func domains(closed []KeptDomain) []string {
 	var names []string
-	for _, closure := range closed {
-		names = append(names, closure.For.Name+" "+closure.Domain)
+	for _, domain := range closed {
+		names = append(names, domain.For.Name+" "+domain.Domain)
 	}
 	return names
 }
@@ -67,7 +67,7 @@ func TestADomainIsClosedToThoseWhoPassedOftenEnough(t *testing.T) {
 		times  int
 		taking Taking
 		asking gang.Rank
-		holds  func(Closure) bool
+		holds  func(KeptDomain) bool
 		want   []string
 	}{
 		"at the bound":                  {MaxOvertakes, taking(younger, "gpu", inRack, inRack), younger, always, []string{"big z1/r1"}},
@@ -77,7 +77,7 @@ func TestADomainIsClosedToThoseWhoPassedOftenEnough(t *testing.T) {
 		"not for those who rank higher": {MaxOvertakes, taking(rank("urgent", 9, 200), "gpu", inRack), younger, always, nil},
 		"not for what is not scarce":    {MaxOvertakes, taking(younger, "cpu", inRack), younger, always, nil},
 		"not for nodes without a rack":  {MaxOvertakes, taking(younger, "gpu", map[string]string{"zone": "z1"}), younger, always, nil},
-		"not if it could not hold it":   {MaxOvertakes, taking(younger, "gpu", inRack), younger, func(Closure) bool { return false }, nil},
+		"not if it could not hold it":   {MaxOvertakes, taking(younger, "gpu", inRack), younger, func(KeptDomain) bool { return false }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := New(anyone)

@@ -91,7 +91,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.NodeChanged("n1", "went", func(Place) bool { return false }) },
 		func() {
 			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Room())
-			state.Closures(gang.Rank{Gang: other})
+			state.KeptDomains(gang.Rank{Gang: other})
 		},
 		func() {
 			state.Tell(group, func(told *Told) { told.Reasons.Insert("x") })

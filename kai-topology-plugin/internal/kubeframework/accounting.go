@@ -37,6 +37,32 @@ func Used(node fwk.NodeInfo) packing.Resources {
 	return used
 }
 
+// Offers reports whether a node offers what Allocatable returned before. It makes nothing.
+func Offers(node fwk.NodeInfo, known packing.Resources) bool {
+	return equals(node.GetAllocatable(), node.GetAllocatable().GetAllowedPodNumber(), known)
+}
+
+// TakesUp reports whether the pods on a node take what Used returned before. It makes nothing.
+func TakesUp(node fwk.NodeInfo, known packing.Resources) bool {
+	return equals(node.GetRequested(), len(node.GetPods()), known)
+}
+
+func equals(resource fwk.Resource, pods int, known packing.Resources) bool {
+	const others = 4 // CPU, memory, storage and pods
+	if len(known) != others+len(resource.GetScalarResources()) || known[ResourcePods] != int64(pods) ||
+		known[string(corev1.ResourceCPU)] != resource.GetMilliCPU() ||
+		known[string(corev1.ResourceMemory)] != resource.GetMemory() ||
+		known[string(corev1.ResourceEphemeralStorage)] != resource.GetEphemeralStorage() {
+		return false
+	}
+	for name, amount := range resource.GetScalarResources() {
+		if before, there := known[string(name)]; !there || before != amount {
+			return false
+		}
+	}
+	return true
+}
+
 func amounts(resource fwk.Resource) packing.Resources {
 	result := packing.Resources{
 		string(corev1.ResourceCPU):              resource.GetMilliCPU(),

@@ -14,8 +14,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 )
 
-// Assumed puts pods on nodes for as long as a decision takes, so that the filters of a profile see them there. It works on the
-// snapshot of the scheduling cycle, which nobody else looks at meanwhile, and all must be forgotten before the cycle goes on.
+// Assumed puts pods on nodes for as long as a decision takes, so that the filters of a profile see them there. It
+// works on the snapshot of the scheduling cycle, which nobody else looks at meanwhile, and all must be forgotten
+// before the cycle goes on.
 type Assumed struct {
 	framework assumingFramework
 	resources *Resources
@@ -34,7 +35,9 @@ type assumedPod struct {
 // assumingFramework is what a profile's framework offers beyond Filters.
 type assumingFramework interface {
 	Filters
-	RunPreFilterExtensionAddPod(ctx context.Context, state fwk.CycleState, podToSchedule *corev1.Pod, podInfoToAdd fwk.PodInfo, nodeInfo fwk.NodeInfo) *fwk.Status
+	RunPreFilterExtensionAddPod(
+		ctx context.Context, state fwk.CycleState, podToSchedule *corev1.Pod, podInfoToAdd fwk.PodInfo, nodeInfo fwk.NodeInfo,
+	) *fwk.Status
 	RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status
 	RunReservePluginsUnreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string)
 	SnapshotSharedLister() fwk.SharedLister
@@ -52,11 +55,14 @@ func NewAssumed(resources *Resources) (*Assumed, error) {
 	filters := resources.filters
 	runner, ok := filters.(assumingFramework)
 	if !ok {
-		return nil, fmt.Errorf("kube-scheduler's framework %T cannot simulate: this Kubernetes minor is not supported", filters)
+		return nil, fmt.Errorf(
+			"kube-scheduler's framework %T cannot simulate: this Kubernetes minor is not supported", filters)
 	}
 	snapshot, ok := runner.SnapshotSharedLister().(assumable)
 	if !ok {
-		return nil, fmt.Errorf("kube-scheduler's snapshot %T cannot be simulated on: this Kubernetes minor is not supported", runner.SnapshotSharedLister())
+		return nil, fmt.Errorf(
+			"kube-scheduler's snapshot %T cannot be simulated on: this Kubernetes minor is not supported",
+			runner.SnapshotSharedLister())
 	}
 	return &Assumed{framework: runner, resources: resources, snapshot: snapshot}, nil
 }
@@ -73,8 +79,9 @@ func (a *Assumed) Node(name string) fwk.NodeInfo {
 // Size is how many pods are assumed.
 func (a *Assumed) Size() int { return len(a.pods) }
 
-// Assume has a pod stand on the node that its spec names. State is the cycle in which the filters accepted it there; volumes and
-// devices that the pod asks for are set aside in it. Rejected means that those cannot be had together with those of others that are assumed.
+// Assume has a pod stand on the node that its spec names. State is the cycle in which the filters accepted it there;
+// volumes and devices that the pod asks for are set aside in it. Rejected means that those cannot be had together
+// with those of others that are assumed.
 func (a *Assumed) Assume(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) *fwk.Status {
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {
@@ -97,10 +104,11 @@ func (a *Assumed) Assume(ctx context.Context, state fwk.CycleState, pod *corev1.
 	return nil
 }
 
-// AddLast brings what the PreFilter plugins prepared for a pod in step with the pod that was assumed last. It reports false if the state
-// cannot follow: what the filter for spread counts by the profile's own constraints.
+// AddLast brings what the PreFilter plugins prepared for a pod in step with the pod that was assumed last. It reports
+// false if the state cannot follow: what the filter for spread counts by the profile's own constraints.
 func (a *Assumed) AddLast(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (bool, error) {
-	if len(pod.Spec.TopologySpreadConstraints) == 0 && a.resources.enabled().Has(names.PodTopologySpread) && !state.GetSkipFilterPlugins().Has(names.PodTopologySpread) {
+	spreads := a.resources.enabled().Has(names.PodTopologySpread) && !state.GetSkipFilterPlugins().Has(names.PodTopologySpread)
+	if len(pod.Spec.TopologySpreadConstraints) == 0 && spreads {
 		return false, nil
 	}
 	last := a.pods[len(a.pods)-1].info
@@ -121,7 +129,8 @@ func (a *Assumed) Nodes(nodes []fwk.NodeInfo) []fwk.NodeInfo {
 
 // Unspread is the objection of a spread constraint that the filter overlooked: see Spread.
 func Unspread() *fwk.Status {
-	return fwk.NewStatus(fwk.Unschedulable, podtopologyspread.ErrReasonConstraintsNotMatch).WithPlugin(names.PodTopologySpread)
+	refused := fwk.NewStatus(fwk.Unschedulable, podtopologyspread.ErrReasonConstraintsNotMatch)
+	return refused.WithPlugin(names.PodTopologySpread)
 }
 
 // ForgetAll takes the assumed pods off their nodes, the last one first.
@@ -142,15 +151,20 @@ func (a *Assumed) ForgetAll(ctx context.Context) error {
 }
 
 // RunPreFilterPlugins runs the profile's own.
-func (a *Assumed) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (a *Assumed) RunPreFilterPlugins(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
+) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	return a.framework.RunPreFilterPlugins(ctx, state, pod)
 }
 
 // RunFilterPlugins runs the profile's own, and what they overlook: see repellers.
-func (a *Assumed) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (a *Assumed) RunFilterPlugins(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo,
+) *fwk.Status {
 	status := a.framework.RunFilterPlugins(ctx, state, pod, node)
 	if status.IsSuccess() && a.repellers.repel(pod, node.Node()) {
-		return fwk.NewStatus(fwk.Unschedulable, interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch).WithPlugin(names.InterPodAffinity)
+		refused := fwk.NewStatus(fwk.Unschedulable, interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch)
+		return refused.WithPlugin(names.InterPodAffinity)
 	}
 	return status
 }

@@ -9,8 +9,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Claims says what the claims of pods are to the filters of a profile: not their names, but what they ask for, and what they
-// are tied to.
+// Claims says what the claims of pods are to the filters of a profile: not their names, but what they ask for, and
+// what they are tied to.
 type Claims struct {
 	resources *Resources
 	cluster   claimLister

@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Concerns reports whether rules of a pod speak of another: one that it has to be near, has to keep off, or is to be spread
-// with.
+// Concerns reports whether rules of a pod speak of another: one that it has to be near, has to keep off, or is to be
+// spread with.
 func Concerns(pod, other *corev1.Pod) (bool, error) {
 	if pod.Spec.Affinity == nil && len(pod.Spec.TopologySpreadConstraints) == 0 {
 		return false, nil

@@ -1,6 +1,6 @@
-// Package kubeframework is what we use of kube-scheduler beyond its documented plugin interface: running the filters of a
-// profile for any pod, with or without a cluster, and reading nodes and pods as its own plugins account for them. What
-// changes between Kubernetes minors is mended here.
+// Package kubeframework is what we use of kube-scheduler beyond its documented plugin interface: running the filters
+// of a profile for any pod, with or without a cluster, and reading nodes and pods as its own plugins account for
+// them. What changes between Kubernetes minors is mended here.
 package kubeframework
 
 import (
@@ -32,8 +32,8 @@ var byRoom = sets.New(names.NodeResourcesFit, names.NodePorts)
 // byNode are the filters that look at nothing but the pod and the Node object.
 var byNode = sets.New(names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity)
 
-// Changeable returns the filters of a profile that may change their mind about a node although the Node object stays as it
-// is. A filter that we do not know counts as one.
+// Changeable returns the filters of a profile that may change their mind about a node although the Node object stays
+// as it is. A filter that we do not know counts as one.
 func Changeable(filters Filters) []string {
 	var changeable []string
 	for _, plugin := range filters.ListPlugins().Filter.Enabled {
@@ -44,7 +44,8 @@ func Changeable(filters Filters) []string {
 	return changeable
 }
 
-// Selects reports whether the profile itself selects nodes by labels, by an affinity that its configuration adds to all pods.
+// Selects reports whether the profile itself selects nodes by labels, by an affinity that its configuration adds to
+// all pods.
 func Selects(ctx context.Context, filters Filters) bool {
 	state := Simulation()
 	_, status, _ := filters.RunPreFilterPlugins(ctx, state, &corev1.Pod{})
@@ -53,20 +54,23 @@ func Selects(ctx context.Context, filters Filters) bool {
 }
 
 // ByTaints runs, of a cycle's filters, only those that look at nothing but the taints and the cordon of a node.
-func ByTaints(ctx context.Context, filters Filters, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+func ByTaints(
+	ctx context.Context, filters Filters, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo,
+) *fwk.Status {
 	skipped := state.GetSkipFilterPlugins()
 	defer state.SetSkipFilterPlugins(skipped)
 	state.SetSkipFilterPlugins(enabledOf(filters).Difference(sets.New(names.NodeUnschedulable, names.TaintToleration)))
 	return filters.RunFilterPlugins(ctx, state, pod, node)
 }
 
-// IgnoreNodes has the filters of a cycle, in which PreFilter plugins have run, not look at what is in Node objects alone.
+// IgnoreNodes has the filters of a cycle, in which PreFilter plugins have run, not look at what is in Node objects
+// alone.
 func IgnoreNodes(state fwk.CycleState) {
 	state.SetSkipFilterPlugins(state.GetSkipFilterPlugins().Union(byNode))
 }
 
-// IgnoreRoom has the filters of a cycle, in which PreFilter plugins have run, not look at what other pods use of a node. They
-// would also hide what filters after them object to.
+// IgnoreRoom has the filters of a cycle, in which PreFilter plugins have run, not look at what other pods use of a
+// node. They would also hide what filters after them object to.
 func IgnoreRoom(state fwk.CycleState) {
 	state.SetSkipFilterPlugins(state.GetSkipFilterPlugins().Union(byRoom))
 }

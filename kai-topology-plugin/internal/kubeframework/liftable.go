@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// Liftable reports whether pods that are put on nodes can end an objection: a pod that another has to be near, or those that
-// level out a spread. A node that lacks the label which such a rule reads stays excluded.
+// Liftable reports whether pods that are put on nodes can end an objection: a pod that another has to be near, or
+// those that level out a spread. A node that lacks the label which such a rule reads stays excluded.
 func Liftable(status *fwk.Status) bool {
 	switch status.Plugin() {
 	case names.InterPodAffinity:
@@ -61,9 +61,12 @@ func topologyKeys(terms []corev1.PodAffinityTerm) []string {
 	return keys
 }
 
-// ReadLabels returns the keys of the node labels by which the filters of a cycle tell nodes apart that they do not skip; false if
-// they look at more than labels. Repelling are the topology keys of pods on the nodes that keep others away.
-func ReadLabels(filters Filters, state fwk.CycleState, pod *corev1.Pod, repelling sets.Set[string]) (keys []string, ok bool) {
+// ReadLabels returns the keys of the node labels by which the filters of a cycle tell nodes apart that they do not
+// skip; false if they look at more than labels. Repelling are the topology keys of pods on the nodes that keep others
+// away.
+func ReadLabels(
+	filters Filters, state fwk.CycleState, pod *corev1.Pod, repelling sets.Set[string],
+) (keys []string, ok bool) {
 	read := sets.New[string]()
 	for name := range enabledOf(filters).Difference(state.GetSkipFilterPlugins()) {
 		switch name {
@@ -82,7 +85,8 @@ func ReadLabels(filters Filters, state fwk.CycleState, pod *corev1.Pod, repellin
 	return sets.List(read), true
 }
 
-// FilterBut runs the filters as if those had not been asked whose objections are forgiven, nor those that IgnoreRoom skips.
+// FilterBut runs the filters as if those had not been asked whose objections are forgiven, nor those that IgnoreRoom
+// skips.
 func FilterBut(ctx context.Context, filters interface {
 	RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status
 }, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, forgiven func(*fwk.Status) bool,

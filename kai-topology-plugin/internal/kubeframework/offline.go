@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// offlinePlugins are the plugins of kube-scheduler whose answer depends on nothing but nodes and pods, and the two without
-// which there is no profile. Volumes and device claims need objects that only a cluster has.
+// offlinePlugins are the plugins of kube-scheduler whose answer depends on nothing but nodes and pods, and the two
+// without which there is no profile. Volumes and device claims need objects that only a cluster has.
 var offlinePlugins = []string{
 	names.PrioritySort,
 	names.NodeUnschedulable,
@@ -55,11 +55,14 @@ func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (
 }
 
 // RunFilterPlugins runs the filters, which see the assumed pods too.
-func (o *Offline) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (o *Offline) RunFilterPlugins(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo,
+) *fwk.Status {
 	return o.assumed.RunFilterPlugins(ctx, state, pod, node)
 }
 
-// FiltersOver returns the filters that need nothing but nodes and pods, for those of a lister. They run until ctx is done.
+// FiltersOver returns the filters that need nothing but nodes and pods, for those of a lister. They run until ctx is
+// done.
 func FiltersOver(ctx context.Context, lister fwk.SharedLister) (Filters, error) {
 	metrics.Register()
 	profile, err := offlineProfile()

@@ -13,14 +13,16 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 )
 
-// Preempts reports whether a profile has kube-scheduler's own preemption. It is known once all plugins of the profile are.
+// Preempts reports whether a profile has kube-scheduler's own preemption. It is known once all plugins of the profile
+// are.
 func Preempts(filters Filters) bool {
 	return slices.ContainsFunc(filters.ListPlugins().PostFilter.Enabled, func(plugin config.Plugin) bool {
 		return plugin.Name == defaultpreemption.Name
 	})
 }
 
-// NewPreemption returns kube-scheduler's own preemption with its default arguments, to be changed in what it takes for a victim.
+// NewPreemption returns kube-scheduler's own preemption with its default arguments, to be changed in what it takes
+// for a victim.
 func NewPreemption(ctx context.Context, handle fwk.Handle) (*defaultpreemption.DefaultPreemption, error) {
 	configuration, err := latest.Default()
 	if err != nil {

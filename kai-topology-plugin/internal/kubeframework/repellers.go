@@ -10,8 +10,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// repellers are rules of pods with required anti-affinity that were put on a snapshot, by the label of nodes that they are about. The
-// snapshot lists the nodes that have such pods once, when it is taken, so that the filter would overlook those that came later.
+// repellers are rules of pods with required anti-affinity that were put on a snapshot, by the label of nodes that
+// they are about. The snapshot lists the nodes that have such pods once, when it is taken, so that the filter would
+// overlook those that came later.
 type repellers map[nodeLabel][]fwk.AffinityTerm
 
 type nodeLabel struct{ key, value string }
@@ -33,8 +34,8 @@ func (r *repellers) add(info *framework.PodInfo, node fwk.NodeInfo) {
 	}
 }
 
-// repel reports whether any of them keeps a pod off a node. Of the labels of a namespace only the one that it always has is
-// known here, its name.
+// repel reports whether any of them keeps a pod off a node. Of the labels of a namespace only the one that it always
+// has is known here, its name.
 func (r repellers) repel(pod *corev1.Pod, node *corev1.Node) bool {
 	if len(r) == 0 {
 		return false
@@ -59,8 +60,8 @@ type Repulsion struct {
 // Mutual reports whether those who have the rule are among those whom it keeps off.
 func (r *Repulsion) Mutual() bool { return r.Repelled.IsSuperset(r.Owners) }
 
-// Repulsions returns the rules of required anti-affinity, by one topology key, that pods of one namespace have, in the order in
-// which they come up.
+// Repulsions returns the rules of required anti-affinity, by one topology key, that pods of one namespace have, in
+// the order in which they come up.
 func Repulsions(pods []*corev1.Pod, topologyKey string) ([]*Repulsion, error) {
 	var found []*Repulsion
 	known := map[string]*Repulsion{}

@@ -24,8 +24,9 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Resources tells which resources of nodes count for the pods of a profile. Most do. Its filter may ignore some, and what a
-// DeviceClass provides is no resource of a node that does not advertise it: there the filter for devices decides.
+// Resources tells which resources of nodes count for the pods of a profile. Most do. Its filter may ignore some, and
+// what a DeviceClass provides is no resource of a node that does not advertise it: there the filter for devices
+// decides.
 type Resources struct {
 	filters Filters
 	// enabled are the filters of the profile, known once all its plugins are.
@@ -37,7 +38,8 @@ type Resources struct {
 	ignored map[string]bool
 }
 
-// NewResources returns the resources as the filters of a profile see them. Filters may be nil if there is nothing to decide.
+// NewResources returns the resources as the filters of a profile see them. Filters may be nil if there is nothing to
+// decide.
 func NewResources(filters Filters) *Resources {
 	r := &Resources{filters: filters, enabled: sync.OnceValue(func() sets.Set[string] { return enabledOf(filters) }), ignored: map[string]bool{}}
 	if with, ok := filters.(interface{ SharedDRAManager() fwk.SharedDRAManager }); ok && utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) {
@@ -57,8 +59,8 @@ func (r *Resources) Requests(pod *corev1.Pod) (packing.Resources, error) {
 	return requests, err
 }
 
-// ByDevices returns the resources that pods ask for and a DeviceClass provides, sorted. Nodes that advertise none of such a
-// resource may have devices for it.
+// ByDevices returns the resources that pods ask for and a DeviceClass provides, sorted. Nodes that advertise none of
+// such a resource may have devices for it.
 func (r *Resources) ByDevices(pods ...*corev1.Pod) []string {
 	provided, _ := r.extended(pods)
 	return provided
@@ -97,7 +99,8 @@ func (r *Resources) Provides(name string) bool {
 	return r.devices != nil && r.devices.DeviceClassResolver().GetDeviceClass(corev1.ResourceName(name)) != nil
 }
 
-// Claims reports whether volumes or devices are set aside for a pod before it is bound, which later pods cannot have then.
+// Claims reports whether volumes or devices are set aside for a pod before it is bound, which later pods cannot have
+// then.
 func (r *Resources) Claims(pod *corev1.Pod) bool {
 	return r.readsDevices() && r.asksForDevices(pod) || r.readsVolumes() && slices.ContainsFunc(pod.Spec.Volumes, claimed)
 }
@@ -140,8 +143,8 @@ func (r *Resources) FitsBeside(pod *corev1.Pod, node fwk.NodeInfo, others []*cor
 	return !lacks && nodeports.Fits(pod, crowded), nil
 }
 
-// ignores reports whether the profile's filter for resources does not look at one. Only those with a domain in their name can
-// be ignored.
+// ignores reports whether the profile's filter for resources does not look at one. Only those with a domain in their
+// name can be ignored.
 func (r *Resources) ignores(name string) bool {
 	if !strings.Contains(name, "/") || !r.enabled().Has(names.NodeResourcesFit) {
 		return false
@@ -156,8 +159,8 @@ func (r *Resources) ignores(name string) bool {
 	return ignored
 }
 
-// offersTooLittle asks the filter about a pod that wants two of a resource and a node that has one, and reports whether it
-// accepts that.
+// offersTooLittle asks the filter about a pod that wants two of a resource and a node that has one, and reports
+// whether it accepts that.
 func (r *Resources) offersTooLittle(name string) bool {
 	amount := func(count int64) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceName(name): *resource.NewQuantity(count, resource.DecimalSI)}

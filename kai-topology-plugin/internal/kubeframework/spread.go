@@ -10,8 +10,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Spread counts, for the spread constraints of a pod that keep it off nodes, the pods in each domain. The filter's own counts are
-// exact when they are made, but once several pods were added one by one it no longer knows the least of them.
+// Spread counts, for the spread constraints of a pod that keep it off nodes, the pods in each domain. The filter's
+// own counts are exact when they are made, but once several pods were added one by one it no longer knows the least
+// of them.
 type Spread struct {
 	pod      *corev1.Pod
 	affinity nodeaffinity.RequiredNodeAffinity

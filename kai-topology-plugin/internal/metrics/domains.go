@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxDomains is how many domains a level may have for each to be reported by itself: zones and racks, but not the hosts
-	// of a large cluster.
+	// maxDomains is how many domains a level may have for each to be reported by itself: zones and racks, but not the
+	// hosts of a large cluster.
 	maxDomains = 256
 	// maxListed is how many domains are reported by themselves in all; levels past it are given by their totals.
 	maxListed = 2048
@@ -34,14 +34,15 @@ var (
 	domainDescs = []*metrics.Desc{domainFree, domainOffered, levelDomains, levelMost}
 )
 
-// domains is where the collector reads: the capacity as the running scheduler knows it.
-var domains atomic.Pointer[capacity.Tracker]
+// count counts the capacity of domains as the running scheduler knows them.
+type count func(capacity.Bounds) []capacity.Level
 
-// ServeDomains has the free capacity of domains reported from the tracker.
-func ServeDomains(tracker *capacity.Tracker) { domains.Store(tracker) }
+var domains atomic.Pointer[count]
 
-// domainCollector reads the free capacity when it is asked for. The tracker has the sums ready, so that a scrape costs the
-// domains that it reports, and not the nodes.
+// ServeDomains has the capacity of domains counted whenever metrics are read.
+func ServeDomains(read func(capacity.Bounds) []capacity.Level) { domains.Store((*count)(&read)) }
+
+// domainCollector counts the capacity when it is asked for.
 type domainCollector struct {
 	metrics.BaseStableCollector
 }
@@ -55,14 +56,14 @@ func (c *domainCollector) DescribeWithStability(descs chan<- *metrics.Desc) {
 
 // CollectWithStability reads the capacity.
 func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
-	tracker := domains.Load()
-	if tracker == nil {
+	read := domains.Load()
+	if read == nil {
 		return
 	}
 	gauge := func(desc *metrics.Desc, value float64, labels ...string) {
 		found <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
 	}
-	for _, level := range tracker.Report(capacity.Bounds{PerLevel: maxDomains, InAll: maxListed}) {
+	for _, level := range (*read)(capacity.Bounds{PerLevel: maxDomains, InAll: maxListed}) {
 		gauge(levelDomains, float64(level.Count), level.Topology, level.Key)
 		for _, resource := range level.Largest {
 			gauge(levelMost, resource.Free, level.Topology, level.Key, resource.Name)

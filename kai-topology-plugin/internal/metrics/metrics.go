@@ -1,8 +1,9 @@
-// Package metrics counts what this scheduler does beyond kube-scheduler. Everything is in the registry of kube-scheduler, so
-// that one /metrics has all of it. Names and labels are stable: they may be added to, but do not change.
+// Package metrics counts what this scheduler does beyond kube-scheduler. Everything is in the registry of
+// kube-scheduler, so that one /metrics has all of it. Names and labels are stable: they may be added to, but do not
+// change.
 //
-// There is one function per fact, to be called where the fact happens. Labels only take values from short lists; names of
-// gangs, pods and nodes are in none of them.
+// There is one function per fact, to be called where the fact happens. Labels only take values from short lists;
+// names of gangs, pods and nodes are in none of them.
 package metrics
 
 import (

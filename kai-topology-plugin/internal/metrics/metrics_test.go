@@ -86,14 +86,17 @@ func TestMadeRoom(t *testing.T) {
 
 func TestALevelOfManyDomainsHasTotalsOnly(t *testing.T) {
 	metrics.Register()
-	tracker := capacity.New()
-	tracker.SetTopology("t", []string{"rack", "host"})
+	var nodes []capacity.Node
 	for i := range 300 {
 		name := string(rune('a'+i/26)) + string(rune('a'+i%26))
-		tracker.SetNode(name, map[string]string{"rack": "r", "host": name}, packing.Resources{"cpu": int64(1000 * i)}, true)
+		nodes = append(nodes, capacity.Node{
+			Labels: map[string]string{"rack": "r", "host": name}, Usable: true, Allocatable: packing.Resources{"cpu": int64(1000 * i)},
+		})
 	}
-	metrics.ServeDomains(tracker)
-	defer metrics.ServeDomains(nil)
+	metrics.ServeDomains(func(bounds capacity.Bounds) []capacity.Level {
+		return capacity.Report(map[string][]string{"t": {"rack", "host"}}, nodes, bounds)
+	})
+	defer metrics.ServeDomains(func(capacity.Bounds) []capacity.Level { return nil })
 	expect(t, 44850, "domain_free", model.LabelSet{"level": "rack", "domain": "r", "resource": "cpu"})
 	expect(t, -1, "domain_free", model.LabelSet{"level": "host"})
 	expect(t, 300, "level_domains", model.LabelSet{"level": "host"})

@@ -42,8 +42,8 @@ func (p *Plugin) bind(ctx context.Context, binding *corev1.Binding) error {
 	return cacher.WaitOnFinish(ctx, finished)
 }
 
-// topologyHints are the annotations that tell a pod its domain and its rank; nil if no topology is named for it, or its node
-// is in no domain of that.
+// topologyHints are the annotations that tell a pod its domain and its rank; nil if no topology is named for it, or
+// its node is in no domain of that.
 func (p *Plugin) topologyHints(pod *corev1.Pod, node string) map[string]string {
 	key, member := gang.KeyOf(pod)
 	if !member {

@@ -44,12 +44,16 @@ func (e *executor) evictAll(ctx context.Context, eviction eviction) error {
 	placed := slices.DeleteFunc(slices.Clone(eviction.placements), func(placement gangstate.Placement) bool {
 		return placement.Pod.Status.NominatedNodeName == placement.Node
 	})
-	err := e.inParallel(ctx, len(placed), func(i int) error { return e.writeNomination(ctx, placed[i].Pod, placed[i].Node) })
+	err := e.inParallel(ctx, len(placed), func(i int) error {
+		return e.writeNomination(ctx, placed[i].Pod, placed[i].Node)
+	})
 	if err != nil {
 		return fmt.Errorf("nominating nodes: %w", err)
 	}
 	e.takeBack(eviction)
-	err = e.inParallel(ctx, len(eviction.Victims), func(i int) error { return e.evictPod(ctx, eviction, eviction.Victims[i]) })
+	err = e.inParallel(ctx, len(eviction.Victims), func(i int) error {
+		return e.evictPod(ctx, eviction, eviction.Victims[i])
+	})
 	if err != nil {
 		return fmt.Errorf("stopping pods: %w", err)
 	}
@@ -126,7 +130,8 @@ func (e *executor) announceRoom(eviction eviction) {
 	for key, pods := range lost {
 		e.announce(key, gangevents.News{
 			Type: corev1.EventTypeWarning, Reason: gangevents.Preempted,
-			Note: fmt.Sprintf("%s stopped to make room for PodGroup %s", preemption.Count(pods, "pod"), klog.KObj(eviction.gang.PodGroup)),
+			Note: fmt.Sprintf("%s stopped to make room for PodGroup %s",
+				preemption.Count(pods, "pod"), klog.KObj(eviction.gang.PodGroup)),
 		})
 	}
 	e.announce(eviction.gang.Key(), gangevents.News{
@@ -135,11 +140,13 @@ func (e *executor) announceRoom(eviction eviction) {
 }
 
 func disrupted(pod *corev1.Pod, preemptor *gang.Gang) *corev1.PodCondition {
+	generation := apipod.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.DisruptionTarget)
 	return &corev1.PodCondition{
 		Type:               corev1.DisruptionTarget,
-		ObservedGeneration: apipod.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.DisruptionTarget),
+		ObservedGeneration: generation,
 		Status:             corev1.ConditionTrue,
 		Reason:             corev1.PodReasonPreemptionByScheduler,
-		Message:            fmt.Sprintf("%s: preempting to accommodate PodGroup %s of higher priority", pod.Spec.SchedulerName, klog.KObj(preemptor.PodGroup)),
+		Message: fmt.Sprintf("%s: preempting to accommodate PodGroup %s of higher priority",
+			pod.Spec.SchedulerName, klog.KObj(preemptor.PodGroup)),
 	}
 }

@@ -29,8 +29,8 @@ func (p *Plugin) prepareReservations(state fwk.CycleState, pod *corev1.Pod) *fwk
 	return nil
 }
 
-// Filter keeps a pod of a gang to the node that it was planned for, since kube-scheduler also tries nodes that PreFilter
-// did not name. Others are kept from the room that planned pods will take.
+// Filter keeps a pod of a gang to the node that it was planned for, since kube-scheduler also tries nodes that
+// PreFilter did not name. Others are kept from the room that planned pods will take.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if plan, err := state.Read(plannedKey); err == nil {
 		if plan.(planned).node != node.Node().Name {

@@ -20,9 +20,15 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	node := fwk.Add | fwk.Delete | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	pod := fwk.Delete | fwk.UpdatePodScaleDown
 	return append(p.hints.ruleEvents(),
-		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}, QueueingHintFn: p.hints.nodeHelps},
-		fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: pod}, QueueingHintFn: p.hints.podHelps},
+		hintOn(fwk.Node, node, p.hints.nodeHelps),
+		hintOn(fwk.Pod, pod, p.hints.podHelps),
 	), nil
+}
+
+func hintOn(resource fwk.EventResource, changes fwk.ActionType, hint fwk.QueueingHintFn) fwk.ClusterEventWithHint {
+	return fwk.ClusterEventWithHint{
+		Event: fwk.ClusterEvent{Resource: resource, ActionType: changes}, QueueingHintFn: hint,
+	}
 }
 
 // queueingHints say whether an event can make room for a pod that waits.
@@ -63,8 +69,9 @@ func (h *queueingHints) nodeGone(waiting *corev1.Pod) fwk.QueueingHint {
 	return fwk.Queue
 }
 
-// isAsker reports whether the pod is the one to ask for its gang: the one that was told last that the gang has no place. If there
-// is a place now, the others are called; so that a gang of a thousand pods that waits is one pod that wakes up.
+// isAsker reports whether the pod is the one to ask for its gang: the one that was told last that the gang has no
+// place. If there is a place now, the others are called; so that a gang of a thousand pods that waits is one pod that
+// wakes up.
 func (h *queueingHints) isAsker(pod *corev1.Pod) bool {
 	key, member := h.lister.KeyOf(pod)
 	if !member {
@@ -111,7 +118,8 @@ func differs(labels, others map[string]string, matters func(key string) bool) bo
 	return false
 }
 
-// podHelps is for a pod that is deleted, or now asks for less. One that has no node and was promised none had taken nothing.
+// podHelps is for a pod that is deleted, or now asks for less. One that has no node and was promised none had taken
+// nothing.
 func (h *queueingHints) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 	pod, ok := before.(*corev1.Pod)
 	if !ok {

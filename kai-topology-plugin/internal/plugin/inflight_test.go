@@ -29,7 +29,7 @@ func starts(p *Plugin) bool {
 	for range 100 { // With both a place and the end of the context, either may be chosen.
 		state := framework.NewCycleState()
 		if p.PreBind(ended, state, &corev1.Pod{}, "node").IsSuccess() {
-			releaseSlot(state)
+			endBinding(state)
 			return true
 		}
 	}
@@ -60,8 +60,8 @@ func TestBindingThatEndsTwiceMakesRoomOnce(t *testing.T) {
 	states := takeAll(t, p)
 	p.Unreserve(t.Context(), states[0], &corev1.Pod{}, "node")
 	p.Unreserve(t.Context(), states[0], &corev1.Pod{}, "node")
-	if len(p.binding) != bindingsInFlight-1 {
-		t.Errorf("%d bindings are under way, not %d", len(p.binding), bindingsInFlight-1)
+	if len(p.bindings) != bindingsInFlight-1 {
+		t.Errorf("%d bindings are under way, not %d", len(p.bindings), bindingsInFlight-1)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestPodThatNeverCameToBindingMakesNoRoom(t *testing.T) {
 	p := newBench(t, nil, nil).plugin
 	takeAll(t, p)
 	p.Unreserve(t.Context(), framework.NewCycleState(), &corev1.Pod{}, "node")
-	if len(p.binding) != bindingsInFlight {
-		t.Errorf("%d bindings are under way, not %d", len(p.binding), bindingsInFlight)
+	if len(p.bindings) != bindingsInFlight {
+		t.Errorf("%d bindings are under way, not %d", len(p.bindings), bindingsInFlight)
 	}
 }

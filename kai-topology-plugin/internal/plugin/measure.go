@@ -1,74 +1,72 @@
 package plugin
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
+	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/translation"
-	kai "packtree.dev/shared/api/kai/v1alpha1"
+	"packtree.dev/shared/packing"
 )
 
-// measure keeps the free capacity of domains for the metrics.
-func (p *Plugin) measure(topologies cache.SharedIndexInformer) error {
-	metrics.Register()
-	tracker := capacity.New()
-	core := p.handle.SharedInformerFactory().Core().V1()
-	for _, watched := range []struct {
-		informer cache.SharedIndexInformer
-		handler  cache.ResourceEventHandler
-	}{
-		{topologies, follow(
-			func(topology *kai.Topology) { tracker.SetTopology(topology.Name, translation.LevelsOf(topology)) },
-			func(topology *kai.Topology) { tracker.RemoveTopology(topology.Name) },
-		)},
-		{core.Nodes().Informer(), follow(
-			func(node *corev1.Node) { measureNode(tracker, node) },
-			func(node *corev1.Node) { tracker.RemoveNode(node.Name) },
-		)},
-		{core.Pods().Informer(), follow(
-			func(pod *corev1.Pod) { measurePod(tracker, pod) },
-			func(pod *corev1.Pod) { tracker.RemovePod(pod.UID) },
-		)},
-	} {
-		if _, err := watched.informer.AddEventHandler(watched.handler); err != nil {
-			return fmt.Errorf("handling events: %w", err)
+// capacityOf counts what is free in domains as the caches have it now. That is asked for as often as metrics are
+// scraped, which is less often than pods come and go.
+func capacityOf(lister *ganglister.Lister, bounds capacity.Bounds) []capacity.Level {
+	report, err := countCapacity(lister, bounds)
+	if err != nil {
+		klog.Background().Error(err, "Counting the capacity of domains")
+	}
+	return report
+}
+
+func countCapacity(lister *ganglister.Lister, bounds capacity.Bounds) ([]capacity.Level, error) {
+	topologies, err := lister.Topologies.List(labels.Everything())
+	if err != nil || len(topologies) == 0 {
+		return nil, err
+	}
+	levels := map[string][]string{}
+	for _, topology := range topologies {
+		levels[topology.Name] = translation.LevelsOf(topology)
+	}
+	pods, err := lister.Pods.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]packing.Resources{}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" {
+			used[pod.Spec.NodeName] = plus(used[pod.Spec.NodeName], pod)
 		}
 	}
-	metrics.ServeDomains(tracker)
-	return nil
-}
-
-// follow tells of every object as it now is, and of those that are gone.
-func follow[T any](set, remove func(T)) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { set(object.(T)) },
-		UpdateFunc: func(_, object any) { set(object.(T)) },
-		DeleteFunc: func(object any) {
-			if gone, ok := objectOf[T](object); ok {
-				remove(gone)
-			}
-		},
+	read, err := lister.Nodes.List(labels.Everything())
+	if err != nil {
+		return nil, err
 	}
-}
-
-func measureNode(tracker *capacity.Tracker, node *corev1.Node) {
-	tracker.SetNode(node.Name, node.Labels, kubeframework.Allocatable(kubeframework.BareNode(node)), !node.Spec.Unschedulable)
-}
-
-func measurePod(tracker *capacity.Tracker, pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" {
-		return
+	nodes := make([]capacity.Node, 0, len(read))
+	for _, node := range read {
+		nodes = append(nodes, capacity.Node{
+			Labels: node.Labels, Usable: !node.Spec.Unschedulable,
+			Allocatable: kubeframework.Allocatable(kubeframework.BareNode(node)), Used: used[node.Name],
+		})
 	}
+	return capacity.Report(levels, nodes, bounds), nil
+}
+
+// plus adds what a pod asks for.
+func plus(used packing.Resources, pod *corev1.Pod) packing.Resources {
 	requests, err := kubeframework.Requests(pod)
 	if err != nil {
 		klog.Background().Error(err, "Reading what a pod asks for", "pod", klog.KObj(pod))
-		return
+		return used
 	}
-	tracker.SetPod(pod.UID, pod.Spec.NodeName, requests)
+	if used == nil {
+		return requests
+	}
+	for name, amount := range requests {
+		used[name] += amount
+	}
+	return used
 }

@@ -10,7 +10,7 @@
 //	prefilter.go   the first pod plans the whole gang, the others look their node up
 //	plan.go        from the pod that asks to the plan of its gang
 //	question.go    what a decision is made of
-//	closures.go    the domains that are closed to a gang for the sake of another
+//	keptdomains.go  the domains that are closed to a gang for the sake of another
 //	overtakes.go   what a decision means for those who wait
 //	filter.go      the room that planned pods will take is kept from others
 //	reserve.go     a pod is put on its node, or taken off it
@@ -54,18 +54,18 @@ type Plugin struct {
 	handle   fwk.Handle
 	profiles *profiles
 	// name is that of the plugin's own profile.
-	name    string
-	lister  *ganglister.Lister
-	reader  *reader
-	hints   *queueingHints
-	effects *executor
-	view    *clusterview.View
-	pdbs    policylisters.PodDisruptionBudgetLister
-	gangs   *gangstate.State
-	clock   clock.PassiveClock
-	binding slots
-	stopper *staleness.Stopper
-	plain   *preemptForPlain
+	name     string
+	lister   *ganglister.Lister
+	reader   *reader
+	hints    *queueingHints
+	effects  *executor
+	view     *clusterview.View
+	pdbs     policylisters.PodDisruptionBudgetLister
+	gangs    *gangstate.State
+	clock    clock.PassiveClock
+	bindings inFlight
+	stopper  *staleness.Stopper
+	plain    *preemptForPlain
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -124,11 +124,15 @@ func clientOf(handle fwk.Handle) (versioned.Interface, error) {
 	return client, nil
 }
 
-func newPlugin(ctx context.Context, handle fwk.Handle, client versioned.Interface, leading <-chan struct{}) (*Plugin, error) {
+func newPlugin(
+	ctx context.Context, handle fwk.Handle, client versioned.Interface, leading <-chan struct{},
+) (*Plugin, error) {
 	return newPluginAmong(ctx, &profiles{}, handle, client, leading)
 }
 
-func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, client versioned.Interface, leading <-chan struct{}) (*Plugin, error) {
+func newPluginAmong(
+	ctx context.Context, all *profiles, handle fwk.Handle, client versioned.Interface, leading <-chan struct{},
+) (*Plugin, error) {
 	filters, err := kubeframework.FiltersOf(handle)
 	if err != nil {
 		return nil, err
@@ -158,12 +162,12 @@ func newPluginAmong(ctx context.Context, all *profiles, handle fwk.Handle, clien
 		effects: &executor{
 			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{}, tell: gangevents.New(handle.EventRecorder()),
 		},
-		view:    view,
-		pdbs:    handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
-		gangs:   gangs,
-		clock:   clock.RealClock{},
-		binding: newSlots(),
-		started: time.Now(),
+		view:     view,
+		pdbs:     handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
+		gangs:    gangs,
+		clock:    clock.RealClock{},
+		bindings: newInFlight(),
+		started:  time.Now(),
 	}
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

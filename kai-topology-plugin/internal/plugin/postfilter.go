@@ -11,7 +11,9 @@ import (
 // PostFilter ends the attempt of a gang's pod. If the pod had a node in the plan, the plan has been overtaken by
 // events, and the gang is planned anew. If the gang has just been found not to fit, others may have to leave for it:
 // see makeRoom.
-func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (p *Plugin) PostFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	if _, member := p.lister.KeyOf(pod); !member {
 		return p.plain.postFilter(ctx, state, pod, statuses)
 	}

@@ -16,60 +16,62 @@ import (
 // fewer than it serves side by side for kube-scheduler and those like it (98, unless configured otherwise).
 const bindingsInFlight = 64
 
-// slotKey is where the cycle of a pod holds its place among the bindings under way.
-const slotKey fwk.StateKey = "packtree.dev/binding"
+// bindingKey is where the cycle of a pod holds its binding.
+const bindingKey fwk.StateKey = "packtree.dev/binding"
 
-// slots are the places for bindings under way.
-type slots chan struct{}
+// inFlight has an element for each binding under way.
+type inFlight chan struct{}
 
-func newSlots() slots { return make(slots, bindingsInFlight) }
+func newInFlight() inFlight { return make(inFlight, bindingsInFlight) }
 
-// slot is one place, taken.
-type slot struct {
-	release func()
+// binding is one that is under way until it is done.
+type binding struct {
+	done func()
 }
 
-// Clone returns the slot itself: there is one of it.
-func (s *slot) Clone() fwk.StateData { return s }
+// Clone returns the binding itself: there is one of it.
+func (b *binding) Clone() fwk.StateData { return b }
 
-// take waits for a place. Who asks first is served first.
-func (s slots) take(ctx context.Context) (*slot, error) {
+// begin waits until there are few enough. Who asks first is served first.
+func (f inFlight) begin(ctx context.Context) (*binding, error) {
 	select {
-	case s <- struct{}{}:
-		return &slot{release: sync.OnceFunc(func() { <-s })}, nil
+	case f <- struct{}{}:
+		return &binding{done: sync.OnceFunc(func() { <-f })}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
 // PreBindPreFlight says that PreBind has something to do.
-func (p *Plugin) PreBindPreFlight(context.Context, fwk.CycleState, *corev1.Pod, string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+func (p *Plugin) PreBindPreFlight(
+	context.Context, fwk.CycleState, *corev1.Pod, string,
+) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	return nil, nil
 }
 
 // PreBind waits until the pod may be bound, after what other plugins do before that and may take long, such as making
 // a volume; and then looks whether its node is still what it was planned for.
 func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	taken, err := p.binding.take(ctx)
+	begun, err := p.bindings.begin(ctx)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	state.Write(slotKey, taken)
+	state.Write(bindingKey, begun)
 	if reason := p.misplaced(pod, node); reason != "" {
 		return fwk.NewStatus(fwk.Unschedulable, reason)
 	}
 	return nil
 }
 
-// PostBind makes room for the next binding.
+// PostBind lets the next binding begin.
 func (p *Plugin) PostBind(_ context.Context, state fwk.CycleState, _ *corev1.Pod, _ string) {
-	releaseSlot(state)
+	endBinding(state)
 }
 
-// releaseSlot gives the place of a cycle back, if it has one: its pod is bound, or will not be.
-func releaseSlot(state fwk.CycleState) {
-	if taken, err := state.Read(slotKey); err == nil {
-		taken.(*slot).release()
+// endBinding ends the binding of a cycle, if it has begun: its pod is bound, or will not be.
+func endBinding(state fwk.CycleState) {
+	if begun, err := state.Read(bindingKey); err == nil {
+		begun.(*binding).done()
 	}
 }
 

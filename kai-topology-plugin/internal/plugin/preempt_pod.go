@@ -14,13 +14,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	schedulerutil "k8s.io/kubernetes/pkg/scheduler/util"
 
-	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	gangpreemption "packtree.dev/kai-topology-plugin/internal/preemption"
 )
 
-// preemptForPlain is kube-scheduler's own preemption for a pod without a gang, but for who can be a victim: no gang is left
-// below its minimum.
+// preemptForPlain is kube-scheduler's own preemption for a pod without a gang, but for who can be a victim: no gang
+// is left below its minimum.
 type preemptForPlain struct {
 	plugin   *Plugin
 	standard *defaultpreemption.DefaultPreemption
@@ -38,15 +37,19 @@ func newPreemptForPlain(ctx context.Context, plugin *Plugin, filters kubeframewo
 }
 
 // postFilter does what kube-scheduler's own plugin would do after us, and keeps that from being asked.
-func (p *preemptForPlain) postFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (p *preemptForPlain) postFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	if !p.enabled() || pod.Spec.SchedulingGroup != nil {
 		// Pods in groups of kube-scheduler's own are left to it.
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	metrics.PreemptionAttempts.Inc()
 	attempt := &attempt{DefaultPreemption: *p.standard, plugin: p.plugin}
+	attempt.gangs.PodGroups, attempt.gangs.Members = p.plugin.lister.PodGroup, p.plugin.lister.PodsOf
 	attempt.IsEligiblePod = attempt.eligible
-	result, status := preemption.NewEvaluator(Name, p.plugin.handle, attempt, p.standard.Executor).Preempt(ctx, state, pod, statuses)
+	evaluator := preemption.NewEvaluator(Name, p.plugin.handle, attempt, p.standard.Executor)
+	result, status := evaluator.Preempt(ctx, state, pod, statuses)
 	message := "preemption: " + status.Message()
 	switch {
 	case status.IsSuccess():
@@ -67,55 +70,25 @@ func (p *preemptForPlain) running(pod *corev1.Pod) bool {
 type attempt struct {
 	defaultpreemption.DefaultPreemption
 	plugin *Plugin
-	// known are the gangs met so far. Nodes are looked at in parallel.
-	known sync.Map
-}
-
-// standingGang is a gang as a victim.
-type standingGang struct {
-	gangpreemption.Workload
-	pods []*corev1.Pod
-	err  error
-}
-
-// gangOf reads a gang once in an attempt.
-func (a *attempt) gangOf(key gang.Key) *standingGang {
-	if known, ok := a.known.Load(key); ok {
-		return known.(*standingGang)
-	}
-	read := &standingGang{}
-	var members []*corev1.Pod
-	if members, read.err = a.plugin.lister.PodsOf(key); read.err == nil {
-		read.pods = slices.DeleteFunc(members, func(pod *corev1.Pod) bool { return !gang.Standing(pod) })
-		if len(read.pods) > 0 {
-			read.Workload, read.err = gangpreemption.PodGroups(a.plugin.lister.PodGroup).WorkloadOf(key, read.pods)
-		}
-		for _, pod := range read.pods {
-			read.Pods = append(read.Pods, gangpreemption.Pod{Leaf: gang.LeafOf(pod)})
-		}
-	}
-	known, _ := a.known.LoadOrStore(key, read)
-	return known.(*standingGang)
+	// gangs are those met so far. Nodes are looked at in parallel.
+	gangs gangpreemption.Standing
 }
 
 // eligible is asked about pods of lower priority. Of a gang all have to be, and it must be preemptible.
 func (a *attempt) eligible(_ fwk.NodeInfo, victim fwk.PodInfo, preemptor *corev1.Pod) bool {
-	key, member := gang.KeyOf(victim.GetPod())
-	if !member {
-		return true
-	}
-	found := a.gangOf(key)
-	return found.err == nil && !found.Protected && found.Priority < kubeframework.Priority(preemptor)
+	return a.gangs.MayLeave(victim.GetPod(), kubeframework.Priority(preemptor))
 }
 
-// SelectVictimsOnNode adds, to the victims that kube-scheduler finds on a node, the pods on any node that are of no use to
-// their gang without them.
-func (a *attempt) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, pdbs []*policyv1.PodDisruptionBudget) ([]*corev1.Pod, int, *fwk.Status) {
+// SelectVictimsOnNode adds, to the victims that kube-scheduler finds on a node, the pods on any node that are of no
+// use to their gang without them.
+func (a *attempt) SelectVictimsOnNode(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, pdbs []*policyv1.PodDisruptionBudget,
+) ([]*corev1.Pod, int, *fwk.Status) {
 	victims, violating, status := a.DefaultPreemption.SelectVictimsOnNode(ctx, state, pod, node, pdbs)
 	if !status.IsSuccess() {
 		return victims, violating, status
 	}
-	more, err := a.companions(victims)
+	more, err := a.gangs.Companions(victims)
 	if err != nil {
 		return nil, 0, fwk.AsStatus(err)
 	}
@@ -139,35 +112,4 @@ func (a *attempt) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState,
 		}
 	})
 	return victims, budgets.Violations(victims), status
-}
-
-// related gangs returns who leaves together with the victims.
-func (a *attempt) companions(victims []*corev1.Pod) ([]*corev1.Pod, error) {
-	chosen := map[gang.Key]map[string]bool{}
-	for _, victim := range victims {
-		if key, member := gang.KeyOf(victim); member {
-			if chosen[key] == nil {
-				chosen[key] = map[string]bool{}
-			}
-			chosen[key][victim.Name] = true
-		}
-	}
-	var more []*corev1.Pod
-	for key, names := range chosen {
-		found := a.gangOf(key)
-		if found.err != nil {
-			return nil, fmt.Errorf("reading gang %s: %w", key, found.err)
-		}
-		leaves := make([]bool, len(found.pods))
-		for i, pod := range found.pods {
-			leaves[i] = names[pod.Name]
-		}
-		found.Complete(leaves)
-		for i, pod := range found.pods {
-			if leaves[i] && !names[pod.Name] {
-				more = append(more, pod)
-			}
-		}
-	}
-	return more, nil
 }

@@ -27,7 +27,9 @@ type planned struct {
 func (p planned) Clone() fwk.StateData { return p }
 
 // PreFilter gives a pod of a gang the one node that it was planned for. The first pod to come plans the whole gang.
-func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *Plugin) PreFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
+) (*fwk.PreFilterResult, *fwk.Status) {
 	if kubeframework.InSimulation(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}

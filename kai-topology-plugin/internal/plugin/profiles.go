@@ -11,8 +11,8 @@ import (
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
 
-// profiles are the names of the profiles of this process that have the plugin, each in an instance of its own. Pods that name
-// one of them are placed here; those of other schedulers are not waited for.
+// profiles are the names of the profiles of this process that have the plugin, each in an instance of its own. Pods
+// that name one of them are placed here; those of other schedulers are not waited for.
 type profiles struct {
 	mu    sync.RWMutex
 	names map[string]bool
@@ -39,8 +39,8 @@ func (p *profiles) mark(pod *corev1.Pod) bool {
 	return err != nil || ptr.Deref(podGroup.Spec.MarkUnschedulable, true)
 }
 
-// speaksFor reports whether it is for the profile of the given name to tell of a gang: of those that its pods name it is the
-// first, or the first of all if they name none.
+// speaksFor reports whether it is for the profile of the given name to tell of a gang: of those that its pods name it
+// is the first, or the first of all if they name none.
 func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -8,8 +8,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
-// Less takes the pods of one gang one after the other. Pods without a gang are ordered among themselves as kube-scheduler
-// orders them: by priority, then by the time at which they were queued.
+// Less takes the pods of one gang one after the other. Pods without a gang are ordered among themselves as
+// kube-scheduler orders them: by priority, then by the time at which they were queued.
 func (p *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	first, second := a.GetPodInfo().GetPod(), b.GetPodInfo().GetPod()
 	if order := p.rankOf(a, first).Compare(p.rankOf(b, second)); order != 0 {

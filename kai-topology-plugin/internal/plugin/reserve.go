@@ -39,7 +39,7 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.
 	if kubeframework.InSimulation(state) {
 		return
 	}
-	releaseSlot(state)
+	endBinding(state)
 	if key, member := p.lister.KeyOf(pod); member {
 		p.effects.do(p.gangs.Unassumed(key, pod.UID, p.clock.Now()))
 	}

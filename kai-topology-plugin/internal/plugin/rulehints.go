@@ -9,26 +9,30 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
-// ruleEvents name what else can open nodes to pods that have rules: other pods to be near or to be level with, volumes, and
-// devices. We turn down the pods of a gang in the name of all filters, so that the events of those do not wake them.
+// ruleEvents name what else can open nodes to pods that have rules: other pods to be near or to be level with,
+// volumes, and devices. We turn down the pods of a gang in the name of all filters, so that the events of those do
+// not wake them.
 func (h *queueingHints) ruleEvents() []fwk.ClusterEventWithHint {
 	changed := fwk.Add | fwk.Update
 	events := []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Add | fwk.UpdatePodLabel}, QueueingHintFn: h.neighbourHelps},
-		{Event: fwk.ClusterEvent{Resource: fwk.ResourceClaim, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: h.deviceClaimHelps},
-		{Event: fwk.ClusterEvent{Resource: fwk.DeviceClass, ActionType: changed}, QueueingHintFn: h.deviceClassHelps},
-		{Event: fwk.ClusterEvent{Resource: fwk.VolumeAttachment, ActionType: fwk.Delete}, QueueingHintFn: h.suppliesHelp},
+		hintOn(fwk.Pod, fwk.Add|fwk.UpdatePodLabel, h.neighbourHelps),
+		hintOn(fwk.ResourceClaim, fwk.Update|fwk.Delete, h.deviceClaimHelps),
+		hintOn(fwk.DeviceClass, changed, h.deviceClassHelps),
+		hintOn(fwk.VolumeAttachment, fwk.Delete, h.suppliesHelp),
 	}
 	for _, resource := range []fwk.EventResource{
-		fwk.PersistentVolume, fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIStorageCapacity, fwk.ResourceSlice,
+		fwk.PersistentVolume, fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIStorageCapacity,
+		fwk.ResourceSlice,
 	} {
-		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: changed}, QueueingHintFn: h.suppliesHelp})
+		events = append(events, hintOn(resource, changed, h.suppliesHelp))
 	}
 	return events
 }
 
 // helpsAny asks the pod that asks for its gang on behalf of all: each may have rules that the others have not.
-func (h *queueingHints) helpsAny(asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error)) (fwk.QueueingHint, error) {
+func (h *queueingHints) helpsAny(
+	asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error),
+) (fwk.QueueingHint, error) {
 	if !h.isAsker(asker) {
 		return fwk.QueueSkip, nil
 	}
@@ -80,9 +84,11 @@ func (h *queueingHints) deviceClassHelps(_ klog.Logger, asker *corev1.Pod, _, _ 
 	})
 }
 
-// deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time that
-// somebody begins to use them, which helps nobody else.
-func (h *queueingHints) deviceClaimHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+// deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time
+// that somebody begins to use them, which helps nobody else.
+func (h *queueingHints) deviceClaimHelps(
+	_ klog.Logger, asker *corev1.Pod, before, after any,
+) (fwk.QueueingHint, error) {
 	old, _ := before.(*resourcev1.ResourceClaim)
 	claim, exists := after.(*resourcev1.ResourceClaim)
 	givenBack := old != nil && old.Status.Allocation != nil && (!exists || claim.Status.Allocation == nil)

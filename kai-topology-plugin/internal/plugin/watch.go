@@ -11,9 +11,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
 	"packtree.dev/kai-topology-plugin/internal/translation"
@@ -63,9 +65,8 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	known := func() bool {
 		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool { return !handler.HasSynced() })
 	}
-	if err := p.measure(topologies.Informer()); err != nil {
-		return err
-	}
+	metrics.Register()
+	metrics.ServeDomains(func(bounds capacity.Bounds) []capacity.Level { return capacityOf(p.lister, bounds) })
 	factory.Start(ctx.Done())
 	go p.begin(ctx, known, leading)
 	return nil

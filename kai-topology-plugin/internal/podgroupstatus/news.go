@@ -22,7 +22,9 @@ import (
 const unfinished = 10 * time.Second
 
 // newsTo returns what has not been told yet. If something is to be told later unless it changes, again says when.
-func newsTo(told *gangstate.Told, observed Observed, desired Desired, now time.Time) (news []gangevents.News, again time.Duration) {
+func newsTo(
+	told *gangstate.Told, observed Observed, desired Desired, now time.Time,
+) (news []gangevents.News, again time.Duration) {
 	condition := desired.Condition
 	age := now.Sub(condition.LastTransitionTime.Time)
 	switch {

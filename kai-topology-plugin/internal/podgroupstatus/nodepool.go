@@ -17,7 +17,9 @@ const defaultNodePool = "default"
 
 // nodePoolCondition says in the way of KAI that the gang was tried and does not fit, or that it fits after all. Nil
 // if it was always placed at once, or is to be tried for ever.
-func nodePoolCondition(podGroup *scheduling.PodGroup, scheduled metav1.Condition, now metav1.Time) *scheduling.SchedulingCondition {
+func nodePoolCondition(
+	podGroup *scheduling.PodGroup, scheduled metav1.Condition, now metav1.Time,
+) *scheduling.SchedulingCondition {
 	if ptr.Deref(podGroup.Spec.SchedulingBackoff, 0) == scheduling.NoSchedulingBackoff {
 		return nil
 	}

@@ -40,7 +40,9 @@ type Writer struct {
 }
 
 // NewWriter returns a writer that writes nothing until Run.
-func NewWriter(client schedulingclient.PodGroupsGetter, observe Observe, tell *gangevents.Announcer, gangs *gangstate.State) *Writer {
+func NewWriter(
+	client schedulingclient.PodGroupsGetter, observe Observe, tell *gangevents.Announcer, gangs *gangstate.State,
+) *Writer {
 	return &Writer{
 		client:  client,
 		observe: observe,
@@ -116,7 +118,9 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 }
 
 // apply writes the scheduler's part of the status.
-func (w *Writer) apply(ctx context.Context, podGroup *scheduling.PodGroup, desired Desired) (*scheduling.PodGroup, error) {
+func (w *Writer) apply(
+	ctx context.Context, podGroup *scheduling.PodGroup, desired Desired,
+) (*scheduling.PodGroup, error) {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": scheduling.GroupVersion.String(),
 		"kind":       "PodGroup",

@@ -7,8 +7,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// bound is what room for the gang costs in a domain at least. It adds up resources as if the domain were one node, so that
-// it can be had without a decision of the engine.
+// bound is what room for the gang costs in a domain at least. It adds up resources as if the domain were one node, so
+// that it can be had without a decision of the engine.
 func (s *search) bound(d *domain) Cost {
 	least := s.leastOf(d)
 	cost := Cost{Priority: s.leastPriority(d), Gangs: s.leastGangs(d), Pods: s.leastPods(d)}
@@ -111,8 +111,8 @@ func (s *search) heldBy(t occupant, name string) (held int64) {
 	return held
 }
 
-// mostly returns how many of the largest amounts make up for what is lacking beyond the free ones, in the resource that takes
-// most of them.
+// mostly returns how many of the largest amounts make up for what is lacking beyond the free ones, in the resource
+// that takes most of them.
 func mostly(lacking packing.Resources, held func(name string) []int64, free func(name string) int64) (count int) {
 	for name, amount := range lacking {
 		amount -= free(name)

@@ -41,8 +41,8 @@ func CandidatesFor(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, bu
 	return CandidatesBelow(rank.Priority, rank.Gang, nodes, podGroups, budgets, everybody)
 }
 
-// CandidatesBelow returns who can be asked to leave the nodes for one that has a priority: whoever mayLeave accepts and,
-// as mayLeave leaves it, is not protected and of lower priority. Pods of the gang itself are not among them.
+// CandidatesBelow returns who can be asked to leave the nodes for one that has a priority: whoever mayLeave accepts
+// and, as mayLeave leaves it, is not protected and of lower priority. Pods of the gang itself are not among them.
 func CandidatesBelow(
 	priority int32, itself gang.Key, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets,
 	mayLeave func(workload *Workload, pods []*corev1.Pod) bool,
@@ -50,7 +50,7 @@ func CandidatesBelow(
 	c := &Candidates{budgets: budgets, below: priority}
 	gangs := map[gang.Key][]*corev1.Pod{}
 	add := func(key gang.Key, workload Workload, pods []*corev1.Pod) {
-		if mayLeave(&workload, pods) && !workload.Protected && workload.Priority < priority {
+		if mayLeave(&workload, pods) && workload.mayLeaveFor(priority) {
 			c.add(key, workload, pods)
 		}
 	}

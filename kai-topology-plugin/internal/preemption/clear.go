@@ -7,9 +7,10 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// clear returns who leaves a domain so that the gang fits, or nil if it does not fit whoever leaves. It lets everybody leave
-// up to the lowest priority with which the gang fits, and then gives back whoever need not leave, the most important first. It
-// begins so with all, with the few largest and with the few smallest of them, and takes the cheapest outcome.
+// clear returns who leaves a domain so that the gang fits, or nil if it does not fit whoever leaves. It lets
+// everybody leave up to the lowest priority with which the gang fits, and then gives back whoever need not leave, the
+// most important first. It begins so with all, with the few largest and with the few smallest of them, and takes the
+// cheapest outcome.
 func (s *search) clear(d *domain) set {
 	pool := s.pool(d)
 	if pool == nil {
@@ -41,8 +42,8 @@ func (s *search) leaving(workloads []int) set {
 	return taken
 }
 
-// pool returns the workloads that may have to leave: those whose leaving overdraws no budget if that is enough, else all; of
-// them those up to the lowest priority that is enough. It is nil if not even all are.
+// pool returns the workloads that may have to leave: those whose leaving overdraws no budget if that is enough, else
+// all; of them those up to the lowest priority that is enough. It is nil if not even all are.
 func (s *search) pool(d *domain) []int {
 	all := make([]int, len(d.occupants))
 	for i, t := range d.occupants {
@@ -96,8 +97,8 @@ func (s *search) gentle(ordered []int) []int {
 	return pool
 }
 
-// prefix returns how many of the workloads, in order, have to leave as a whole for the gang to fit, when all together are
-// enough. Those that are alike leave together.
+// prefix returns how many of the workloads, in order, have to leave as a whole for the gang to fit, when all together
+// are enough. Those that are alike leave together.
 func (s *search) prefix(workloads []int, alike func(a, b int) bool) int {
 	var ends []int
 	for i := range workloads {
@@ -138,7 +139,8 @@ func (s *search) starts(pool []int) [][]int {
 	return starts
 }
 
-// reprieve lets whoever need not leave stay. The gang fits when these workloads leave as a whole, and fits was asked last.
+// reprieve lets whoever need not leave stay. The gang fits when these workloads leave as a whole, and fits was asked
+// last.
 func (s *search) reprieve(d *domain, workloads []int) set {
 	inTheWay := slices.DeleteFunc(slices.Clone(workloads), func(i int) bool { return !s.inTheWay(i) })
 	taken := s.leaving(inTheWay)
@@ -166,8 +168,8 @@ func (s *search) inTheWay(workload int) bool {
 	return slices.ContainsFunc(s.workloads[workload].Pods, func(pod Pod) bool { return s.used[pod.Node] })
 }
 
-// dispensable returns as many pods of a workload in the domain as can leave without the whole: those where the gang would go
-// first, then the youngest.
+// dispensable returns as many pods of a workload in the domain as can leave without the whole: those where the gang
+// would go first, then the youngest.
 func (s *search) dispensable(d *domain, workload int) []bool {
 	w := s.workloads[workload]
 	leaves := make([]bool, len(w.Pods))

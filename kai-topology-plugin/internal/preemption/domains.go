@@ -33,8 +33,8 @@ func (d *domain) has(nodes []string) bool {
 	})
 }
 
-// domains returns those in which somebody would have to leave, one for all nodes if the gang as a whole is not tied to any.
-// A gang of which pods run already has but the one in which they stand.
+// domains returns those in which somebody would have to leave, one for all nodes if the gang as a whole is not tied
+// to any. A gang of which pods run already has but the one in which they stand.
 func (s *search) domains() []*domain {
 	root := &s.q.Gang.Root.Constraint
 	depth := slices.Index(s.q.Levels[root.Topology], root.Required) + 1
@@ -113,8 +113,8 @@ func running(group *packing.Group) []string {
 	return nodes
 }
 
-// open reports whether the gang may go there: a domain that holds what of it already runs, and agrees with the domains that
-// it shares with others.
+// open reports whether the gang may go there: a domain that holds what of it already runs, and agrees with the
+// domains that it shares with others.
 func (s *search) open(d *domain, running []string) bool {
 	for _, node := range running {
 		if path := s.q.Cluster.PathOf(d.topology, node); path != nil && !agree(path, d.path) {

@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// maxPieces bounds the workloads, or pods of workloads that need not leave as a whole, of which every choice is looked at.
+// maxPieces bounds the workloads, or pods of workloads that need not leave as a whole, of which every choice is
+// looked at.
 const maxPieces = 10
 
 // maxExact bounds the what-ifs that looking at every choice in one domain may take.
 const maxExact = 256
 
-// improve returns the cheapest choice in a domain if it is cheaper than the cost, and nil if there is none, or if there are
-// too many to look at.
+// improve returns the cheapest choice in a domain if it is cheaper than the cost, and nil if there is none, or if
+// there are too many to look at.
 func (s *search) improve(d *domain, than Cost) set {
 	pieces := s.singlesIn(d)
 	if len(pieces) > maxPieces || s.spent() {

@@ -1,6 +1,6 @@
-// Package preemption decides who has to leave so that a gang can run: whole gangs of lower priority, or those of their pods
-// that they can do without, in the domain that costs least to clear. It decides on the packing engine, in what-ifs that are
-// rolled back, and changes nothing.
+// Package preemption decides who has to leave so that a gang can run: whole gangs of lower priority, or those of
+// their pods that they can do without, in the domain that costs least to clear. It decides on the packing engine, in
+// what-ifs that are rolled back, and changes nothing.
 //
 //	workload.go  who can be asked to leave, and what leaves with a pod
 //	cost.go      which loss is the smaller one
@@ -17,7 +17,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// DefaultBudget is how many steps a choice may take unless told otherwise: as many as one decision of the packing engine.
+// DefaultBudget is how many steps a choice may take unless told otherwise: as many as one decision of the packing
+// engine.
 const DefaultBudget = packing.DefaultBudget
 
 // Question is a gang that does not fit, and who stands where.
@@ -42,8 +43,8 @@ type Question struct {
 	// Begun are nodes on which room was being made for the gang when the scheduler died. Their domain is finished before
 	// any other is looked at.
 	Begun []string
-	// Budget bounds the whole choice, in steps of the packing engine; 0 means DefaultBudget. A what-if costs the steps of its
-	// search, and one for each pod that it is about or that it takes off its node.
+	// Budget bounds the whole choice, in steps of the packing engine; 0 means DefaultBudget. A what-if costs the
+	// steps of its search, and one for each pod that it is about or that it takes off its node.
 	Budget int
 }
 
@@ -65,9 +66,9 @@ type Victim struct {
 	Workload, Pod int
 }
 
-// Choose returns nil if the gang does not fit even if all that have to give way to it do, or if the budget was spent before a
-// choice was found. The choice is the cheapest that was found: proved to be the cheapest in its domain where few can leave, and
-// without pods that needn't leave for it as long as the budget lasts.
+// Choose returns nil if the gang does not fit even if all that have to give way to it do, or if the budget was spent
+// before a choice was found. The choice is the cheapest that was found: proved to be the cheapest in its domain where
+// few can leave, and without pods that needn't leave for it as long as the budget lasts.
 func Choose(q Question) *Answer {
 	mark := q.Cluster.Checkpoint()
 	defer q.Cluster.Rollback(mark)

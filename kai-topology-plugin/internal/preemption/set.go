@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// set has, by workload, which of its pods are to leave. Those of whom nobody leaves are not in it. Sets share what they have
-// in common, so the slices are never changed.
+// set has, by workload, which of its pods are to leave. Those of whom nobody leaves are not in it. Sets share what
+// they have in common, so the slices are never changed.
 type set map[int][]bool
 
 func (s set) has(workload, pod int) bool {

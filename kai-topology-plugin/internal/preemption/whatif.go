@@ -113,12 +113,12 @@ func (s *search) whole(workload int) []bool {
 	return leaves
 }
 
-// maxShare is the part of the budget that a single what-if may take: one that is hard to answer counts as one that does not fit,
-// and leaves enough for others.
+// maxShare is the part of the budget that a single what-if may take: one that is hard to answer counts as one that
+// does not fit, and leaves enough for others.
 const maxShare = 16
 
-// fits reports whether the gang has room once these pods are gone. It answers even if the budget is spent: callers that can do
-// without ask spent before.
+// fits reports whether the gang has room once these pods are gone. It answers even if the budget is spent: callers
+// that can do without ask spent before.
 func (s *search) fits(taken set) bool {
 	s.release(taken)
 	s.trials++
@@ -134,8 +134,8 @@ func (s *search) fits(taken set) bool {
 	return true
 }
 
-// fitsStill is fits for a set that has all of from but some pods of one workload, when fits(from) was the last to be true. If
-// those pods stand where the gang does not go, there is nothing to ask.
+// fitsStill is fits for a set that has all of from but some pods of one workload, when fits(from) was the last to be
+// true. If those pods stand where the gang does not go, there is nothing to ask.
 func (s *search) fitsStill(from, taken set, workload int) bool {
 	disturbed := false
 	for p := range s.workloads[workload].Pods {

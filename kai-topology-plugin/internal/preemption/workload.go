@@ -38,9 +38,12 @@ type Pod struct {
 	Budgets []int
 }
 
-// Complete adds, to the pods of a workload that are to leave, those that are of no use without them: a group that would be
-// left below its minimum leaves as a whole, and so does the gang. Of a gang of which the groups still have their minima
-// nobody else leaves. It reports whether the whole workload leaves.
+// mayLeaveFor reports whether the workload can be asked to leave for one of a priority.
+func (w *Workload) mayLeaveFor(priority int32) bool { return !w.Protected && w.Priority < priority }
+
+// Complete adds, to the pods of a workload that are to leave, those that are of no use without them: a group that
+// would be left below its minimum leaves as a whole, and so does the gang. Of a gang of which the groups still have
+// their minima nobody else leaves. It reports whether the whole workload leaves.
 func (w *Workload) Complete(leaves []bool) (whole bool) {
 	if !anyOf(leaves) {
 		return len(leaves) == 0
@@ -92,15 +95,20 @@ func (w *Workload) settle(group *podgrouptree.Group, leaves []bool) (touched boo
 // podsOf returns the indices of a leaf's pods; none for other groups.
 func (w *Workload) podsOf(leaf *podgrouptree.Group) []int {
 	if w.byLeaf == nil {
-		w.byLeaf = map[string][]int{}
-		for p := range w.Pods {
-			w.byLeaf[w.Pods[p].Leaf] = append(w.byLeaf[w.Pods[p].Leaf], p)
-		}
+		w.index()
 	}
 	if !leaf.Leaf() {
 		return nil
 	}
 	return w.byLeaf[leaf.Name]
+}
+
+// index prepares podsOf. A workload that several ask about at a time has it called before.
+func (w *Workload) index() {
+	w.byLeaf = map[string][]int{}
+	for p := range w.Pods {
+		w.byLeaf[w.Pods[p].Leaf] = append(w.byLeaf[w.Pods[p].Leaf], p)
+	}
 }
 
 // left counts the pods of a leaf that stay.

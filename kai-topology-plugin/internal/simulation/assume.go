@@ -31,11 +31,13 @@ type refusal struct {
 }
 
 func (r *refusal) sentence() string {
-	return fmt.Sprintf("pod %s is turned away by %s, on node %s as on others of its domain", r.pod.Name, r.why, r.node.Node().Name)
+	return fmt.Sprintf(
+		"pod %s is turned away by %s, on node %s as on others of its domain", r.pod.Name, r.why, r.node.Node().Name)
 }
 
-// assumeAll puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try again after others
-// have entered, as far as that may have opened a node. When nobody can go where planned, others of their nodes are tried.
+// assumeAll puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try
+// again after others have entered, as far as that may have opened a node. When nobody can go where planned, others of
+// their nodes are tried.
 func (r *simulation) assumeAll(ctx context.Context, plan map[string]string) (*outcome, error) {
 	result := &outcome{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
 	r.opened = true
@@ -97,8 +99,8 @@ func (r *simulation) assumeAsPlanned(ctx context.Context, result *outcome, plan 
 	return entered, nil
 }
 
-// move finds other nodes for those who wait, until one that has entered may have opened a node to somebody. It reports whether
-// a pod was assumed.
+// move finds other nodes for those who wait, until one that has entered may have opened a node to somebody. It
+// reports whether a pod was assumed.
 func (r *simulation) move(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
 	expected := map[string][]*corev1.Pod{}
 	for _, pod := range result.waiting {
@@ -136,8 +138,8 @@ func (r *simulation) move(ctx context.Context, result *outcome, plan map[string]
 	return entered, nil
 }
 
-// assumeAny puts a pod on the first of several nodes that accepts it and has room for those expected there besides. It returns the node,
-// "" if there is none, and those that have not refused the pod.
+// assumeAny puts a pod on the first of several nodes that accepts it and has room for those expected there besides.
+// It returns the node, "" if there is none, and those that have not refused the pod.
 func (r *simulation) assumeAny(
 	ctx context.Context, pod *corev1.Pod, nodes []fwk.NodeInfo, expected map[string][]*corev1.Pod,
 ) (entered string, left []fwk.NodeInfo, err error) {
@@ -178,8 +180,8 @@ func (o *outcome) put(pod *corev1.Pod, node string) {
 	o.order = append(o.order, pod.Name)
 }
 
-// fitsBeside reports whether a node would still have room for the pods of other kinds among those that are planned for it.
-// Those of the same kind would be turned away there themselves by now.
+// fitsBeside reports whether a node would still have room for the pods of other kinds among those that are planned
+// for it. Those of the same kind would be turned away there themselves by now.
 func (r *simulation) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*corev1.Pod) (bool, error) {
 	var others []*corev1.Pod
 	for _, waiting := range expected {

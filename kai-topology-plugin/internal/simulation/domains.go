@@ -13,8 +13,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// closure is a domain that was found not to take the pods of a leaf, or of the whole gang.
-type closure struct {
+// excludedDomain is a domain that was found not to take the pods of a leaf, or of the whole gang.
+type excludedDomain struct {
 	whole bool
 	leaf  string
 	// labels of the nodes in it, in the form of alike.
@@ -22,7 +22,7 @@ type closure struct {
 	values string
 }
 
-func (c closure) holds(pod *corev1.Pod, node *corev1.Node) bool {
+func (c excludedDomain) holds(pod *corev1.Pod, node *corev1.Node) bool {
 	return (c.whole || c.leaf == gang.LeafOf(pod)) && alike(node, c.keys) == c.values
 }
 
@@ -91,7 +91,7 @@ func (r *simulation) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInf
 	byDistance := map[int][]fwk.NodeInfo{}
 	for _, node := range r.question.Nodes {
 		name := node.Node().Name
-		if name != planned && r.domainOf(pod, name) == domain && !r.isClosed(pod, node.Node()) {
+		if name != planned && r.domainOf(pod, name) == domain && !r.isExcluded(pod, node.Node()) {
 			distance := r.distance(pod, from, node.Node())
 			byDistance[distance] = append(byDistance[distance], r.assumed.Node(name))
 		}
@@ -104,7 +104,8 @@ func (r *simulation) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInf
 	return found
 }
 
-// distance counts the levels, of all topologies that the pod's groups name, at which two nodes are in different domains.
+// distance counts the levels, of all topologies that the pod's groups name, at which two nodes are in different
+// domains.
 func (r *simulation) distance(pod *corev1.Pod, a, b *corev1.Node) int {
 	levels := 0
 	for _, constraint := range r.constraints(gang.LeafOf(pod)) {
@@ -122,30 +123,32 @@ func (r *simulation) distance(pod *corev1.Pod, a, b *corev1.Node) int {
 	return levels
 }
 
-func (r *simulation) isClosed(pod *corev1.Pod, node *corev1.Node) bool {
-	return slices.ContainsFunc(r.closed, func(c closure) bool { return c.holds(pod, node) })
+func (r *simulation) isExcluded(pod *corev1.Pod, node *corev1.Node) bool {
+	return slices.ContainsFunc(r.excludedDomains, func(c excludedDomain) bool { return c.holds(pod, node) })
 }
 
-// closeDomainOf closes the domain in which a pod was turned away: that of the pods it has to be near, if there are such, or
-// else the narrowest that its groups require. It reports false if there is none, so that another plan would fare no better.
-func (r *simulation) closeDomainOf(result *outcome) bool {
+// excludeDomainOf excludes the domain in which a pod was turned away: that of the pods it has to be near, if there
+// are such, or else the narrowest that its groups require. It reports false if there is none, so that another plan
+// would fare no better.
+func (r *simulation) excludeDomainOf(result *outcome) bool {
 	pod, leaf := result.refused.pod, gang.LeafOf(result.refused.pod)
 	if terms := requiredAffinity(pod); len(terms) > 0 && len(result.order) > 0 {
 		near, keys := r.assumed.Node(result.nodes[result.order[0]]).Node(), []string{terms[0].TopologyKey}
-		return r.close(closure{whole: true, keys: keys, values: alike(near, keys)})
+		return r.exclude(excludedDomain{whole: true, keys: keys, values: alike(near, keys)})
 	}
 	if domains := r.required(leaf); len(domains) > 0 {
-		return r.close(closure{leaf: leaf, keys: domains[0], values: alike(result.refused.node.Node(), domains[0])})
+		return r.exclude(excludedDomain{leaf: leaf, keys: domains[0], values: alike(result.refused.node.Node(), domains[0])})
 	}
 	return false
 }
 
-func (r *simulation) close(domain closure) bool {
-	known := slices.ContainsFunc(r.closed, func(c closure) bool {
-		return c.whole == domain.whole && c.leaf == domain.leaf && c.values == domain.values && slices.Equal(c.keys, domain.keys)
+func (r *simulation) exclude(domain excludedDomain) bool {
+	known := slices.ContainsFunc(r.excludedDomains, func(c excludedDomain) bool {
+		return c.whole == domain.whole && c.leaf == domain.leaf && c.values == domain.values &&
+			slices.Equal(c.keys, domain.keys)
 	})
 	if !known {
-		r.closed = append(r.closed, domain)
+		r.excludedDomains = append(r.excludedDomains, domain)
 	}
 	return !known
 }

@@ -15,7 +15,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// asked is what the engine is asked, with the nodes that are closed by now excluded. What goes wrong meanwhile is in failed.
+// asked is what the engine is asked, with the nodes of excluded domains left out. What goes wrong meanwhile is in
+// failed.
 func (r *simulation) asked(ctx context.Context, failed *error) decision.Question {
 	question := r.question
 	question.Everywhere, question.Budget = r.apart.offered, max(1, r.budget-r.steps)
@@ -47,13 +48,15 @@ func (r *simulation) asked(ctx context.Context, failed *error) decision.Question
 	return question
 }
 
-// closedDomain is why a node is excluded where an earlier plan failed.
-const closedDomain = "rules among the gang's own pods"
+// ruledOut is why a node is excluded where an earlier plan failed.
+const ruledOut = "rules among the gang's own pods"
 
-func (r *simulation) excluded(ctx context.Context, pod *corev1.Pod, name string, ordinary func(string) string) (string, error) {
+func (r *simulation) excluded(
+	ctx context.Context, pod *corev1.Pod, name string, ordinary func(string) string,
+) (string, error) {
 	node := r.assumed.Node(name)
-	if node == nil || r.isClosed(pod, node.Node()) {
-		return closedDomain, nil
+	if node == nil || r.isExcluded(pod, node.Node()) {
+		return ruledOut, nil
 	}
 	why := ""
 	if ordinary != nil {

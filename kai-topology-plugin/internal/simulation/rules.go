@@ -12,9 +12,9 @@ import (
 type rules struct {
 	// any is set if there are some at all.
 	any bool
-	// liftable is set if a node that is closed to a pod at first can become open to it when others of the gang have their
-	// nodes: to follow a pod one needs it to be there, and a domain has its turn once the others have caught up. The order in
-	// which pods are put on their nodes then matters too.
+	// liftable is set if a node that is closed to a pod at first can become open to it when others of the gang have
+	// their nodes: to follow a pod one needs it to be there, and a domain has its turn once the others have caught
+	// up. The order in which pods are put on their nodes then matters too.
 	liftable bool
 	// labels are the keys of labels by which the rules tell pods apart.
 	labels sets.Set[string]

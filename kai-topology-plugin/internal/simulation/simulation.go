@@ -1,7 +1,8 @@
-// Package simulation plans gangs whose pods have rules about each other: anti-affinity and affinity, topology spread, volumes
-// and devices that only so many can have. The packing engine knows nothing of these. Its plan is therefore played through, pod
-// by pod, with the profile's own filters, on a snapshot that shows each pod where it was put. A pod that is turned away moves
-// to another node of the domain that its groups chose; if there is none, the domain is closed to it and the engine plans again.
+// Package simulation plans gangs whose pods have rules about each other: anti-affinity and affinity, topology spread,
+// volumes and devices that only so many can have. The packing engine knows nothing of these. Its plan is therefore
+// played through, pod by pod, with the profile's own filters, on a snapshot that shows each pod where it was put. A
+// pod that is turned away moves to another node of the domain that its groups chose; if there is none, the domain is
+// excluded for it and the engine plans again.
 package simulation
 
 import (
@@ -46,7 +47,7 @@ func Decide(ctx context.Context, question decision.Question) (answer *decision.A
 	}
 	var proof *decision.Answer
 	for _, lenient := range readings {
-		r.lenient, r.closed = lenient, nil
+		r.lenient, r.excludedDomains = lenient, nil
 		answer, placed, err := r.attempts(ctx)
 		if err != nil || placed {
 			return answer, err
@@ -72,7 +73,8 @@ func open(question decision.Question) (*simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &simulation{question: question, rules: rules, assumed: assumed, budget: cmp.Or(question.Budget, packing.DefaultBudget)}
+	budget := cmp.Or(question.Budget, packing.DefaultBudget)
+	r := &simulation{question: question, rules: rules, assumed: assumed, budget: budget}
 	r.apart, err = r.apartBy(question.Gang.Pending)
 	return r, err
 }
@@ -85,24 +87,25 @@ type simulation struct {
 	assumed  *kubeframework.Assumed
 	// lenient has the engine use nodes too that are closed to a pod at first, if others of its gang may open them.
 	lenient bool
-	// closed are domains that turned out not to do.
-	closed []closure
-	// kinds tells apart, by name, what filters can tell apart; alike pods share what the filters prepared for them, as long as
-	// nobody is assumed.
+	// excludedDomains are those that turned out not to do.
+	excludedDomains []excludedDomain
+	// kinds tells apart, by name, what filters can tell apart; alike pods share what the filters prepared for them,
+	// as long as nobody is assumed.
 	kinds       map[string]string
 	prefiltered map[string]*prefiltered
 	// opened is set if a pod that was put on a node may have opened one to a pod that was turned away.
 	opened bool
 	// moves are the nodes to which pods of a leaf may move from a node.
 	moves map[string][]fwk.NodeInfo
-	// steps is what of the budget is spent: those of the engine, and one for each node that is tried for a pod which has to move.
+	// steps is what of the budget is spent: those of the engine, and one for each node that is tried for a pod which
+	// has to move.
 	steps, budget int
 	// last is the refusal that ended the latest attempt.
 	last *refusal
 }
 
-// attempts asks the engine and simulates its plan, and closes the domain where that fails, until it works. The answer is nil
-// if there are plans, but none that works; and what the engine says if it has no plan from the start.
+// attempts asks the engine and simulates its plan, and closes the domain where that fails, until it works. The answer
+// is nil if there are plans, but none that works; and what the engine says if it has no plan from the start.
 func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
 	for attempt := range maxPlans {
 		if attempt > 0 && r.spent() {
@@ -132,7 +135,7 @@ func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, pla
 			return answer, true, err
 		}
 		r.last = result.refused
-		if !r.closeDomainOf(result) {
+		if !r.excludeDomainOf(result) {
 			break
 		}
 	}
@@ -190,7 +193,9 @@ func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.A
 	if err != nil {
 		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
 	}
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes, Groups: where.Groups, Steps: r.steps}
+	answer := &decision.Answer{
+		Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes, Groups: where.Groups, Steps: r.steps,
+	}
 	if result.refused != nil {
 		answer.Message = result.refused.sentence()
 	}
@@ -202,7 +207,9 @@ func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.A
 
 // refused is the answer for a gang that would fit, were it not for the rules among its pods.
 func (r *simulation) refused() *decision.Answer {
-	hold := &gang.Hold{Reason: scheduling.ReasonUnknown, Message: "no placement was found that keeps the rules among the gang's own pods"}
+	hold := &gang.Hold{
+		Reason: scheduling.ReasonUnknown, Message: "no placement was found that keeps the rules among the gang's own pods",
+	}
 	if r.last != nil {
 		hold.Message += ": " + r.last.sentence()
 	}

@@ -7,9 +7,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 )
 
-// Relaxed hands over the question that stands for this one where nothing but what holds anyway is to count: of the rules that
-// the gang's pods have about each other, those that pods which have got their nodes may end are left out. Who cannot be placed by
-// it cannot be placed. The question lasts as long as the call.
+// Relaxed hands over the question that stands for this one where nothing but what holds anyway is to count: of the
+// rules that the gang's pods have about each other, those that pods which have got their nodes may end are left out.
+// Who cannot be placed by it cannot be placed. The question lasts as long as the call.
 func Relaxed(ctx context.Context, question decision.Question, use func(decision.Question) error) (err error) {
 	r, err := open(question)
 	if err != nil {
@@ -28,8 +28,8 @@ func Relaxed(ctx context.Context, question decision.Question, use func(decision.
 	return errors.Join(err, failed)
 }
 
-// Accepts plays a finished placement through with the profile's own filters, if the pods have rules about each other: one pod
-// enters after the other, as long as any is let in. It says who is turned away; nobody, if that is empty.
+// Accepts plays a finished placement through with the profile's own filters, if the pods have rules about each other:
+// one pod enters after the other, as long as any is let in. It says who is turned away; nobody, if that is empty.
 func Accepts(ctx context.Context, question decision.Question, nodes map[string]string) (refused string, err error) {
 	r, err := open(question)
 	if err != nil || r == nil {

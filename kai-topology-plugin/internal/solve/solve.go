@@ -89,8 +89,8 @@ func (followers leader) decide(ctx context.Context, question decision.Question) 
 	return beside(ctx, question, together)
 }
 
-// party is followers and the nodes that were found for their pods.
-type party struct {
+// placedFollowers are followers and the nodes that were found for their pods.
+type placedFollowers struct {
 	followers []*gang.Gang
 	// nodes has the node of each pod by its name: all gangs that share a constraint are of one namespace.
 	nodes map[string]string
@@ -98,13 +98,13 @@ type party struct {
 }
 
 // most finds room for the gang and as many of the first followers as possible; nil if there is none for the first one.
-func most(ctx context.Context, question decision.Question, followers []*gang.Gang) (best *party, err error) {
+func most(ctx context.Context, question decision.Question, followers []*gang.Gang) (best *placedFollowers, err error) {
 	// All of them have been tried.
 	sort.Search(len(followers)-1, func(i int) bool {
 		if err != nil {
 			return true
 		}
-		var found *party
+		var found *placedFollowers
 		if found, err = fit(ctx, question, followers[:i+1]); found != nil {
 			best = found
 		}
@@ -114,19 +114,19 @@ func most(ctx context.Context, question decision.Question, followers []*gang.Gan
 }
 
 // fit finds room for the gang and all of the followers; nil if there is none.
-func fit(ctx context.Context, question decision.Question, followers []*gang.Gang) (*party, error) {
+func fit(ctx context.Context, question decision.Question, followers []*gang.Gang) (*placedFollowers, error) {
 	question.With = followers
 	question.Terse = true // Nobody is told of it.
 	answer, err := decision.Decide(ctx, question)
 	if err != nil || answer.Verdict != scheduling.ReasonPlaced {
 		return nil, err
 	}
-	return &party{followers: followers, nodes: answer.Nodes, steps: answer.Steps}, nil
+	return &placedFollowers{followers: followers, nodes: answer.Nodes, steps: answer.Steps}, nil
 }
 
 // beside decides the gang as if its followers stood where room was found for them. The gang's own pods may have rules
 // that the search for all did not look at: if these leave no place there, it goes wherever it can.
-func beside(ctx context.Context, question decision.Question, together *party) (*decision.Answer, error) {
+func beside(ctx context.Context, question decision.Question, together *placedFollowers) (*decision.Answer, error) {
 	led, shared := *question.Gang, *question.Gang.Shared
 	led.Shared = &shared
 	kept := map[gang.Key]clusterview.Reserved{}

@@ -1,5 +1,5 @@
-// Package staleness stops gangs that have run below their minimum for longer than they are allowed to, so that all of their
-// pods can start together elsewhere.
+// Package staleness stops gangs that have run below their minimum for longer than they are allowed to, so that all of
+// their pods can start together elsewhere.
 package staleness
 
 import (

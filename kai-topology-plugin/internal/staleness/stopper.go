@@ -38,7 +38,9 @@ type Stopper struct {
 }
 
 // NewStopper returns a stopper that stops nothing until Run.
-func NewStopper(pods coreclient.PodsGetter, observe func(gang.Key) (*gang.Gang, error), tell func(gang.Key, string)) *Stopper {
+func NewStopper(
+	pods coreclient.PodsGetter, observe func(gang.Key) (*gang.Gang, error), tell func(gang.Key, string),
+) *Stopper {
 	return &Stopper{
 		Pods: pods, Observe: observe, Tell: tell,
 		clock: clock.RealClock{},
@@ -68,8 +70,8 @@ func (s *Stopper) Run(ctx context.Context) {
 	}
 }
 
-// look stops a gang whose deadline has passed, and comes back for one whose deadline is to come. What the condition says
-// can be older than the pods, so those have the last word.
+// look stops a gang whose deadline has passed, and comes back for one whose deadline is to come. What the condition
+// says can be older than the pods, so those have the last word.
 func (s *Stopper) look(ctx context.Context, key gang.Key) error {
 	observed, err := s.Observe(key)
 	if err != nil || observed == nil {

@@ -34,6 +34,8 @@ type Cluster struct {
 	Operator string
 	// Elects leaves leader election on, as users have it.
 	Elects bool
+	// Prepare, if set, is called when the cluster is up, before the first story.
+	Prepare func(context.Context) error
 	// Afterwards, if set, is called when the cluster is down.
 	Afterwards func() error
 
@@ -77,6 +79,9 @@ func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Conte
 		return ctx, err
 	}
 	config.WithKubeconfigFile(c.Machine.Kubeconfig)
+	if c.Prepare != nil {
+		return ctx, c.Prepare(ctx)
+	}
 	return ctx, nil
 }
 

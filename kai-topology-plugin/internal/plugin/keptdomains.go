@@ -18,20 +18,20 @@ import (
 
 // keepClosed adds to the room that is kept from a gang the domains which are closed to it, as pods that fill them.
 func (r *reader) keepClosed(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo, result *kept) {
-	full := r.gangs.Closures(assembled.Rank())
+	full := r.gangs.KeptDomains(assembled.Rank())
 	result.barred = len(full) > 0
 	wants := asks(assembled.Pending)
-	closed := slices.DeleteFunc(full, func(closure gangstate.Closure) bool {
-		return !slices.ContainsFunc(closure.Scarce, wants) || !r.couldHold(ctx, closure, nodes)
+	closed := slices.DeleteFunc(full, func(domain gangstate.KeptDomain) bool {
+		return !slices.ContainsFunc(domain.Scarce, wants) || !r.couldHold(ctx, domain, nodes)
 	})
 	if len(closed) == 0 {
 		return
 	}
 	for _, node := range nodes {
 		var scarce []string
-		for _, closure := range closed {
-			if closure.Keeps(node.Node().Labels) {
-				scarce = append(scarce, closure.Scarce...)
+		for _, domain := range closed {
+			if domain.Keeps(node.Node().Labels) {
+				scarce = append(scarce, domain.Scarce...)
 			}
 		}
 		if len(scarce) > 0 {
@@ -43,37 +43,41 @@ func (r *reader) keepClosed(ctx context.Context, assembled *gang.Gang, nodes []f
 	result.note = noteOf(closed)
 }
 
-func noteOf(closed []gangstate.Closure) string {
+func noteOf(closed []gangstate.KeptDomain) string {
 	first := closed[0]
 	where := "the cluster"
 	if len(first.Ground.Levels) > 0 {
 		where = fmt.Sprintf("%s %s", first.Ground.Levels[len(first.Ground.Levels)-1], first.Domain)
 	}
-	return fmt.Sprintf("room in %s is kept for gang %s, which %d others have overtaken", where, first.For, gangstate.MaxOvertakes)
+	return fmt.Sprintf("room in %s is kept for gang %s, which %d others have overtaken",
+		where, first.For, gangstate.MaxOvertakes)
 }
 
-// couldHold reports whether the gang of a closure would fit into the domain if nothing stood there. The answer is
+// couldHold reports whether the gang of a domain would fit into the domain if nothing stood there. The answer is
 // kept until the gang or a node changes.
-func (r *reader) couldHold(ctx context.Context, closure gangstate.Closure, nodes []fwk.NodeInfo) bool {
-	podGroup, err := r.lister.PodGroup(closure.For)
+func (r *reader) couldHold(ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo) bool {
+	podGroup, err := r.lister.PodGroup(domain.For)
 	if err != nil {
 		return false
 	}
-	asked := gangstate.Emptied{Domain: closure.Domain, Generation: podGroup.Generation, Terrain: r.view.Version(nodes)}
-	if holds, known := r.gangs.Holds(closure.For, asked); known {
+	asked := gangstate.Emptied{Domain: domain.Domain, Generation: podGroup.Generation, Terrain: r.view.Version(nodes)}
+	if holds, known := r.gangs.Holds(domain.For, asked); known {
 		return holds
 	}
-	holds, err := r.tryVacated(ctx, podGroup, closure, nodes)
+	holds, err := r.tryVacated(ctx, podGroup, domain, nodes)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Looking whether a domain could hold a gang", "podGroup", closure.For, "domain", closure.Domain)
+		klog.FromContext(ctx).Error(err, "Looking whether a domain could hold a gang",
+			"podGroup", domain.For, "domain", domain.Domain)
 		return false
 	}
-	r.gangs.SetHolds(closure.For, asked, holds)
+	r.gangs.SetHolds(domain.For, asked, holds)
 	return holds
 }
 
-// tryVacated decides the gang of a closure with the domain empty, and nowhere else to go.
-func (r *reader) tryVacated(ctx context.Context, podGroup *scheduling.PodGroup, closure gangstate.Closure, nodes []fwk.NodeInfo) (bool, error) {
+// tryVacated decides the gang of a domain with the domain empty, and nowhere else to go.
+func (r *reader) tryVacated(
+	ctx context.Context, podGroup *scheduling.PodGroup, domain gangstate.KeptDomain, nodes []fwk.NodeInfo,
+) (bool, error) {
 	assembled, held, err := r.lister.Assemble(podGroup)
 	if err != nil || held != nil {
 		return false, err
@@ -83,19 +87,20 @@ func (r *reader) tryVacated(ctx context.Context, podGroup *scheduling.PodGroup, 
 		return false, err
 	}
 	r.meetRelated(assembled)
-	session, err := decision.Open(ctx, decision.Question{Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes})
+	question := decision.Question{Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes}
+	session, err := decision.Open(ctx, question)
 	if err != nil {
 		return false, err
 	}
 	defer session.Close()
 	var inside string
 	for _, node := range nodes {
-		if closure.Keeps(node.Node().Labels) {
+		if domain.Keeps(node.Node().Labels) {
 			inside = node.Node().Name
 			session.Trial.Vacate(inside)
 		}
 	}
-	if levels := closure.Ground.Levels; len(levels) > 0 {
+	if levels := domain.Ground.Levels; len(levels) > 0 {
 		session.Packing.Root.Follow = append(session.Packing.Root.Follow, packing.Anchor{
 			Topology: sharedOrOwn(assembled).Topology, Level: levels[len(levels)-1], Nodes: []string{inside},
 		})

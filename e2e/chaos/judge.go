@@ -1,0 +1,358 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/e2e/live"
+	"packtree.dev/e2e/placement"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/manifests"
+)
+
+// Report is what stands in the end.
+type Report struct {
+	// Standing gangs have all that they need, Waiting ones nothing. Kept ones among these wait because room is kept for another gang.
+	Standing, Waiting, Kept int
+	// Counts are what happened.
+	Counts map[string]int
+	// Violations are what must not be so.
+	Violations []string
+}
+
+// String has a line for each figure.
+func (r *Report) String() string {
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "%d gangs stand, %d wait, %d of them for room that is kept\n", r.Standing, r.Waiting, r.Kept)
+	for _, what := range slices.Sorted(maps.Keys(r.Counts)) {
+		fmt.Fprintf(&lines, "%6d %s\n", r.Counts[what], what)
+	}
+	for _, violation := range r.Violations {
+		fmt.Fprintln(&lines, "WRONG:", violation)
+	}
+	return lines.String()
+}
+
+// state is what the API server has of a run at one moment.
+type state struct {
+	groups []scheduling.PodGroup
+	pods   []corev1.Pod
+	nodes  []corev1.Node
+}
+
+func (r *Run) read(ctx context.Context) (state, error) {
+	var groups scheduling.PodGroupList
+	var pods corev1.PodList
+	var nodes corev1.NodeList
+	err := errors.Join(r.List(ctx, &groups, client.InNamespace(r.Name)), r.List(ctx, &pods, client.InNamespace(r.Name)),
+		r.List(ctx, &nodes, client.MatchingLabels{ownLabel: r.Name}))
+	return state{groups.Items, pods.Items, nodes.Items}, err
+}
+
+// standing is where one gang's pods are.
+type standing struct {
+	group *scheduling.PodGroup
+	// pods has how many there are of each leaf, and bound how many of these have a node.
+	pods, bound map[string]int
+}
+
+func (s state) standings() []standing {
+	byName := map[string]*standing{}
+	var all []standing
+	for i := range s.groups {
+		all = append(all, standing{group: &s.groups[i], pods: map[string]int{}, bound: map[string]int{}})
+	}
+	for i := range all {
+		byName[all[i].group.Name] = &all[i]
+	}
+	for i := range s.pods {
+		pod := &s.pods[i]
+		of := byName[gangOf(pod)]
+		if of == nil || pod.DeletionTimestamp != nil {
+			continue
+		}
+		of.pods[pod.Labels[subGroupLabel]]++
+		if pod.Spec.NodeName != "" {
+			of.bound[pod.Labels[subGroupLabel]]++
+		}
+	}
+	return all
+}
+
+func total(counts map[string]int) (sum int) {
+	for _, count := range counts {
+		sum += count
+	}
+	return sum
+}
+
+// whole reports whether each leaf has its minimum.
+func (s standing) whole() bool {
+	if s.group.Spec.MinMember != nil {
+		return s.bound[""] >= int(*s.group.Spec.MinMember)
+	}
+	for _, subGroup := range s.group.Spec.SubGroups {
+		if s.bound[subGroup.Name] < int(*subGroup.MinMember) {
+			return false
+		}
+	}
+	return true
+}
+
+// condition is what the PodGroup says of its gang, as the scheduler knew it in the current generation; empty if it says nothing of that.
+func (s standing) condition() (reason, message string) {
+	scheduled := meta.FindStatusCondition(s.group.Status.Conditions, scheduling.ConditionScheduled)
+	if scheduled == nil || scheduled.ObservedGeneration != s.group.Generation {
+		return "", ""
+	}
+	return scheduled.Reason, scheduled.Message
+}
+
+// unsettled is what is not over with the gang; empty if it stands or waits and says so.
+func (s standing) unsettled() string {
+	reason, message := s.condition()
+	said := fmt.Sprintf("%s: %d of %d pods are bound (%v of %v), and it says %q: %s", s.group.Name, total(s.bound), total(s.pods),
+		s.bound, s.pods, reason, message)
+	switch {
+	case s.whole() && reason == scheduling.ReasonPlaced:
+		return ""
+	case total(s.bound) == 0 && reason == scheduling.ReasonInfeasible:
+		return ""
+	}
+	return said
+}
+
+// rest waits until every gang stands or waits, every pod that its owner wants is there, and nothing has changed for a while. What it returns
+// is why not, if that does not come.
+func (r *Run) rest(ctx context.Context) error {
+	const still = 15 * time.Second
+	waiting, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
+	var last map[types.UID]string
+	since := time.Now()
+	return live.Wait(waiting, "everything has come to rest", func(ctx context.Context) (bool, string, error) {
+		now, err := r.read(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		places := map[types.UID]string{}
+		for i := range now.pods {
+			places[now.pods[i].UID] = now.pods[i].Spec.NodeName
+		}
+		if !maps.Equal(places, last) {
+			last, since = places, time.Now()
+		}
+		unsettled := r.unsettled(now)
+		if len(unsettled) == 0 && time.Since(since) > still {
+			return true, "", nil
+		}
+		return false, fmt.Sprintf("nothing changed for %s; not settled are %d\n%s", time.Since(since).Round(time.Second), len(unsettled),
+			strings.Join(unsettled[:min(20, len(unsettled))], "\n")), nil
+	})
+}
+
+func (r *Run) unsettled(now state) []string {
+	wanted := map[string]int{}
+	var unsettled []string
+	for _, g := range r.all() {
+		g.mu.Lock()
+		if !g.finished {
+			wanted[g.name] = len(g.seats())
+		}
+		g.mu.Unlock()
+	}
+	for _, s := range now.standings() {
+		if why := s.unsettled(); why != "" {
+			unsettled = append(unsettled, why)
+		} else if have := total(s.pods); have != wanted[s.group.Name] {
+			unsettled = append(unsettled, fmt.Sprintf("%s has %d of %d pods", s.group.Name, have, wanted[s.group.Name]))
+		}
+		delete(wanted, s.group.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		unsettled = append(unsettled, "PodGroup "+name+" is gone")
+	}
+	return unsettled
+}
+
+// judge compares what stands with what the objects ask for.
+func (r *Run) judge(ctx context.Context, rested error) (*Report, error) {
+	now, err := r.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	report := &Report{Counts: maps.Clone(r.counts)}
+	r.mu.Unlock()
+	if rested != nil {
+		report.Violations = append(report.Violations, rested.Error())
+	}
+	topologies := placement.Topologies{}
+	topologies.AddTopology(r.topology())
+	for _, s := range now.standings() {
+		_, message := s.condition()
+		switch {
+		case total(s.bound) == 0:
+			report.Waiting++
+			if strings.Contains(message, "kept for") {
+				report.Kept++
+			}
+		case s.whole():
+			report.Standing++
+		default:
+			report.Violations = append(report.Violations, "half bound: "+s.unsettled())
+		}
+		outside, err := outside(s, now, topologies)
+		if err != nil {
+			return nil, err
+		}
+		report.Violations = append(report.Violations, outside...)
+	}
+	report.Violations = append(report.Violations, now.overfull()...)
+	disagreed, err := r.disagreements(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	report.Violations = append(report.Violations, disagreed...)
+	for _, line := range strings.Split(r.LogLines(Scheduler, "panic", 3), "\n") {
+		if line != "" {
+			report.Violations = append(report.Violations, "the scheduler's log: "+line)
+		}
+	}
+	return report, nil
+}
+
+// outside are the constraints of a standing gang that do not hold.
+func outside(s standing, now state, topologies placement.Topologies) (broken []string, err error) {
+	if total(s.bound) == 0 {
+		return nil, nil
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.group)
+	if err != nil {
+		return nil, err
+	}
+	group := &unstructured.Unstructured{Object: object}
+	group.SetGroupVersionKind(scheduling.SchemeGroupVersion.WithKind("PodGroup"))
+	workload, _, err := placement.Read(group, topologies)
+	if err != nil {
+		return nil, err
+	}
+	for _, finding := range workload.Judge(now.pods, now.nodes) {
+		if !finding.Held() {
+			broken = append(broken, "outside of its domain: "+finding.String())
+		}
+	}
+	return broken, nil
+}
+
+// overfull are nodes with more pods than GPUs, and pods on nodes that do not exist.
+func (s state) overfull() (wrong []string) {
+	used := map[string]int{}
+	for i := range s.pods {
+		if pod := &s.pods[i]; pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
+			used[pod.Spec.NodeName]++
+		}
+	}
+	for i := range s.nodes {
+		if count := used[s.nodes[i].Name]; count > gpusPerNode {
+			wrong = append(wrong, fmt.Sprintf("%d pods on the %d GPUs of node %s", count, gpusPerNode, s.nodes[i].Name))
+		}
+		delete(used, s.nodes[i].Name)
+	}
+	for node, count := range used {
+		wrong = append(wrong, fmt.Sprintf("%d pods on node %s, which does not exist", count, node))
+	}
+	return wrong
+}
+
+// disagreements are where the command place, given the same objects, says something else than the scheduler: a standing gang that it does
+// not take for placed, and a waiting pod that it finds a node for.
+func (r *Run) disagreements(ctx context.Context, now state) ([]string, error) {
+	answer, err := r.place(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	said := map[string]standing{}
+	for _, s := range now.standings() {
+		said[s.group.Name] = s
+	}
+	unbound := map[string]bool{}
+	for i := range now.pods {
+		unbound[now.pods[i].Name] = now.pods[i].Spec.NodeName == ""
+	}
+	var disagreed []string
+	for _, group := range answer.PodGroups {
+		s := said[group.Name]
+		reason, message := s.condition()
+		if s.whole() && group.Verdict != scheduling.ReasonPlaced {
+			disagreed = append(disagreed, fmt.Sprintf("gang %s stands, and place says %s: %s", group.Name, group.Verdict, group.Message))
+		}
+		for pod, node := range group.Assignments {
+			if unbound[pod] && !strings.Contains(message, "kept for") {
+				disagreed = append(disagreed, fmt.Sprintf("pod %s waits, and place finds node %s; its gang says %s: %s", pod, node, reason, message))
+				break
+			}
+		}
+	}
+	return disagreed, nil
+}
+
+// answer is what is of interest of place's.
+type answer struct {
+	PodGroups []struct {
+		Name, Verdict, Message string
+		Assignments            map[string]string
+	} `json:"podGroups"`
+}
+
+func (r *Run) place(ctx context.Context, now state) (*answer, error) {
+	var objects []runtime.Object
+	add := func(object client.Object, kind schema.GroupVersionKind) {
+		object.GetObjectKind().SetGroupVersionKind(kind)
+		objects = append(objects, object)
+	}
+	add(r.topology(), kai.SchemeGroupVersion.WithKind("Topology"))
+	for i := range now.nodes {
+		add(&now.nodes[i], corev1.SchemeGroupVersion.WithKind("Node"))
+	}
+	for i := range now.groups {
+		add(&now.groups[i], scheduling.SchemeGroupVersion.WithKind("PodGroup"))
+	}
+	for i := range now.pods {
+		add(&now.pods[i], corev1.SchemeGroupVersion.WithKind("Pod"))
+	}
+	var input, output, complaint bytes.Buffer
+	if err := manifests.Write(&input, manifests.JSON, objects); err != nil {
+		return nil, err
+	}
+	command := exec.CommandContext(ctx, filepath.Join(r.Machine.Root(), "bin", Scheduler), "place", "-f", "-", "-o", "json")
+	command.Stdin, command.Stdout, command.Stderr = &input, &output, &complaint
+	var exit *exec.ExitError
+	// 3 says that some gangs are not placed.
+	if err := command.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) {
+		return nil, fmt.Errorf("place: %w: %s", err, complaint.String())
+	}
+	said := &answer{}
+	if err := json.Unmarshal(output.Bytes(), said); err != nil {
+		return nil, fmt.Errorf("reading what place says: %w", err)
+	}
+	return said, nil
+}

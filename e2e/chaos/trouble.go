@@ -1,0 +1,222 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// parallel is how many requests of one kind are under way.
+const parallel = 8
+
+// each does something with all gangs, several at once.
+func (r *Run) each(gangs []*gang, do func(*gang) error) error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	slots := make(chan struct{}, parallel)
+	for _, g := range gangs {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if err := do(g); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = errors.Join(failed, err)
+			}
+		})
+	}
+	all.Wait()
+	return failed
+}
+
+// troubleNode changes a node for a while, and then makes it what it was.
+func (r *Run) troubleNode(ctx context.Context) error {
+	node := r.node(r.choose(r.Racks * nodesPerRack))
+	select {
+	case hit := <-r.hit:
+		for i := range r.Racks * nodesPerRack {
+			if r.nodeName(i) == hit {
+				node = r.node(i)
+			}
+		}
+	default:
+	}
+	if !r.claim(node.Name) {
+		return nil
+	}
+	defer r.release(node.Name)
+	var err error
+	switch r.choose(4) {
+	case 0:
+		r.count("nodes deleted")
+		err = r.withoutNode(ctx, node)
+	case 1:
+		r.count("nodes in another rack")
+		// A rack of its own: what is bound to it meanwhile is in no rack with anybody else.
+		err = r.changed(ctx, node, func(n *corev1.Node) { n.Labels[rackLabel] = "rack-of-" + n.Name },
+			func(n *corev1.Node) { n.Labels[rackLabel] = node.Labels[rackLabel] })
+	case 2:
+		r.count("nodes tainted")
+		err = r.changed(ctx, node, func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: ownLabel, Effect: corev1.TaintEffectNoSchedule})
+		}, func(n *corev1.Node) { n.Spec.Taints = nil })
+	default:
+		r.count("nodes cordoned")
+		err = r.changed(ctx, node, func(n *corev1.Node) { n.Spec.Unschedulable = true }, func(n *corev1.Node) {
+			n.Spec.Unschedulable, n.Spec.Taints = false, nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+func (r *Run) claim(node string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.troubled[node] {
+		return false
+	}
+	r.troubled[node] = true
+	return true
+}
+
+func (r *Run) release(node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.troubled, node)
+}
+
+// wait lasts between a fifth of a second and two.
+func (r *Run) wait(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(200+r.choose(1800)) * time.Millisecond):
+	}
+}
+
+func (r *Run) changed(ctx context.Context, node *corev1.Node, change, back func(*corev1.Node)) error {
+	for _, do := range []func(*corev1.Node){change, back} {
+		read := &corev1.Node{}
+		if err := r.Get(ctx, client.ObjectKeyFromObject(node), read); err != nil {
+			return err
+		}
+		before := read.DeepCopy()
+		do(read)
+		if err := r.Patch(ctx, read, client.MergeFrom(before)); err != nil {
+			return err
+		}
+		r.wait(ctx)
+	}
+	return nil
+}
+
+func (r *Run) withoutNode(ctx context.Context, node *corev1.Node) error {
+	if err := r.Delete(ctx, node.DeepCopy()); err != nil {
+		return err
+	}
+	r.wait(ctx)
+	// A node that comes back with pods on it would be the same node for the scheduler.
+	for _, object := range r.pods.GetStore().List() {
+		if pod, is := object.(*corev1.Pod); is && pod.Spec.NodeName == node.Name {
+			if err := r.kill(ctx, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return r.Create(ctx, node)
+}
+
+// troubleTopology has the Topology be gone for a moment. Its levels cannot be changed in place.
+func (r *Run) troubleTopology(ctx context.Context) error {
+	r.count("Topologies deleted")
+	if err := r.Delete(ctx, r.topology()); err != nil {
+		return fmt.Errorf("deleting the Topology: %w", err)
+	}
+	r.wait(ctx)
+	if err := r.Create(ctx, r.topology()); err != nil {
+		return fmt.Errorf("creating the Topology: %w", err)
+	}
+	return nil
+}
+
+// editPodGroup asks for less than before, so that what was right under the old spec is right under the new one: a lower minimum or a broader
+// level. Or it changes something that has no say.
+func (r *Run) editPodGroup(ctx context.Context) error {
+	g := r.some()
+	if g == nil {
+		return nil
+	}
+	podGroup := &scheduling.PodGroup{}
+	if err := r.Get(ctx, client.ObjectKey{Namespace: r.Name, Name: g.name}, podGroup); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := podGroup.DeepCopy()
+	spec := &podGroup.Spec
+	switch r.choose(3) {
+	case 0:
+		if spec.MinMember != nil && *spec.MinMember > 1 {
+			*spec.MinMember--
+		}
+	case 1:
+		if spec.TopologyConstraint != nil && spec.TopologyConstraint.RequiredTopologyLevel == rackLabel {
+			spec.TopologyConstraint.RequiredTopologyLevel = blockLabel
+		}
+	default:
+		podGroup.Annotations = map[string]string{"chaos.packtree.dev/touched": time.Now().Format(time.RFC3339Nano)}
+	}
+	r.count("PodGroups edited")
+	return client.IgnoreNotFound(r.Patch(ctx, podGroup, client.MergeFrom(before)))
+}
+
+func (r *Run) deletePod(ctx context.Context) error {
+	g := r.some()
+	if g == nil {
+		return nil
+	}
+	pods := r.byGang()[g.name]
+	if len(pods) == 0 {
+		return nil
+	}
+	r.count("pods deleted")
+	return r.kill(ctx, pods[r.choose(len(pods))])
+}
+
+// finishGang ends a gang that stands, so that there is room for others.
+func (r *Run) finishGang(ctx context.Context) error {
+	g := r.some()
+	if g == nil || r.chance(0.5) {
+		return nil
+	}
+	pods := r.byGang()[g.name]
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" {
+			return nil
+		}
+	}
+	g.mu.Lock()
+	done := g.finished
+	g.finished = true
+	g.mu.Unlock()
+	if done {
+		return nil
+	}
+	r.count("gangs finished")
+	for _, pod := range pods {
+		if err := r.kill(ctx, pod); err != nil {
+			return err
+		}
+	}
+	podGroup := &scheduling.PodGroup{}
+	podGroup.Namespace, podGroup.Name = r.Name, g.name
+	return client.IgnoreNotFound(r.Delete(ctx, podGroup))
+}

@@ -1,0 +1,157 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"packtree.dev/e2e/apiproxy"
+	"packtree.dev/e2e/suites/internal/suite"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestBindingThatFailedOnceLosesNoSeat(t *testing.T) {
+	for name, fate := range map[string]apiproxy.Fate{
+		"with an internal error":       apiproxy.Refused,
+		"for its answer came too late": apiproxy.Unanswered,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(4)
+			g, thief := w.gang(t, "four-in-a-rack.yaml", "four"), w.gang(t, "two-in-a-rack.yaml", "thief")
+			thief.group.Spec.MinMember = new(int32(1))
+			failed := w.denial(g.podName(2)).once(fate)
+			cluster.Test(t, features.New("binding fails once "+name).
+				Setup(suite.AllOf(w.create, failed.begins)).
+				Assess("somebody waits for a single node of the rack", suite.AllOf(
+					g.exists(3), thief.exists(0), g.podComes(3), thief.podComes(0), failed.denied(g.podName(2)))).
+				Assess("the gang stands whole, and the other one waits", suite.AllOf(g.stands(4), thief.waits(scheduling.ReasonInfeasible, ""))).
+				Teardown(suite.AllOf(failed.ends, w.remove)))
+		})
+	}
+}
+
+func TestPodDeletedWhileItIsAssumedFreesItsSeatAtOnce(t *testing.T) {
+	w := newWorld(4)
+	g := w.gang(t, "four-in-a-rack.yaml", "four")
+	denied := w.denial(g.podName(0), g.podName(1), g.podName(2), g.podName(3))
+	cluster.Test(t, features.New("pod with a finalizer").
+		Setup(suite.AllOf(w.create, denied.begins)).
+		Assess("a gang is let go and not bound yet", suite.AllOf(
+			g.exists(3), g.finalizedPodComes(3), denied.denied(g.podName(0)), denied.denied(g.podName(3)))).
+		Assess("one of its pods is deleted, and its finalizer keeps it: the gang says that one is missing", suite.AllOf(
+			g.podIsDeleted(3), g.waits(scheduling.ReasonIncomplete, ""))).
+		Assess("with another pod in its place the gang stands, while the old one is still there", suite.AllOf(
+			g.podComes(4), denied.ends, g.stands(4), g.isThere(3))).
+		Teardown(suite.AllOf(denied.ends, g.finalizerGoes(3), w.remove)))
+}
+
+// finalizer is nobody's, so that its pods stay until a scenario removes it.
+const finalizer = "suite.packtree.dev/kept"
+
+func (g *gang) finalizedPodComes(i int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		pod := g.pod(i)
+		pod.Finalizers = []string{finalizer}
+		g.world.Must(ctx, t, cluster.Create(ctx, pod))
+		return ctx
+	}
+}
+
+func (g *gang) podIsDeleted(i int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		g.world.Must(ctx, t, cluster.Delete(ctx, g.pod(i), client.GracePeriodSeconds(0)))
+		return ctx
+	}
+}
+
+// isThere checks that a pod that was deleted is not gone, and has no node.
+func (g *gang) isThere(i int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		pod := g.pod(i)
+		g.world.Must(ctx, t, cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod))
+		if pod.DeletionTimestamp == nil || pod.Spec.NodeName != "" {
+			t.Errorf("pod %s: deleted %v, on node %q\n%s", pod.Name, pod.DeletionTimestamp, pod.Spec.NodeName, g.world.Report(ctx))
+		}
+		return ctx
+	}
+}
+
+func (g *gang) finalizerGoes(i int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Patch(ctx, g.pod(i), patch)))
+		return ctx
+	}
+}
+
+func TestPodAboveTheMinimumTakesNoSeatOfItsOwnGang(t *testing.T) {
+	w := newWorld(4)
+	g := w.gang(t, "four-in-a-rack.yaml", "four")
+	denied := w.denial(g.podName(3))
+	cluster.Test(t, features.New("pod above the minimum").
+		Setup(suite.AllOf(w.create, denied.begins)).
+		Assess("three of four pods are bound, and the seat of the fourth is its own", suite.AllOf(g.exists(4), denied.denied(g.podName(3)), g.stands(3))).
+		Assess("a fifth comes, and the fourth gets the seat", suite.AllOf(g.podComes(4), w.sees(g.podName(4)), denied.ends, g.stands(4),
+			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				nodes, err := g.bound(ctx)
+				w.Must(ctx, t, err)
+				if nodes[g.podName(3)] == "" {
+					t.Errorf("the pods above the minimum stand, and one of the minimum does not: %v\n%s", nodes, w.Report(ctx))
+				}
+				return ctx
+			})).
+		Assess("with one more node the fifth follows", suite.AllOf(w.nodeComes(0, 9), g.stands(5))).
+		Teardown(suite.AllOf(denied.ends, w.remove)))
+}
+
+// sees waits until the scheduler has tried a pod and said why it has no node.
+func (w *world) sees(pod string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		w.Until(ctx, t, "pod "+pod+" is told why it has no node", func(ctx context.Context) (bool, string, error) {
+			pods, err := w.Pods(ctx)
+			for i := range pods {
+				for _, condition := range pods[i].Status.Conditions {
+					if pods[i].Name == pod && condition.Type == "PodScheduled" && condition.Message != "" {
+						return true, "", err
+					}
+				}
+			}
+			return false, fmt.Sprintf("none of %d pods is it", len(pods)), err
+		})
+		return ctx
+	}
+}
+
+func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
+	w := newWorld(4)
+	// The first comes first, and the last has precedence: those between only make the start longer.
+	var gangs []*gang
+	create := []types.StepFunc{w.schedulerDies}
+	for i := range 8 {
+		g := w.gang(t, "three-in-a-rack.yaml", fmt.Sprintf("gang-%d", i))
+		gangs, create = append(gangs, g), append(create, g.exists(3))
+	}
+	last := gangs[len(gangs)-1]
+	last.group.Spec.PriorityClassName = w.Name
+	last.group.Spec.Preemptibility = scheduling.NonPreemptible
+	for _, g := range gangs[:len(gangs)-1] {
+		// Had one of them been placed first, it would stay.
+		g.group.Spec.Preemptibility = scheduling.NonPreemptible
+	}
+	cluster.Test(t, features.New("order after a start").
+		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Assess("gangs come while no scheduler runs", suite.AllOf(create...)).
+		Assess("the one of the highest priority gets the rack", suite.AllOf(w.schedulerStarts, last.stands(3))).
+		Assess("and the others wait", func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+			for _, g := range gangs[:len(gangs)-1] {
+				g.waits(scheduling.ReasonInfeasible, "")(ctx, t, config)
+			}
+			return ctx
+		}).
+		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
+}

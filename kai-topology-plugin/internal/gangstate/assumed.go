@@ -1,0 +1,162 @@
+package gangstate
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+)
+
+// assumed is a pod that the scheduler has put on a node.
+type assumed struct {
+	// pod names its node.
+	pod       *corev1.Pod
+	placement Placement
+	letGo     bool
+	// refused is set if the node is not what the pod was planned for: it has no seat there.
+	refused bool
+}
+
+// Assumed records that the scheduler has put a pod, which names its node, there. It reports false if no plan wants
+// the pod there.
+func (s *State) Assumed(key gang.Key, pod *corev1.Pod) (wanted bool, effects Effects) {
+	effects = s.change(key, func(r *record, e *Effects) {
+		if wanted = r.assume(pod); !wanted {
+			return
+		}
+		unbound := *pod
+		unbound.Spec.NodeName = ""
+		r.members.Assume(&unbound, s.ours)
+		if r.plan == nil {
+			return
+		}
+		if next := r.plan.next(); next > 0 {
+			for _, placement := range r.plan.room.pods {
+				if placement.Turn == next {
+					e.activate(placement.Pod)
+				}
+			}
+		}
+	})
+	return wanted, effects
+}
+
+func (r *record) assume(pod *corev1.Pod) bool {
+	if earlier, ok := r.assumed[pod.UID]; ok {
+		return earlier.pod.Spec.NodeName == pod.Spec.NodeName
+	}
+	if seat := r.seatOf(pod.UID); seat != nil && seat.Node == pod.Spec.NodeName {
+		r.leaveSeat(pod.UID)
+		r.assumed[pod.UID] = &assumed{pod: pod, placement: *seat, letGo: true}
+		return true
+	}
+	if r.plan == nil || r.plan.room.pods[pod.UID].Node != pod.Spec.NodeName {
+		return false
+	}
+	r.assumed[pod.UID] = &assumed{pod: pod, placement: r.plan.room.pods[pod.UID], letGo: r.plan.letGo}
+	delete(r.plan.room.pods, pod.UID)
+	return true
+}
+
+// Forgotten records that a pod was deleted before it was put on a node, so that nobody else counts it out.
+func (s *State) Forgotten(key gang.Key, pod types.UID) {
+	s.change(key, func(r *record, _ *Effects) { r.members.Drop(pod) })
+}
+
+// Unassumed records that a pod is not on its node after all. If its gang had not been let go, the plan is broken and
+// the other pods that wait for it have to come back too. If it had, the pod keeps its room there for SeatLife, unless
+// its node was refused.
+func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		lost := r.assumed[pod]
+		delete(r.assumed, pod)
+		switch {
+		case lost == nil:
+		case !lost.letGo:
+			waiting := r.waiting()
+			r.endPlan()
+			if len(waiting) > 0 {
+				reason := fmt.Sprintf("pod %s lost its node", lost.pod.Name)
+				e.Broken = append(e.Broken, Broken{Gang: key, Cause: metrics.PodLost, Reason: reason})
+				e.reject(waiting, "a pod of the gang lost its node")
+			}
+		case !lost.refused:
+			seat := Placement{Pod: lost.pod, Node: lost.placement.Node, Place: lost.placement.Place}
+			r.keep(&reservation{
+				purpose: retried, of: key, priority: nobody, until: now.Add(SeatLife), pods: map[types.UID]Placement{pod: seat},
+			})
+			e.again(SeatLife)
+		}
+		if r.seatOf(pod) == nil {
+			r.members.Unassume(pod)
+		}
+		r.endIfDone(e)
+		s.closed(e, key)
+	})
+}
+
+// waiting returns the pods that have been put on a node and wait for the others.
+func (r *record) waiting() (pods []types.UID) {
+	for uid, known := range r.assumed {
+		if !known.letGo {
+			pods = append(pods, uid)
+		}
+	}
+	return pods
+}
+
+// sweep has pods come back that wait for a plan which is no more. They were not in the list of those that wait when
+// it was broken: a pod gets there only after Permit.
+func (s *State) sweep(e *Effects, r *record) {
+	if r.plan == nil {
+		e.reject(r.waiting(), "the plan of the gang was broken")
+	}
+}
+
+// Refuse has a pod lose its room on a node, one that is still being bound included: the node is not what it was
+// planned for.
+func (s *State) Refuse(key gang.Key, pod types.UID) {
+	s.change(key, func(r *record, _ *Effects) {
+		if known := r.assumed[pod]; known != nil {
+			known.refused = true
+		}
+		r.leaveSeat(pod)
+	})
+}
+
+// PlaceOf returns where the node of a pod that has been put on it stood when it was chosen.
+func (s *State) PlaceOf(key gang.Key, pod types.UID) (place Place, known bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if assumed := s.known(key).assumed[pod]; assumed != nil {
+		return assumed.placement.Place, true
+	}
+	return nil, false
+}
+
+// AssumedPods returns the pods of a gang that the scheduler has put on a node, or that will be once their binding is
+// tried again, each naming its node. Some of them the API server may show there already.
+func (s *State) AssumedPods(key gang.Key) (pods []*corev1.Pod) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known(key).assumedPods()
+}
+
+func (r *record) assumedPods() (pods []*corev1.Pod) {
+	for _, known := range r.assumed {
+		pods = append(pods, known.pod)
+	}
+	for _, v := range r.kept {
+		if v.purpose != retried {
+			continue
+		}
+		for _, seat := range v.pods {
+			pods = append(pods, seat.Pod)
+		}
+	}
+	return pods
+}
