@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -59,8 +60,15 @@ func boundBreaks(before, after *props) []string {
 	told(after.ExclusiveMinimum && !before.ExclusiveMinimum && after.Minimum != nil, "its minimum itself is no longer taken")
 	told(after.ExclusiveMaximum && !before.ExclusiveMaximum && after.Maximum != nil, "its maximum itself is no longer taken")
 	told(after.MultipleOf != nil && !equality.Semantic.DeepEqual(before.MultipleOf, after.MultipleOf), "it has to be a multiple of another number")
-	told(rises(before.MinLength, after.MinLength), "its least length rose")
-	told(falls(before.MaxLength, after.MaxLength), "its greatest length fell")
+	if len(before.Enum) == 0 { // An enum says more than lengths do.
+		told(rises(before.MinLength, after.MinLength), "its least length rose")
+		told(falls(before.MaxLength, after.MaxLength), "its greatest length fell")
+	}
+	for _, value := range before.Enum {
+		length := int64(len(strings.Trim(string(value.Raw), `"`)))
+		told(after.MinLength != nil && length < *after.MinLength || after.MaxLength != nil && length > *after.MaxLength,
+			fmt.Sprintf("the value %s is of a length that is no longer taken", value.Raw))
+	}
 	told(rises(before.MinItems, after.MinItems), "its least number of items rose")
 	told(falls(before.MaxItems, after.MaxItems), "its greatest number of items fell")
 	told(rises(before.MinProperties, after.MinProperties), "its least number of entries rose")

@@ -44,7 +44,7 @@ while read -r folder crds; do
 	for crd in $crds; do cp "api/crds/$crd.yaml" "$root/charts/$folder/"; done
 done <<CHARTS
 dynamo-operator/files/crds nvidia.com_dynamographdeployments nvidia.com_dynamographdeploymentscalingadapters nvidia.com_dynamoworkermetadatas
-grove-operator/files/crds grove.io_podcliquesets grove.io_podcliques grove.io_podcliquescalinggroups grove.io_clustertopologies scheduler.grove.io_podgangs
+grove-operator/files/crds grove.io_podcliquesets grove.io_podcliques grove.io_podcliquescalinggroups grove.io_clustertopologies grove.io_clustertopologybindings scheduler.grove.io_podgangs
 grove-operator/files/crds-kai kai.scheduler_topologies scheduling.run.ai_podgroups
 podgrouper/files/crds-kai kai.scheduler_topologies scheduling.run.ai_podgroups
 kai-topology-plugin/files/crds kai.scheduler_topologies scheduling.run.ai_podgroups

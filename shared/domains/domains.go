@@ -1,14 +1,14 @@
-// Package domains holds the vocabulary of topology: the seven domains that users name in their constraints, and
-// their order from the largest network distance to the smallest.
+// Package domains holds the vocabulary of topology: the seven domains of a ClusterTopology, and how domains are compared
+// whose order somebody else has decided.
 package domains
 
 import "slices"
 
 // Domain is an infrastructure-neutral name for one level of a cluster's topology. Which node label identifies it in a
-// given cluster is the business of a ClusterTopology.
+// given cluster is the business of a ClusterTopology or ClusterTopologyBinding.
 type Domain = string
 
-// The domains that a constraint may name.
+// The domains of a ClusterTopology.
 const (
 	Region     Domain = "region"
 	Zone       Domain = "zone"
@@ -19,34 +19,47 @@ const (
 	Numa       Domain = "numa"
 )
 
-var broadestFirst = []Domain{Region, Zone, Datacenter, Block, Rack, Host, Numa}
+// Order is a list of domains, the one of the largest network distance first.
+type Order []Domain
 
-// All returns the domains, broadest first. The slice is the caller's.
-func All() []Domain {
-	return slices.Clone(broadestFirst)
+// All returns the domains of a ClusterTopology, broadest first. The slice is the caller's.
+func All() Order {
+	return Order{Region, Zone, Datacenter, Block, Rack, Host, Numa}
 }
 
-// Known reports whether d is one of the seven domains.
-func Known(d Domain) bool {
-	return rank(d) >= 0
+// OrderOf is the order of domains of any string type, broadest first, each of which counts where it stands first.
+func OrderOf[T ~string](broadestFirst []T) Order {
+	order := make(Order, 0, len(broadestFirst))
+	for _, domain := range broadestFirst {
+		if !order.Known(string(domain)) {
+			order = append(order, string(domain))
+		}
+	}
+	return order
+}
+
+// Known reports whether d is one of the domains.
+func (o Order) Known(d Domain) bool {
+	return slices.Contains(o, d)
 }
 
 // Narrower reports whether a lies strictly below b, as a rack lies below a zone. An unknown domain is neither narrower
 // nor broader than any other.
-func Narrower(a, b Domain) bool {
-	return Known(a) && Known(b) && rank(a) > rank(b)
+func (o Order) Narrower(a, b Domain) bool {
+	return o.Known(a) && o.Known(b) && o.Compare(a, b) > 0
 }
 
 // Broader reports whether a lies strictly above b.
-func Broader(a, b Domain) bool {
-	return Narrower(b, a)
+func (o Order) Broader(a, b Domain) bool {
+	return o.Narrower(b, a)
+}
+
+// Within returns the domains that are not broader than d. The slice is the caller's.
+func (o Order) Within(d Domain) Order {
+	return slices.Clone(o[max(slices.Index(o, d), 0):])
 }
 
 // Compare orders domains broadest first, for use with slices.SortFunc. Unknown domains come before known ones.
-func Compare(a, b Domain) int {
-	return rank(a) - rank(b)
-}
-
-func rank(d Domain) int {
-	return slices.Index(broadestFirst, d)
+func (o Order) Compare(a, b Domain) int {
+	return slices.Index(o, a) - slices.Index(o, b)
 }

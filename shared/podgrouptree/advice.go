@@ -3,17 +3,12 @@ package podgrouptree
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
-
-// Levels returns the levels of the named Topology as node label keys, broadest first, and whether it exists. A nil Levels
-// says that nothing is known about Topologies: then names of them and of their levels are not judged.
-type Levels func(topology string) (levels []string, exists bool)
 
 // Blockers returns what keeps the gang from being scheduled as long as it stays so: more children needed than there are,
 // and topologies or levels that are missing. They are no reason to reject a PodGroup, since Topologies come and go and
@@ -31,7 +26,7 @@ func (t *Tree) Blockers(levels Levels) field.ErrorList {
 }
 
 // CheckConstraint returns what keeps a constraint, written at path, from being followed: a level without a topology, a
-// Topology that does not exist or whose levels make no tree, a level that it does not have.
+// Topology that does not exist or whose levels make no tree, a level that it does not have, an alias that is two levels.
 func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels Levels) field.ErrorList {
 	if c.Topology == "" {
 		if c.RequiredTopologyLevel == "" && c.PreferredTopologyLevel == "" {
@@ -46,17 +41,19 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 	if !exists {
 		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "no Topology has this name: create it, or name another")}
 	}
-	if flaw := flawOf(known); flaw != "" {
+	if flaw := flawOf(known.Keys()); flaw != "" {
 		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "the spec.levels of this Topology are wrong: "+flaw)}
 	}
 	var found field.ErrorList
-	for _, level := range []struct{ field, key string }{
+	for _, level := range []struct{ field, name string }{
 		{"requiredTopologyLevel", c.RequiredTopologyLevel},
 		{"preferredTopologyLevel", c.PreferredTopologyLevel},
 	} {
-		if level.key != "" && !slices.Contains(known, level.key) {
-			found = append(found, field.Invalid(path.Child(level.field), level.key,
-				fmt.Sprintf("Topology %q has no such level, its levels are: %s", c.Topology, strings.Join(known, ", "))))
+		if level.name == "" {
+			continue
+		}
+		if problem := known.Problem(c.Topology, level.name); problem != "" {
+			found = append(found, field.Invalid(path.Child(level.field), level.name, problem))
 		}
 	}
 	return found
@@ -147,7 +144,7 @@ func (g *Group) describe() string {
 }
 
 // broader reports whether level a lies strictly above level b. A level that is not known is not broader than any.
-func broader(known []string, a, b string) bool {
-	i, j := slices.Index(known, a), slices.Index(known, b)
+func broader(known Hierarchy, a, b string) bool {
+	i, j := known.index(a), known.index(b)
 	return i >= 0 && j >= 0 && i < j
 }

@@ -147,8 +147,17 @@ func TestNewReportsWhatValidateFinds(t *testing.T) {
 	}
 }
 
-var network = func(topology string) ([]string, bool) {
-	return []string{"zone", "block", "rack"}, topology == "network"
+var network = func(topology string) (podgrouptree.Hierarchy, bool) {
+	return hierarchy("zone", "block", "rack"), topology == "network"
+}
+
+// hierarchy has levels of these keys and without aliases.
+func hierarchy(keys ...string) podgrouptree.Hierarchy {
+	levels := make(podgrouptree.Hierarchy, len(keys))
+	for i, key := range keys {
+		levels[i].Key = key
+	}
+	return levels
 }
 
 func TestAdvice(t *testing.T) {
@@ -270,7 +279,7 @@ func TestATopologyThatMakesNoSenseHoldsItsGangsBack(t *testing.T) {
 			if c.want != "" {
 				want = []string{`spec.subGroups[0].topologyConstraint.topology: Invalid value: "network": the spec.levels of this Topology are wrong: ` + c.want}
 			}
-			found := tree.Blockers(func(string) ([]string, bool) { return c.levels, true })
+			found := tree.Blockers(func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(c.levels...), true })
 			if diff := cmp.Diff(want, lines(found)); diff != "" {
 				t.Errorf("blockers (-want +got):\n%s", diff)
 			}
@@ -282,7 +291,9 @@ func TestAdviceIsSilentOnLevelsOfDifferentTopologies(t *testing.T) {
 	spec := groups(
 		constrained(parent("p", ""), "ethernet", "rack", ""),
 		constrained(leaf("a", 1, "p"), "network", "zone", ""))
-	everywhere := func(string) ([]string, bool) { return []string{"zone", "block", "rack"}, true }
+	everywhere := func(string) (podgrouptree.Hierarchy, bool) {
+		return podgrouptree.Hierarchy{{Key: "zone"}, {Key: "block"}, {Key: "rack"}}, true
+	}
 	tree, errs := podgrouptree.New(&spec)
 	if len(errs) > 0 {
 		t.Fatal(errs)

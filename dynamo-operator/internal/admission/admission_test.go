@@ -13,7 +13,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-var levels = admission.Topology{Name: "grove-topology", Domains: []string{"zone", "block", "rack", "host"}}
+var levels = admission.Topology{Kind: "ClusterTopology", Name: "grove-topology", Domains: []string{"zone", "block", "rack", "host"}}
 
 func TestCreation(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestCreation(t *testing.T) {
 			spec:     "topologyConstraint: {packDomain: shelf}",
 			services: "[{name: A, topologyConstraint: {packDomain: zone}}]",
 			want: []string{
-				`spec.topologyConstraint.packDomain: Unsupported value: "shelf": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`,
+				`spec.topologyConstraint.packDomain: Invalid value: "shelf": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
 			},
 		},
 		"a domain that the cluster's topology lacks": {
@@ -162,7 +162,7 @@ func TestCreation(t *testing.T) {
 			services: "[{name: Decode, topologyConstraint: {packDomain: datacenter}, extraPodSpec: {mainContainer: {args: [x]}}}]",
 			want: []string{
 				"spec.services[0].extraPodSpec.mainContainer.image: Required value: service Decode needs a container image",
-				`spec.topologyConstraint.packDomain: Unsupported value: "shelf": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`,
+				`spec.topologyConstraint.packDomain: Invalid value: "shelf": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
 				`spec.services[0].topologyConstraint.packDomain: Invalid value: "datacenter": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "Decode")`,
 			},
 		},
@@ -402,4 +402,18 @@ func compare(t *testing.T, want []string, got interface{ Errors() []error }) {
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+func TestDomainsOfABindingHaveItsOwnOrder(t *testing.T) {
+	binding := admission.Topology{Kind: "ClusterTopologyBinding", Name: "net", Domains: []string{"rack", "spine", "zone"}}
+	const named = "topologyConstraint: {topologyProfile: net, packDomain: spine}"
+	compare(t, nil, alpha(t, named, "[{name: A, topologyConstraint: {packDomain: zone}}]").ValidateCreate(binding).ToAggregate())
+	compare(t, []string{
+		`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": broader than the deployment's packDomain "spine": choose spine or zone (service "A")`,
+	}, alpha(t, named, "[{name: A, topologyConstraint: {packDomain: rack}}]").ValidateCreate(binding).ToAggregate())
+	compare(t, []string{
+		`spec.services[0].topologyConstraint.packDomain: Invalid value: "host": not a level of ClusterTopologyBinding "net"; available domains: rack, spine, zone (service "A")`,
+	}, alpha(t, named, "[{name: A, topologyConstraint: {packDomain: host}}]").ValidateCreate(binding).ToAggregate())
+	young := alpha(t, named, "[{name: A, topologyConstraint: {packDomain: zone}}]")
+	compare(t, nil, young.ValidateUpdate(young).ToAggregate())
 }

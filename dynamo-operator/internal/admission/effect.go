@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"packtree.dev/dynamo-operator/internal/overrides"
 	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
@@ -26,9 +27,7 @@ func (c Candidate) componentWarnings(index int) []string {
 		warnings = experimentWarnings(experimental, at.Child("experimental"))
 	}
 	tell := func(path *field.Path, sentence string) { warnings = append(warnings, path.String()+": "+sentence) }
-	if component.ProviderOverride != nil {
-		tell(at.Child("providerOverride"), overridden)
-	}
+	warnings = append(warnings, overrideWarnings(component.ProviderOverride, at, overrides.OfComponent, component.TopologyConstraint != nil)...)
 	if component.LPX != nil {
 		tell(at.Child("lpx"), "lpx has no effect: no pods are placed onto LPUs; they run as their template says")
 	}
@@ -54,10 +53,27 @@ func (c Candidate) componentWarnings(index int) []string {
 	return append(warnings, c.mountWarnings(index)...)
 }
 
-const (
-	overridden     = "has no effect: what a component becomes in Grove follows from its own fields; set topologyConstraint"
-	overriddenRole = "has no effect: one constraint holds leader and workers together; set topologyConstraint"
-)
+const overriddenRole = "has no effect: one constraint holds leader and workers together; set topologyConstraint"
+
+// overrideWarnings names what of an override is not carried out: all but the constraint, and that too where the place has one of its own.
+func overrideWarnings(override *v1beta1.ProviderOverride, at *field.Path, path []string, constrained bool) []string {
+	if override == nil {
+		return nil
+	}
+	constraint, rest := overrides.Constraint(override, path)
+	var warnings []string
+	if constraint != nil && constrained {
+		warnings = append(warnings, fmt.Sprintf("%s: has no effect: %s counts", overridden(at, path), at.Child("topologyConstraint")))
+	}
+	for _, other := range rest {
+		warnings = append(warnings, fmt.Sprintf("%s: has no effect: what is made in Grove follows from the deployment's own fields; of an override %s is carried out",
+			overridden(at, other), strings.Join(path, ".")))
+	}
+	if constraint == nil && len(rest) == 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: has no effect: it sets nothing; of an override %s is carried out", at.Child("providerOverride"), strings.Join(path, ".")))
+	}
+	return warnings
+}
 
 // mountWarnings tells of mounts in v1beta1 that no volume has. They are taken for claims, and may be misspelt.
 func (c Candidate) mountWarnings(index int) []string {
@@ -118,7 +134,7 @@ func switchedOff(feature *runtime.RawExtension) bool {
 func deploymentWarnings(spec *v1beta1.DynamoGraphDeploymentSpec) []string {
 	var warnings []string
 	if spec.ProviderOverride != nil {
-		warnings = append(warnings, "spec.providerOverride: "+overridden)
+		warnings = overrideWarnings(spec.ProviderOverride, field.NewPath("spec"), overrides.OfDeployment, spec.TopologyConstraint != nil)
 	}
 	if spec.Experimental == nil {
 		return warnings

@@ -185,12 +185,12 @@ func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
 		`metadata.annotations[dynamo.nvidia.com/gpu-power-limit]: has no effect: nothing here reads it`,
 		`metadata.annotations[nvidia.com/dynamo-discovery-backend]: "consul" is taken for kubernetes; there are kubernetes and etcd`,
 		`metadata.annotations[nvidia.com/enable-grove]: has no effect: nothing here reads it`,
-		`spec.providerOverride: has no effect: what a component becomes in Grove follows from its own fields; set topologyConstraint`,
+		`spec.providerOverride: has no effect: it sets nothing; of an override spec.template.topologyConstraint is carried out`,
 		`spec.experimental.componentGroups: componentGroups has no effect: each component scales by itself`,
 		`spec.experimental.kvTransferPolicy: kvTransferPolicy has an effect only where somebody copies the node's label onto pods as nvidia.com/dynamo-topology.rack: Kubernetes itself does that with topology.kubernetes.io/zone and topology.kubernetes.io/region`,
 		`spec.services[0].experimental.checkpoint: checkpoint has no effect: nothing takes checkpoints of containers here; pods start cold (service "A")`,
 		`spec.services[0].experimental.flagsInjection: flagsInjection has no effect: the flags of several nodes are added as always; one that the command has stays (service "A")`,
-		`spec.services[0].providerOverride: has no effect: what a component becomes in Grove follows from its own fields; set topologyConstraint (service "A")`,
+		`spec.services[0].providerOverride: has no effect: it sets nothing; of an override topologyConstraint is carried out (service "A")`,
 		`spec.services[0].lpx: lpx has no effect: no pods are placed onto LPUs; they run as their template says (service "A")`,
 		`spec.services[0].runtimeVersionOverride: has no effect: the pods are the same for every version of the runtime (service "A")`,
 		`spec.services[0].modelRef.revision: has no effect: the Service is by the model's name alone (service "A")`,
@@ -253,4 +253,25 @@ spec:
 	if problems := admission.Unknown("v1beta1", fields); len(problems) != 1 || !strings.Contains(problems[0].Reason, "compilationCache") {
 		t.Errorf("a misspelt field: %v", problems)
 	}
+}
+
+func TestAConstraintInGrovesWordsIsJudgedWhereItStands(t *testing.T) {
+	const whole = "providerOverride: {apiVersion: grove.io/v1alpha1, target: PodCliqueSet, value: {spec: {replicas: 3, template: {topologyConstraint: {packDomain: rack}}}}}"
+	candidate := alpha(t, whole, "[{name: A, providerOverride: {value: {topologyConstraint: {packDomain: zone}}}}, "+
+		"{name: B, topologyConstraint: {packDomain: host}, providerOverride: {value: {topologyConstraint: {packDomain: rack}}}}, "+
+		"{name: C, providerOverride: {value: {topologyConstraint: {pack: {preferred: shelf}}}}}]")
+	compare(t, []string{
+		`spec.services[2].providerOverride.value.topologyConstraint.preferredDomain: Invalid value: "shelf": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "C")`,
+		`spec.services[0].providerOverride.value.topologyConstraint.packDomain: Invalid value: "zone": broader than the deployment's packDomain "rack": choose rack, host or numa (service "A")`,
+	}, candidate.ValidateCreate(levels).ToAggregate())
+	if diff := cmp.Diff([]string{
+		"spec.providerOverride.value.spec.replicas: has no effect: what is made in Grove follows from the deployment's own fields; of an override spec.template.topologyConstraint is carried out",
+		`spec.services[1].providerOverride.value.topologyConstraint: has no effect: spec.services[1].topologyConstraint counts (service "B")`,
+	}, candidate.Warnings()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	same := alpha(t, "topologyConstraint: {packDomain: rack}", "[{name: A}]")
+	compare(t, nil, same.ValidateUpdate(alpha(t, "providerOverride: {value: {spec: {template: {topologyConstraint: {packDomain: rack}}}}}", "[{name: A}]")).ToAggregate())
+	compare(t, []string{"spec.topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again"},
+		alpha(t, "", "[{name: A}]").ValidateUpdate(alpha(t, whole, "[{name: A}]")).ToAggregate())
 }

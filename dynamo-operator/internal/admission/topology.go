@@ -7,7 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"packtree.dev/dynamo-operator/internal/overrides"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/domains"
 )
 
@@ -25,17 +27,29 @@ type constraint struct {
 // constraints returns the deployment's constraint, which may be empty, and those of the components that have one.
 func constraints(deployment *v1beta1.DynamoGraphDeployment, words words) (constraint, []constraint) {
 	whole := constraint{path: specTopology()}
-	if own := deployment.Spec.TopologyConstraint; own != nil {
+	if deployment.Spec.TopologyConstraint == nil && deployment.Spec.ProviderOverride != nil {
+		whole.path = overridden(field.NewPath("spec"), overrides.OfDeployment)
+	}
+	folded := overrides.Folded(deployment)
+	if own := folded.Spec.TopologyConstraint; own != nil {
 		whole.pack, whole.preferred = own.PackDomain, own.PreferredDomain
 	}
 	var parts []constraint
-	for i, component := range deployment.Spec.Components {
+	for i, component := range folded.Spec.Components {
 		if own := component.TopologyConstraint; own != nil {
 			path := words.component(i).Child("topologyConstraint")
+			if deployment.Spec.Components[i].TopologyConstraint == nil {
+				path = overridden(words.component(i), overrides.OfComponent)
+			}
 			parts = append(parts, constraint{path: path, pack: own.PackDomain, preferred: own.PreferredDomain})
 		}
 	}
 	return whole, parts
+}
+
+// overridden is where a constraint stands that is written in Grove's words.
+func overridden(at *field.Path, path []string) *field.Path {
+	return at.Child("providerOverride", append([]string{"value"}, path...)...)
 }
 
 func (c constraint) empty() bool {
@@ -59,8 +73,7 @@ type namedDomain struct {
 	domain v1beta1.TopologyDomain
 }
 
-// validateTopology is what can be said of the constraints without the cluster's topology. Where a domain is no domain,
-// nothing is said about the hierarchy.
+// validateTopology is what can be said of the constraints without the cluster's topology.
 func validateTopology(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	whole, parts := constraints(deployment, words)
 	errs := validateSpecConstraint(deployment.Spec.TopologyConstraint, whole, parts, words)
@@ -69,14 +82,17 @@ func validateTopology(deployment *v1beta1.DynamoGraphDeployment, words words) fi
 			errs = append(errs, field.Required(part.path.Child(packField), "a topologyConstraint has a packDomain or a preferredDomain"))
 		}
 	}
-	unknown := unknownDomains(append([]constraint{whole}, parts...))
-	if len(unknown) > 0 {
-		return append(errs, unknown...)
-	}
-	errs = append(errs, validatePreference(whole)...)
+	return errs
+}
+
+// validateNesting compares the domains of constraints in the order of the topology that they refer to. Those that it does not have are
+// not compared.
+func validateNesting(deployment *v1beta1.DynamoGraphDeployment, order domains.Order, words words) field.ErrorList {
+	whole, parts := constraints(deployment, words)
+	errs := validatePreference(whole, order)
 	for _, part := range parts {
-		errs = append(errs, validatePreference(part)...)
-		errs = append(errs, validateHierarchy(whole, part)...)
+		errs = append(errs, validatePreference(part, order)...)
+		errs = append(errs, validateHierarchy(whole, part, order)...)
 	}
 	return errs
 }
@@ -95,20 +111,8 @@ func validateSpecConstraint(own *v1beta1.SpecTopologyConstraint, whole constrain
 	}
 }
 
-func unknownDomains(all []constraint) field.ErrorList {
-	var errs field.ErrorList
-	for _, constraint := range all {
-		for _, named := range constraint.named() {
-			if !domains.Known(string(named.domain)) {
-				errs = append(errs, field.NotSupported(named.path, string(named.domain), domains.All()))
-			}
-		}
-	}
-	return errs
-}
-
-func validatePreference(c constraint) field.ErrorList {
-	if !domains.Broader(string(c.preferred), string(c.pack)) {
+func validatePreference(c constraint, order domains.Order) field.ErrorList {
+	if !order.Broader(string(c.preferred), string(c.pack)) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(c.path.Child(preferredField), c.preferred,
@@ -116,7 +120,7 @@ func validatePreference(c constraint) field.ErrorList {
 }
 
 // validateHierarchy turns down what a component may not ask for because the deployment has asked for something narrower.
-func validateHierarchy(whole, part constraint) field.ErrorList {
+func validateHierarchy(whole, part constraint, order domains.Order) field.ErrorList {
 	var errs field.ErrorList
 	for _, pair := range []struct {
 		field, of    string
@@ -126,9 +130,9 @@ func validateHierarchy(whole, part constraint) field.ErrorList {
 		{preferredField, preferredField, whole.preferred, part.preferred},
 		{preferredField, packField, whole.pack, onlyPreferred(part)},
 	} {
-		if domains.Broader(string(pair.below), string(pair.above)) {
+		if order.Broader(string(pair.below), string(pair.above)) {
 			errs = append(errs, field.Invalid(part.path.Child(pair.field), pair.below,
-				fmt.Sprintf("broader than the deployment's %s %q: choose %s", pair.of, pair.above, within(pair.above))))
+				fmt.Sprintf("broader than the deployment's %s %q: choose %s", pair.of, pair.above, oneOf(order.Within(string(pair.above))))))
 			break
 		}
 	}
@@ -142,24 +146,32 @@ func onlyPreferred(c constraint) v1beta1.TopologyDomain {
 	return c.preferred
 }
 
-// within lists the domains that are not broader than the given one.
-func within(domain v1beta1.TopologyDomain) string {
-	all := domains.All()
-	inside := all[slices.Index(all, string(domain)):]
-	if len(inside) == 1 {
-		return inside[0]
+// oneOf lists what there is to choose from, at least one.
+func oneOf(choices []string) string {
+	if len(choices) == 1 {
+		return choices[0]
 	}
-	return strings.Join(inside[:len(inside)-1], ", ") + " or " + inside[len(inside)-1]
+	return strings.Join(choices[:len(choices)-1], ", ") + " or " + choices[len(choices)-1]
 }
 
 // Topology is a cluster's topology, as far as a constraint needs it.
 type Topology struct {
+	// Kind is ClusterTopology or ClusterTopologyBinding.
+	Kind string
 	// Name of the topology that the constraints refer to.
 	Name string
 	// Domains of its levels, broadest first.
 	Domains []string
 	// Problem says why there are no domains to check against, and what to do about it; empty if there are.
 	Problem string
+}
+
+// order is how domains are compared. A ClusterTopology has a place also for those that it does not have.
+func (t Topology) order() domains.Order {
+	if t.Kind == grovev1alpha1.KindClusterTopologyBinding {
+		return t.Domains
+	}
+	return domains.All()
 }
 
 // checkTopology says which domains the topology does not have. It is asked when a deployment is created and never
@@ -170,8 +182,6 @@ func checkTopology(deployment *v1beta1.DynamoGraphDeployment, topology Topology,
 	for _, constraint := range append([]constraint{whole}, parts...) {
 		named = append(named, constraint.named()...)
 	}
-	// What is no domain anywhere is no level of this topology either, and has been said to be none.
-	named = slices.DeleteFunc(named, func(n namedDomain) bool { return !domains.Known(string(n.domain)) })
 	if len(named) == 0 {
 		return nil
 	}
@@ -185,11 +195,11 @@ func checkTopology(deployment *v1beta1.DynamoGraphDeployment, topology Topology,
 	var errs field.ErrorList
 	for _, named := range named {
 		if !slices.Contains(topology.Domains, string(named.domain)) {
-			errs = append(errs, field.Invalid(named.path, named.domain, fmt.Sprintf("not a level of ClusterTopology %q; available domains: %s",
-				topology.Name, strings.Join(topology.Domains, ", "))))
+			errs = append(errs, field.Invalid(named.path, named.domain, fmt.Sprintf("not a level of %s %q; available domains: %s",
+				topology.Kind, topology.Name, strings.Join(topology.Domains, ", "))))
 		}
 	}
-	return errs
+	return append(errs, validateNesting(deployment, topology.order(), words)...)
 }
 
 func valueAt(deployment *v1beta1.DynamoGraphDeployment, first namedDomain) string {

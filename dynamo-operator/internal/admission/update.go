@@ -9,6 +9,7 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/launch"
 	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/dynamo-operator/internal/overrides"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
@@ -16,6 +17,7 @@ const recreate = "immutable: delete the deployment and create it again"
 
 // validateUpdate is what may not change.
 func validateUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	old, updated = overrides.Folded(old), overrides.Folded(updated)
 	errs := validateSpecTopologyUpdate(old, updated, words)
 	if old.Spec.BackendFramework != updated.Spec.BackendFramework {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "backendFramework"), updated.Spec.BackendFramework,
@@ -97,10 +99,11 @@ func validateComponentTopologyUpdate(before, after *v1beta1.ComponentSpec, path 
 
 // ValidateConstraintsUpdate returns which constraints may not become what they are to be over an older state.
 func (c Candidate) ValidateConstraintsUpdate(old Candidate) field.ErrorList {
-	errs := validateSpecTopologyUpdate(old.Hub, c.Hub, c.words)
-	for i := range c.Hub.Spec.Components {
-		component := &c.Hub.Spec.Components[i]
-		if before := find(old.Hub.Spec.Components, component.Name); before != nil {
+	was, is := overrides.Folded(old.Hub), overrides.Folded(c.Hub)
+	errs := validateSpecTopologyUpdate(was, is, c.words)
+	for i := range is.Spec.Components {
+		component := &is.Spec.Components[i]
+		if before := find(was.Spec.Components, component.Name); before != nil {
 			errs = append(errs, validateComponentTopologyUpdate(before, component, c.words.component(i).Child("topologyConstraint"))...)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
@@ -49,8 +50,14 @@ type Standing interface {
 	Leftovers(wanted []client.Object) []client.Object
 	// Scalings returns the live objects that are to have another number of replicas than the framework gives them.
 	Scalings() []Scaling
-	// Reports returns live objects whose status is the operator's to write and is to be another one, with that one.
-	Reports(now metav1.Time) []client.Object
+	// Reports returns live adapters with the status that they are to have.
+	Reports(now metav1.Time) []Report
+}
+
+// Report is a live adapter, and the status that it is to have.
+type Report struct {
+	Adapter *v1alpha1.DynamoGraphDeploymentScalingAdapter
+	Status  v1alpha1.DynamoGraphDeploymentScalingAdapterStatus
 }
 
 // Scaling is a live object that is to have another number of replicas.

@@ -28,7 +28,7 @@ var _ = Describe("Admission", func() {
 		Entry("a domain that the topology lacks", strings.Replace(asMap, "rack", "datacenter", 1),
 			`spec.services[1].topologyConstraint.packDomain: Invalid value: "datacenter": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`),
 		Entry("a domain that is none", strings.Replace(asComponents, "packDomain: zone", "packDomain: zoo", 1),
-			`is invalid: spec.topologyConstraint.packDomain: Unsupported value: "zoo": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`),
+			`is invalid: spec.topologyConstraint.packDomain: Invalid value: "zoo": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`),
 		Entry("a deployment's constraint that says nothing", strings.Replace(asComponents, "{packDomain: zone}", "{}", 1),
 			"is invalid: spec.topologyConstraint.packDomain: Required value: an empty topologyConstraint says nothing; leave it out"),
 		Entry("a component's constraint that says nothing", strings.Replace(asComponents, "{packDomain: block, preferredDomain: rack}", "{}", 1),

@@ -98,9 +98,8 @@ func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphD
 		}
 	}
 	for _, report := range standing.Reports(metav1.NewTime(r.clock.Now())) {
-		// Somebody's scaling meanwhile brings the next pass.
-		if err := client.IgnoreNotFound(r.client.Status().Update(ctx, report)); ignoreConflict(err) != nil {
-			return written, r.writeError("writing the status of", report, err)
+		if _, err := r.writer.Status(ctx, report.Adapter, &report.Adapter.Status, &report.Status); err != nil {
+			return written, err
 		}
 	}
 	for _, object := range standing.Leftovers(objects) {

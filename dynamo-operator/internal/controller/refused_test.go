@@ -38,7 +38,7 @@ func (unscaledStanding) Scalings() []backend.Scaling {
 
 func (unscaledStanding) Objects([]string) ([]client.Object, error) { return nil, nil }
 
-func (unscaledStanding) Reports(metav1.Time) []client.Object { return nil }
+func (unscaledStanding) Reports(metav1.Time) []backend.Report { return nil }
 
 func (unscaledStanding) Leftovers([]client.Object) []client.Object {
 	return []client.Object{&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "old"}}}

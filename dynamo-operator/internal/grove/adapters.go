@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -102,11 +102,10 @@ func (s Standing) liveReplicas(component *v1beta1.ComponentSpec) *int32 {
 	return nil
 }
 
-// Reports returns the adapters whose status differs from what stands, with the status that they are to have. A scaling that Scalings asks
-// for is said to be done now.
-func (s Standing) Reports(now metav1.Time) []client.Object {
+// Reports returns the adapters with the status that they are to have. A scaling that Scalings asks for is said to be done now.
+func (s Standing) Reports(now metav1.Time) []backend.Report {
 	observed := s.Observation()
-	var reports []client.Object
+	var reports []backend.Report
 	for i := range s.Deployment.Spec.Components {
 		component := &s.Deployment.Spec.Components[i]
 		standing := s.adapter(component)
@@ -121,11 +120,7 @@ func (s Standing) Reports(now metav1.Time) []client.Object {
 		if s.scalingOf(component) != nil {
 			next.LastScaleTime = &now
 		}
-		if !equality.Semantic.DeepEqual(standing.Status, next) {
-			report := standing.DeepCopy()
-			report.Status = next
-			reports = append(reports, report)
-		}
+		reports = append(reports, backend.Report{Adapter: standing, Status: next})
 	}
 	return reports
 }

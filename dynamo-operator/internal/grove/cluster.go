@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,16 +43,22 @@ func (c Cluster) Installed() string {
 	return ""
 }
 
-// Topology returns the ClusterTopology that a deployment's constraints refer to, as admission needs it; nothing if it has
-// no constraints.
+// Topology returns the ClusterTopology or ClusterTopologyBinding that a deployment's constraints refer to, as admission needs it;
+// nothing if it has no constraints.
 func (c Cluster) Topology(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
 	name := TopologyName(deployment)
 	if name == "" {
 		return admission.Topology{}
 	}
 	topology := &grovev1alpha1.ClusterTopology{}
-	answer := admission.Topology{Name: name}
-	switch err := c.Reader.Get(ctx, client.ObjectKey{Name: name}, topology); {
+	answer := admission.Topology{Kind: grovev1alpha1.KindClusterTopology, Name: name}
+	err := c.Reader.Get(ctx, client.ObjectKey{Name: name}, topology)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		if binding := c.binding(ctx, name); binding != nil {
+			return *binding
+		}
+	}
+	switch {
 	case apierrors.IsNotFound(err):
 		answer.Problem = fmt.Sprintf("ClusterTopology %q does not exist; %s", name, c.others(ctx, name))
 	case meta.IsNoMatchError(err):
@@ -65,19 +72,36 @@ func (c Cluster) Topology(ctx context.Context, deployment *v1beta1.DynamoGraphDe
 	return answer
 }
 
+// binding returns the ClusterTopologyBinding of a name; nil if there is none.
+func (c Cluster) binding(ctx context.Context, name string) *admission.Topology {
+	binding := &grovev1alpha1.ClusterTopologyBinding{}
+	if c.Reader.Get(ctx, client.ObjectKey{Name: name}, binding) != nil {
+		return nil
+	}
+	answer := &admission.Topology{Kind: grovev1alpha1.KindClusterTopologyBinding, Name: name}
+	for _, level := range binding.Spec.Levels {
+		answer.Domains = append(answer.Domains, string(level.Domain))
+	}
+	return answer
+}
+
 // others says which topologies there are instead of the one that is missing, or what to do where there are none: nobody but
 // Grove can create the default one.
 func (c Cluster) others(ctx context.Context, missing string) string {
-	list := &grovev1alpha1.ClusterTopologyList{}
-	if err := c.Reader.List(ctx, list); err != nil || len(list.Items) == 0 {
+	var existing []string
+	for _, list := range []client.ObjectList{&grovev1alpha1.ClusterTopologyList{}, &grovev1alpha1.ClusterTopologyBindingList{}} {
+		if c.Reader.List(ctx, list) == nil {
+			_ = meta.EachListItem(list, func(object runtime.Object) error {
+				existing = append(existing, object.(client.Object).GetName())
+				return nil
+			})
+		}
+	}
+	if len(existing) == 0 {
 		if missing == grovev1alpha1.DefaultClusterTopologyName {
 			return "the administrator has to enable topology-aware scheduling in Grove, or to create another ClusterTopology to be named here"
 		}
 		return "the administrator has to create it"
-	}
-	var existing []string
-	for _, topology := range list.Items {
-		existing = append(existing, topology.Name)
 	}
 	slices.Sort(existing)
 	return "existing ones: " + strings.Join(existing, ", ")

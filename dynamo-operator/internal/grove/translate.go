@@ -11,6 +11,7 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/launch"
 	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/dynamo-operator/internal/overrides"
 	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -36,6 +37,7 @@ type Options struct {
 // Translate returns everything that is to exist for a deployment that admission has let pass, owned by it, in the order
 // in which it is to be created. The deployment is not changed.
 func Translate(deployment *v1beta1.DynamoGraphDeployment, options Options, live Live) ([]client.Object, error) {
+	deployment = overrides.Folded(deployment)
 	picked, err := picker(deployment, options)
 	if err != nil {
 		return nil, err
@@ -215,6 +217,7 @@ func pack(required, preferred v1beta1.TopologyDomain) *grovev1alpha1.TopologyCon
 
 // Constrained says whether a deployment has a topology constraint at any level.
 func Constrained(deployment *v1beta1.DynamoGraphDeployment) bool {
+	deployment = overrides.Folded(deployment)
 	if constraint := deployment.Spec.TopologyConstraint; constraint != nil && pack(constraint.PackDomain, constraint.PreferredDomain) != nil {
 		return true
 	}
@@ -225,6 +228,7 @@ func Constrained(deployment *v1beta1.DynamoGraphDeployment) bool {
 
 // TopologyName is the ClusterTopology that a deployment's constraints refer to; empty if it has none.
 func TopologyName(deployment *v1beta1.DynamoGraphDeployment) string {
+	deployment = overrides.Folded(deployment)
 	switch constraint := deployment.Spec.TopologyConstraint; {
 	case !Constrained(deployment):
 		return ""

@@ -27,7 +27,8 @@ import (
 
 var (
 	deploymentKind = schema.GroupKind{Group: v1beta1.GroupName, Kind: "DynamoGraphDeployment"}
-	topologyKind   = schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: "ClusterTopology"}
+	topologyKind   = schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: grovev1alpha1.KindClusterTopology}
+	bindingKind    = schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: grovev1alpha1.KindClusterTopologyBinding}
 )
 
 // Renderer renders for a cluster.
@@ -37,10 +38,10 @@ type Renderer struct {
 }
 
 // Render replaces each DynamoGraphDeployment by what the controller would create for it, and leaves all else as it is.
-// Constraints are checked against the ClusterTopologies among the documents. The cluster is taken to have InferencePools.
+// Constraints are checked against the ClusterTopologies and ClusterTopologyBindings among the documents. The cluster is taken to have InferencePools.
 func (r Renderer) Render(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
 	var objects []runtime.Object
-	findings := manifests.Repeated(documents, deploymentKind, topologyKind)
+	findings := manifests.Repeated(documents, deploymentKind, topologyKind, bindingKind)
 	for _, document := range documents {
 		if kind := document.Object.GroupVersionKind(); kind.GroupKind() != deploymentKind {
 			objects = append(objects, document.Object)
@@ -165,17 +166,20 @@ func problemFindings(document manifests.Document, problems []manifests.Problem) 
 	return findings
 }
 
-// topologyAmong finds a ClusterTopology in the input. Whether it is well-formed is for the program to say that reads it.
+// topologyAmong finds a ClusterTopology in the input, or else a ClusterTopologyBinding. Whether it is well-formed is for the program to
+// say that reads it.
 func topologyAmong(documents []manifests.Document, name string) admission.Topology {
 	var others []string
-	for _, document := range documents {
-		if document.Object.GroupVersionKind().GroupKind() != topologyKind {
-			continue
+	for _, kind := range []schema.GroupKind{topologyKind, bindingKind} {
+		for _, document := range documents {
+			if document.Object.GroupVersionKind().GroupKind() != kind {
+				continue
+			}
+			if document.Object.GetName() == name {
+				return admission.Topology{Kind: kind.Kind, Name: name, Domains: domainsOf(document.Object)}
+			}
+			others = append(others, document.Object.GetName())
 		}
-		if document.Object.GetName() == name {
-			return admission.Topology{Name: name, Domains: domainsOf(document.Object)}
-		}
-		others = append(others, document.Object.GetName())
 	}
 	problem := fmt.Sprintf("ClusterTopology %q is not in the input; add its manifest", name)
 	if len(others) > 0 {
@@ -184,15 +188,16 @@ func topologyAmong(documents []manifests.Document, name string) admission.Topolo
 	return admission.Topology{Name: name, Problem: problem}
 }
 
-// domainsOf are the domains of a topology's levels, each once and none that does not exist.
+// domainsOf are the domains of a topology's levels, each once and of a ClusterTopology none that does not exist.
 func domainsOf(topology *unstructured.Unstructured) []string {
 	levels, _, _ := unstructured.NestedSlice(topology.Object, "spec", "levels")
-	var known []string
+	free := topology.GetKind() == bindingKind.Kind
+	var named []string
 	for _, level := range levels {
 		level, _ := level.(map[string]any)
-		if domain, _ := level["domain"].(string); domains.Known(domain) && !slices.Contains(known, domain) {
-			known = append(known, domain)
+		if domain, _ := level["domain"].(string); free && domain != "" || domains.All().Known(domain) {
+			named = append(named, domain)
 		}
 	}
-	return known
+	return domains.OrderOf(named)
 }

@@ -71,7 +71,13 @@ func TestWhatIsTurnedDown(t *testing.T) {
 		},
 		"a domain that is none, once": {
 			good + "spec: {topologyConstraint: {packDomain: rak}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
-			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Unsupported value: "rak": supported values: "region", "zone", "datacenter", "block", "rack", "host", "numa"`,
+			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rak": ClusterTopology "grove-topology" is not in the input; add its manifest`,
+		},
+		"a domain that the binding of the input does not have": {
+			good + "spec: {topologyConstraint: {topologyProfile: net, packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}\n" +
+				"---\napiVersion: grove.io/v1alpha1\nkind: ClusterTopologyBinding\nmetadata: {name: net}\n" +
+				"spec: {levels: [{domain: spine, key: s}, {domain: leaf-switch, key: l}]}",
+			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rack": not a level of ClusterTopologyBinding "net"; available domains: spine, leaf-switch`,
 		},
 		"a deployment that was there before, in another version": {
 			good + "spec: {services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}\n---\napiVersion: nvidia.com/v1beta1\n" +

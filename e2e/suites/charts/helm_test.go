@@ -23,7 +23,7 @@ var charts = map[string]struct{ deployments, definitions []string }{
 	"grove-operator": {
 		deployments: []string{"grove-operator"},
 		definitions: []string{
-			"clustertopologies.grove.io", "podcliques.grove.io", "podcliquescalinggroups.grove.io", "podcliquesets.grove.io",
+			"clustertopologies.grove.io", "clustertopologybindings.grove.io", "podcliques.grove.io", "podcliquescalinggroups.grove.io", "podcliquesets.grove.io",
 			"podgangs.scheduler.grove.io",
 		},
 	},
@@ -34,7 +34,7 @@ var charts = map[string]struct{ deployments, definitions []string }{
 	"packtree": {
 		deployments: []string{"dynamo-operator", "grove-operator", "kai-topology-plugin", "podgrouper"},
 		definitions: []string{
-			"clustertopologies.grove.io", "dynamographdeployments.nvidia.com", "dynamographdeploymentscalingadapters.nvidia.com",
+			"clustertopologies.grove.io", "clustertopologybindings.grove.io", "dynamographdeployments.nvidia.com", "dynamographdeploymentscalingadapters.nvidia.com",
 			"dynamoworkermetadatas.nvidia.com", "podcliques.grove.io", "podcliquescalinggroups.grove.io",
 			"podcliquesets.grove.io", "podgangs.scheduler.grove.io", "podgroups.scheduling.run.ai", "topologies.kai.scheduler",
 		},

@@ -18,6 +18,7 @@ var life = map[string]func(*world) *features.FeatureBuilder{
 	"lost topology":   lostTopology,
 	"cannot fit":      cannotFit,
 	"no room to grow": noRoomToGrow,
+	"serving":         serving,
 }
 
 func TestLife(t *testing.T) { runLife(t, false) }

@@ -2,6 +2,7 @@
 package dynamo_test
 
 import (
+	"os"
 	"testing"
 
 	"packtree.dev/e2e/suites/internal/suite"
@@ -12,4 +13,9 @@ const operator = "dynamo-operator"
 // cluster has the nodes of docs/examples, all components, and beside them the nodes of each story.
 var cluster = &suite.Cluster{Operator: operator}
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) {
+	if account := os.Getenv(asEngine); account != "" {
+		os.Exit(playEngine(account))
+	}
+	cluster.Main(m)
+}

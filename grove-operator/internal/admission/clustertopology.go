@@ -8,15 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/domains"
 
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-var levelsPath = field.NewPath("spec", "levels")
+var (
+	levelsPath     = field.NewPath("spec", "levels")
+	referencesPath = field.NewPath("spec", "schedulerTopologyBindings")
+)
 
 // maxLevels is how many domains there are.
 var maxLevels = len(domains.All())
+
+// maxFreeLevels is how many levels the scheduler's Topology takes.
+const maxFreeLevels = 16
 
 // ValidateClusterTopology returns what is wrong with a ClusterTopology. The schema knows most of it too, but tells neither which
 // level it is nor what to do.
@@ -31,6 +38,62 @@ func ValidateClusterTopology(clusterTopology *grovev1alpha1.ClusterTopology) fie
 	}
 	errs = append(errs, topology.ValidateLevels(levelsPath, levels)...)
 	return append(errs, topology.ValidateOrder(levelsPath, levels)...)
+}
+
+// ValidateBinding returns what is wrong with a ClusterTopologyBinding.
+func ValidateBinding(binding *grovev1alpha1.ClusterTopologyBinding) field.ErrorList {
+	levels := topology.OfBinding(binding).Spec.Levels
+	if len(levels) == 0 {
+		return field.ErrorList{field.Required(levelsPath, "a ClusterTopologyBinding needs at least one level")}
+	}
+	var errs field.ErrorList
+	if len(levels) > maxFreeLevels {
+		errs = append(errs, field.TooMany(levelsPath, len(levels), maxFreeLevels))
+	}
+	errs = append(errs, topology.ValidateFreeLevels(levelsPath, levels)...)
+	return append(errs, validateReferences(binding)...)
+}
+
+func validateReferences(binding *grovev1alpha1.ClusterTopologyBinding) field.ErrorList {
+	var errs field.ErrorList
+	path := referencesPath
+	seen := map[string]bool{}
+	for i, of := range binding.Spec.SchedulerTopologyBindings {
+		switch {
+		case of.SchedulerName == "":
+			errs = append(errs, field.Required(path.Index(i).Child("schedulerName"), "which scheduler reads the topology: "+kaiv1alpha1.SchedulerName))
+		case seen[of.SchedulerName]:
+			errs = append(errs, field.Duplicate(path.Index(i).Child("schedulerName"), of.SchedulerName))
+		}
+		seen[of.SchedulerName] = true
+		if of.TopologyReference == "" {
+			errs = append(errs, field.Required(path.Index(i).Child("topologyReference"),
+				"the name of the Topology that exists already; leave the entry out for one that is made of the levels"))
+		}
+	}
+	return errs
+}
+
+// WarnOfBinding tells of schedulers that are named without effect.
+func WarnOfBinding(binding *grovev1alpha1.ClusterTopologyBinding) []string {
+	var warnings []string
+	for i, of := range binding.Spec.SchedulerTopologyBindings {
+		if of.SchedulerName != kaiv1alpha1.SchedulerName {
+			warnings = append(warnings, fmt.Sprintf("%s: no topology of scheduler %s is known, so that the entry has no effect: only %s is",
+				referencesPath.Index(i).Child("schedulerName"), of.SchedulerName, kaiv1alpha1.SchedulerName))
+		}
+	}
+	return warnings
+}
+
+// ValidateNameFree refuses a name that the other of the two kinds has: PodCliqueSets find either by its name alone. Other is nil if there
+// is none.
+func ValidateNameFree(kind, name string, other *topology.Topology) field.ErrorList {
+	if other == nil || other.Kind == kind || other.DeletionTimestamp != nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, fmt.Sprintf(
+		"a %s has this name, and PodCliqueSets find both kinds by name: give this %s another name, or delete the %s first", other.Kind, kind, other.Kind))}
 }
 
 // ValidateReservedName keeps the default topology's name for the operator, which makes it from its configuration: kept is what it
@@ -74,11 +137,16 @@ type ScheduledUser struct {
 	Pods int32
 }
 
-// ValidateLevelChange refuses other levels while pods stand where the present ones put them. Users are PodCliqueSets with
+// ValidateLevelChange refuses other levels, and another Topology of the scheduler's, while pods stand where the present ones put them. Users are PodCliqueSets with
 // scheduled pods that use the topology: all of them, or more than are named.
-func ValidateLevelChange(old, clusterTopology *grovev1alpha1.ClusterTopology, users []ScheduledUser) field.ErrorList {
-	if len(users) == 0 || slices.Equal(old.Spec.Levels, clusterTopology.Spec.Levels) {
+func ValidateLevelChange(old, clusterTopology *topology.Topology, users []ScheduledUser) field.ErrorList {
+	sameLevels := slices.Equal(old.Spec.Levels, clusterTopology.Spec.Levels)
+	if len(users) == 0 || sameLevels && old.Referenced == clusterTopology.Referenced {
 		return nil
+	}
+	path := levelsPath
+	if sameLevels {
+		path = referencesPath
 	}
 	var named []string
 	for _, user := range users[:min(len(users), ScheduledUsersTold)] {
@@ -88,5 +156,5 @@ func ValidateLevelChange(old, clusterTopology *grovev1alpha1.ClusterTopology, us
 	if len(users) > ScheduledUsersTold {
 		words += " and others"
 	}
-	return field.ErrorList{field.Forbidden(levelsPath, "cannot be changed while PodCliqueSets that use it have scheduled pods: "+words)}
+	return field.ErrorList{field.Forbidden(path, "cannot be changed while PodCliqueSets that use it have scheduled pods: "+words)}
 }

@@ -55,13 +55,14 @@ func validateTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Er
 	if !cluster.TopologyAware {
 		return refuseConstraints(set)
 	}
-	errs := validateShapes(set)
+	order := topology.Resolve(set, cluster.Lookup).Order
+	errs := validateShapes(set, order)
 	errs = append(errs, validateNames(set, cluster.Lookup)...)
 	unknown := validateDomains(set, cluster.Lookup)
 	if len(unknown) > 0 {
 		return append(errs, unknown...)
 	}
-	return append(errs, validateHierarchy(set)...)
+	return append(errs, validateHierarchy(set, order)...)
 }
 
 func refuseConstraints(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
@@ -77,7 +78,7 @@ func refuseConstraints(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 }
 
 // validateShapes checks each constraint by itself.
-func validateShapes(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+func validateShapes(set *grovev1alpha1.PodCliqueSet, order domains.Order) field.ErrorList {
 	var errs field.ErrorList
 	for _, place := range constrained(set) {
 		constraint := place.constraint
@@ -88,7 +89,7 @@ func validateShapes(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		if required == "" && preferred == "" {
 			errs = append(errs, field.Required(place.path, "a domain is needed: packDomain, pack.required or pack.preferred"))
 		}
-		if domains.Broader(string(preferred), string(required)) {
+		if order.Broader(string(preferred), string(required)) {
 			errs = append(errs, field.Invalid(place.path, preferred, fmt.Sprintf(
 				"the preferred domain must not be broader than the required one, %s", required)))
 		}
@@ -130,9 +131,10 @@ func validateChosen(path *field.Path, name string, lookup topology.Lookup) field
 	chosen := lookup(name)
 	switch {
 	case chosen == nil:
-		return field.ErrorList{field.Invalid(path, name, "there is no ClusterTopology of this name")}
+		return field.ErrorList{field.Invalid(path, name, "there is no ClusterTopology of this name, nor a ClusterTopologyBinding")}
 	case chosen.DeletionTimestamp != nil && name != grovev1alpha1.DefaultClusterTopologyName:
-		return field.ErrorList{field.Invalid(path, name, "the ClusterTopology is being deleted; name another one, or wait until it is gone and create it anew")}
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
+			"the %s is being deleted; name another one, or wait until it is gone and create it anew", chosen.Kind))}
 	}
 	return nil
 }
@@ -157,37 +159,37 @@ func validateDomains(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fi
 		case !resolved.Found: // Reported once, where the topology is named.
 		default:
 			errs = append(errs, field.Invalid(place.path, strings.Join(unknown, ", "), fmt.Sprintf(
-				"not a level of ClusterTopology %q; available domains: %s", resolved.Name, available(lookup(resolved.Name)))))
+				"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name, available(lookup(resolved.Name)))))
 		}
 	}
 	return errs
 }
 
-func available(clusterTopology *grovev1alpha1.ClusterTopology) string {
+func available(clusterTopology *topology.Topology) string {
 	return strings.ReplaceAll(topology.DomainList(clusterTopology), ",", ", ")
 }
 
 // validateHierarchy reports every pair of a parent and a child whose domain is broader, at the parent.
-func validateHierarchy(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+func validateHierarchy(set *grovev1alpha1.PodCliqueSet, order domains.Order) field.ErrorList {
 	var errs field.ErrorList
 	for _, child := range places(set)[1:] {
-		errs = append(errs, validatePair(setPlace(set), child)...)
+		errs = append(errs, validatePair(setPlace(set), child, order)...)
 	}
 	for i := range set.Spec.Template.PodCliqueScalingGroups {
 		group := &set.Spec.Template.PodCliqueScalingGroups[i]
 		for j := range set.Spec.Template.Cliques {
 			if in := layout.GroupOf(set, set.Spec.Template.Cliques[j].Name); in == group {
-				errs = append(errs, validatePair(groupPlace(set, i), cliquePlace(set, j))...)
+				errs = append(errs, validatePair(groupPlace(set, i), cliquePlace(set, j), order)...)
 			}
 		}
 	}
 	return errs
 }
 
-func validatePair(parent, child place) field.ErrorList {
+func validatePair(parent, child place, order domains.Order) field.ErrorList {
 	var errs field.ErrorList
 	compare := func(kind string, above, below grovev1alpha1.TopologyDomain) {
-		if domains.Broader(string(below), string(above)) {
+		if order.Broader(string(below), string(above)) {
 			errs = append(errs, field.Invalid(parent.path, above, fmt.Sprintf(
 				"%s %ss %s, which is broader than the %s that %s %ss; it must be the same or narrower", child.owner, kind, below, above, parent.owner, kind)))
 		}

@@ -43,7 +43,7 @@ func warnOfTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) []string {
 }
 
 // doubts are what there is to say about one constraint.
-func doubts(constraint *grovev1alpha1.TopologyConstraint, clusterTopology *grovev1alpha1.ClusterTopology) []string {
+func doubts(constraint *grovev1alpha1.TopologyConstraint, clusterTopology *topology.Topology) []string {
 	var reasons []string
 	required, preferred := constraint.RequiredDomain(), constraint.PreferredDomain()
 	if required == grovev1alpha1.TopologyDomainNuma {
@@ -59,7 +59,7 @@ func doubts(constraint *grovev1alpha1.TopologyConstraint, clusterTopology *grove
 }
 
 // oneHost is what a constraint on NUMA zones comes to. A node has one value of a label, and so one NUMA zone.
-func oneHost(clusterTopology *grovev1alpha1.ClusterTopology) string {
+func oneHost(clusterTopology *topology.Topology) string {
 	if keyOf(grovev1alpha1.TopologyDomainHost, clusterTopology) != "" {
 		return "one host"
 	}
@@ -67,7 +67,7 @@ func oneHost(clusterTopology *grovev1alpha1.ClusterTopology) string {
 }
 
 // nobodyIn says that no node stands in a domain of a level; empty if one does, or if nobody has looked yet.
-func nobodyIn(domain grovev1alpha1.TopologyDomain, clusterTopology *grovev1alpha1.ClusterTopology) string {
+func nobodyIn(domain grovev1alpha1.TopologyDomain, clusterTopology *topology.Topology) string {
 	if clusterTopology.Status.ObservedGeneration != clusterTopology.Generation {
 		return ""
 	}
@@ -75,16 +75,17 @@ func nobodyIn(domain grovev1alpha1.TopologyDomain, clusterTopology *grovev1alpha
 		switch {
 		case level.Domain != domain || level.DomainCount > 0:
 		case level.Nodes == 0:
-			return fmt.Sprintf("no node carries label %s of level %s of ClusterTopology %q", keyOf(domain, clusterTopology), domain, clusterTopology.Name)
+			return fmt.Sprintf("no node carries label %s of level %s of %s %q",
+				keyOf(domain, clusterTopology), domain, clusterTopology.Kind, clusterTopology.Name)
 		default:
-			return fmt.Sprintf("no node stands in a %s of ClusterTopology %q, for none carries all of the labels %s",
-				domain, clusterTopology.Name, strings.Join(keysDownTo(domain, clusterTopology), ", "))
+			return fmt.Sprintf("no node stands in a %s of %s %q, for none carries all of the labels %s",
+				domain, clusterTopology.Kind, clusterTopology.Name, strings.Join(keysDownTo(domain, clusterTopology), ", "))
 		}
 	}
 	return ""
 }
 
-func keyOf(domain grovev1alpha1.TopologyDomain, clusterTopology *grovev1alpha1.ClusterTopology) string {
+func keyOf(domain grovev1alpha1.TopologyDomain, clusterTopology *topology.Topology) string {
 	for _, level := range clusterTopology.Spec.Levels {
 		if level.Domain == domain {
 			return level.Key
@@ -93,7 +94,7 @@ func keyOf(domain grovev1alpha1.TopologyDomain, clusterTopology *grovev1alpha1.C
 	return ""
 }
 
-func keysDownTo(domain grovev1alpha1.TopologyDomain, clusterTopology *grovev1alpha1.ClusterTopology) []string {
+func keysDownTo(domain grovev1alpha1.TopologyDomain, clusterTopology *topology.Topology) []string {
 	var keys []string
 	for _, level := range clusterTopology.Spec.Levels {
 		keys = append(keys, level.Key)

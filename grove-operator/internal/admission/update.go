@@ -34,6 +34,7 @@ func ValidateUpdate(old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, sched
 	}
 	errs = append(errs, validateCliquesKept(old, set)...)
 	errs = append(errs, validateGroupsKept(old, set)...)
+	errs = append(errs, validateSharingUpdate(old, set)...)
 	if changed := validateConstraintsKept(old, set); len(changed) > 0 {
 		return warnings, append(errs, changed...)
 	}
@@ -130,7 +131,7 @@ func validateTopologyChange(old, set *grovev1alpha1.PodCliqueSet, cluster Cluste
 	was, is := topology.NameFor(old), topology.NameFor(set)
 	switch {
 	case was == is:
-		return append(validateShapes(set), validateNames(set, anyTopology)...)
+		return append(validateShapes(set, topology.Resolve(set, cluster.Lookup).Order), validateNames(set, anyTopology)...)
 	case scheduled > 0:
 		return field.ErrorList{field.Forbidden(whereTopologyChanged(old, set), fmt.Sprintf(
 			"cannot be changed from %q while %d pods of the set are scheduled; scale the set to 0, or make a new one", was, scheduled))}
@@ -159,6 +160,6 @@ func whereTopologyChanged(old, set *grovev1alpha1.PodCliqueSet) *field.Path {
 }
 
 // anyTopology answers for a topology that was checked when the set chose it.
-func anyTopology(string) *grovev1alpha1.ClusterTopology {
-	return &grovev1alpha1.ClusterTopology{}
+func anyTopology(string) *topology.Topology {
+	return &topology.Topology{}
 }

@@ -11,6 +11,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 const before = "clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliqueStartupType: CliqueStartupTypeInOrder, cliques: [CLIQUE-A, CLIQUE-B], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"
@@ -233,7 +234,7 @@ func TestTheDefaultTopologyIsTheOperators(t *testing.T) {
 }
 
 func TestValidateLevelChange(t *testing.T) {
-	old, changed := fixture.Topology("x", "zone", "rack"), fixture.Topology("x", "zone")
+	old, changed := topology.Of(fixture.Topology("x", "zone", "rack")), topology.Of(fixture.Topology("x", "zone"))
 	users := []admission.ScheduledUser{{Set: "ns/a", Pods: 4}}
 	for _, name := range []string{"ns/b", "ns/c", "ns/d", "ns/e", "ns/f"} {
 		users = append(users, admission.ScheduledUser{Set: name, Pods: 1})
@@ -244,7 +245,13 @@ func TestValidateLevelChange(t *testing.T) {
 	if errs := admission.ValidateLevelChange(old, old, users); len(errs) > 0 {
 		t.Errorf("the levels did not change: %v", errs)
 	}
-	errs := admission.ValidateLevelChange(old, changed, users)
+	binding := fixture.Binding("x", "zone")
+	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{{SchedulerName: "kai-scheduler", TopologyReference: "theirs"}}
+	errs := admission.ValidateLevelChange(topology.OfBinding(fixture.Binding("x", "zone")), topology.OfBinding(binding), users)
+	if diff := cmp.Diff([]string{"spec.schedulerTopologyBindings: " + forbidden}, summary(errs)); diff != "" {
+		t.Errorf("another Topology of the scheduler's (-want +got):\n%s", diff)
+	}
+	errs = admission.ValidateLevelChange(old, changed, users)
 	if diff := cmp.Diff([]string{"spec.levels: " + forbidden}, summary(errs)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}

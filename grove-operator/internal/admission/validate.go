@@ -65,6 +65,7 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 	errs = append(errs, validateCliques(set)...)
 	errs = append(errs, validateGroups(set)...)
 	errs = append(errs, validateSize(set)...)
+	errs = append(errs, validateSharing(set)...)
 	errs = append(errs, validateMetadata(set)...)
 	for i := range set.Spec.Template.Cliques {
 		path := cliquePath(i).Child("spec", "podSpec")

@@ -28,6 +28,7 @@ import (
 	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
 	"packtree.dev/grove-operator/internal/controller/podcliqueset"
 	"packtree.dev/grove-operator/internal/controller/podgang"
+	"packtree.dev/grove-operator/internal/controller/resourceclaims"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/lookup"
 )
@@ -97,6 +98,10 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 		"PodGang": func() error {
 			reconciler := &podgang.Reconciler{Client: cached, Writer: writer}
 			return reconciler.SetupWithManager(mgr, *syncs.PodGang.ConcurrentSyncs)
+		},
+		"ResourceClaim": func() error {
+			reconciler := &resourceclaims.Reconciler{Client: cached, Writer: writer, Events: recorder}
+			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueSet.ConcurrentSyncs)
 		},
 		"ClusterTopology": func() error {
 			reconciler := &clustertopology.Reconciler{

@@ -145,7 +145,7 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGa
 		constrained = constrained || group.TopologyConstraint != nil
 	}
 	if constrained {
-		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyName, b.resolved.Name)
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyName, b.resolved.SchedulerTopology)
 	}
 	if b.resolved.Name != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationPodsTopology, b.resolved.Name)

@@ -1,6 +1,8 @@
 package gangs
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -22,7 +24,7 @@ func hold(gang *schedulerv1alpha1.PodGang, current func(name string) *schedulerv
 	}
 	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationHeldForTopology, awaited)
 	live := current(gang.Name)
-	if live == nil || live.Annotations[grovev1alpha1.AnnotationTopologyName] != resolved.Name {
+	if live == nil || made(live) != resolved.Name {
 		return
 	}
 	keepAnnotations(gang, live)
@@ -40,6 +42,14 @@ func hold(gang *schedulerv1alpha1.PodGang, current func(name string) *schedulerv
 		}
 	}
 	gang.Spec.TopologyConstraintGroupConfigs = keptConfigs(live, exists)
+}
+
+// made is the topology for which the pods of a gang are made; empty if it has no constraint.
+func made(live *schedulerv1alpha1.PodGang) string {
+	if live.Annotations[grovev1alpha1.AnnotationTopologyName] == "" {
+		return ""
+	}
+	return cmp.Or(live.Annotations[schedulingv2alpha2.AnnotationPodsTopology], live.Annotations[grovev1alpha1.AnnotationTopologyName])
 }
 
 func keepAnnotations(gang, live *schedulerv1alpha1.PodGang) {

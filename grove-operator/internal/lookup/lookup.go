@@ -3,7 +3,9 @@ package lookup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,21 +17,21 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Topologies looks ClusterTopologies up, each name once. Errors are collected: see Err.
+// Topologies looks ClusterTopologies and ClusterTopologyBindings up, each name once. Errors are collected: see Err.
 type Topologies struct {
 	ctx     context.Context
 	readers []client.Reader
-	known   map[string]*grovev1alpha1.ClusterTopology
+	known   map[string]*topology.Topology
 	err     error
 }
 
 // TopologiesIn returns a lookup by way of readers, each of which is asked about what those before it did not find.
 func TopologiesIn(ctx context.Context, readers ...client.Reader) *Topologies {
-	return &Topologies{ctx: ctx, readers: readers, known: map[string]*grovev1alpha1.ClusterTopology{}}
+	return &Topologies{ctx: ctx, readers: readers, known: map[string]*topology.Topology{}}
 }
 
-// Find returns the ClusterTopology of a name; nil if there is none, or if it cannot be read.
-func (t *Topologies) Find(name string) *grovev1alpha1.ClusterTopology {
+// Find returns the ClusterTopology of a name, or else the ClusterTopologyBinding; nil if there is neither, or if they cannot be read.
+func (t *Topologies) Find(name string) *topology.Topology {
 	found, ok := t.known[name]
 	if !ok {
 		found = t.read(name)
@@ -38,19 +40,43 @@ func (t *Topologies) Find(name string) *grovev1alpha1.ClusterTopology {
 	return found
 }
 
-func (t *Topologies) read(name string) *grovev1alpha1.ClusterTopology {
+func (t *Topologies) read(name string) *topology.Topology {
 	for _, reader := range t.readers {
-		found := &grovev1alpha1.ClusterTopology{}
-		err := reader.Get(t.ctx, types.NamespacedName{Name: name}, found)
-		if err == nil {
-			return found
+		clusterTopology, err := read(t.ctx, reader, name, &grovev1alpha1.ClusterTopology{})
+		if err == nil && clusterTopology != nil {
+			return topology.Of(clusterTopology)
 		}
-		if !apierrors.IsNotFound(err) {
-			t.err = fmt.Errorf("reading ClusterTopology %s: %w", name, err)
+		binding, bindingErr := read(t.ctx, reader, name, &grovev1alpha1.ClusterTopologyBinding{})
+		if t.err = errors.Join(err, bindingErr); t.err != nil {
 			return nil
+		}
+		if binding != nil {
+			return topology.OfBinding(binding)
 		}
 	}
 	return nil
+}
+
+// ClusterTopology reads the one of a name; nil if there is none.
+func ClusterTopology(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopology, error) {
+	return read(ctx, reader, name, &grovev1alpha1.ClusterTopology{})
+}
+
+// ClusterTopologyBinding reads the one of a name; nil if there is none.
+func ClusterTopologyBinding(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopologyBinding, error) {
+	return read(ctx, reader, name, &grovev1alpha1.ClusterTopologyBinding{})
+}
+
+func read[T client.Object](ctx context.Context, reader client.Reader, name string, found T) (T, error) {
+	var none T
+	err := reader.Get(ctx, types.NamespacedName{Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %s %s: %w", reflect.TypeOf(found).Elem().Name(), name, err)
+	}
+	return found, nil
 }
 
 // Err is why a lookup failed; nil if a ClusterTopology that was not found does not exist.

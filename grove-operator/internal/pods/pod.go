@@ -12,6 +12,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/claims"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/podtemplate"
 )
@@ -108,6 +109,7 @@ func (m Maker) complete(spec *corev1.PodSpec, priorityClass string, index int32)
 	if !slices.ContainsFunc(spec.SchedulingGates, isOurGate) {
 		spec.SchedulingGates = append(spec.SchedulingGates, corev1.PodSchedulingGate{Name: grovev1alpha1.SchedulingGatePodGangPending})
 	}
+	claims.AddTo(spec, claims.OfPod(m.Set, m.Member, index))
 	m.startAfter(spec)
 	env := m.environment(index)
 	for i := range spec.InitContainers {

@@ -27,31 +27,35 @@ import (
 
 var (
 	setKind             = grovev1alpha1.GroupVersion.WithKind("PodCliqueSet").GroupKind()
-	clusterTopologyKind = grovev1alpha1.GroupVersion.WithKind("ClusterTopology").GroupKind()
+	clusterTopologyKind = grovev1alpha1.GroupVersion.WithKind(topology.KindClusterTopology).GroupKind()
+	bindingKind         = grovev1alpha1.GroupVersion.WithKind(topology.KindClusterTopologyBinding).GroupKind()
 )
 
-// Decide turns PodCliqueSets and ClusterTopologies into what is created for them, and passes everything else through. The
+// Decide turns PodCliqueSets, ClusterTopologies and ClusterTopologyBindings into what is created for them, and passes everything else through. The
 // objects of each stand in its place.
 func Decide(
 	documents []manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
 ) ([]runtime.Object, []manifests.Finding) {
 	topologies, findings := readTopologies(documents, configuration)
-	findings = append(findings, manifests.Repeated(documents, setKind, clusterTopologyKind)...)
+	findings = append(findings, manifests.Repeated(documents, setKind, clusterTopologyKind, bindingKind)...)
 	var objects []runtime.Object
 	if made := topology.Default(configuration.TopologyAwareScheduling); made != nil && len(made.Spec.Levels) > 0 {
-		objects = append(objects, topology.ForScheduler(made))
+		objects = append(objects, topology.ForScheduler(topology.Of(made)))
 	}
 	for _, document := range documents {
 		switch document.Object.GroupVersionKind().GroupKind() {
-		case clusterTopologyKind:
-			if clusterTopology, ok := topologies[document.Object.GetName()]; ok && !isDefaultOf(configuration, clusterTopology.Name) {
-				objects = append(objects, topology.ForScheduler(clusterTopology))
+		case clusterTopologyKind, bindingKind:
+			described := topologies[document.Object.GetName()]
+			if described != nil && described.Referenced == "" && !isDefaultOf(configuration, described.Name) {
+				objects = append(objects, topology.ForScheduler(described))
 			}
 		case setKind:
 			set, wrong := admit(document, configuration, topologies)
 			findings = append(findings, wrong...)
 			if set != nil {
 				objects = append(objects, expand(set, configuration, topologies)...)
+				made, warnings := sharedClaims(set, document, documents)
+				objects, findings = append(objects, made...), append(findings, warnings...)
 			}
 		default:
 			objects = append(objects, document.Object)
@@ -86,13 +90,16 @@ func isDefaultOf(configuration *groveconfigv1alpha1.OperatorConfiguration, name 
 	return name == grovev1alpha1.DefaultClusterTopologyName && len(configuration.TopologyAwareScheduling.Levels) > 0
 }
 
-// readTopologies returns the ClusterTopologies of the input by name, and the one that the operator makes from its
-// configuration, which wins.
+// readTopologies returns the ClusterTopologies and ClusterTopologyBindings of the input by name, and the one that the operator makes
+// from its configuration, which wins.
 func readTopologies(
 	documents []manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
-) (map[string]*grovev1alpha1.ClusterTopology, []manifests.Finding) {
-	topologies := map[string]*grovev1alpha1.ClusterTopology{}
+) (map[string]*topology.Topology, []manifests.Finding) {
+	topologies := map[string]*topology.Topology{}
 	var findings []manifests.Finding
+	if made := topology.Default(configuration.TopologyAwareScheduling); made != nil && len(made.Spec.Levels) > 0 {
+		topologies[made.Name] = topology.Of(made)
+	}
 	for _, document := range documents {
 		if document.Object.GroupVersionKind().GroupKind() != clusterTopologyKind {
 			continue
@@ -102,17 +109,38 @@ func readTopologies(
 			Judge: admission.ValidateClusterTopology,
 		})
 		findings = append(findings, wrong...)
-		topologies[document.Object.GetName()] = clusterTopology
+		if name := document.Object.GetName(); topologies[name] == nil || !isDefaultOf(configuration, name) {
+			topologies[name] = topology.Of(clusterTopology)
+		}
 	}
-	if made := topology.Default(configuration.TopologyAwareScheduling); made != nil && len(made.Spec.Levels) > 0 {
-		topologies[made.Name] = made
+	return topologies, append(findings, readBindings(documents, topologies)...)
+}
+
+// readBindings adds the ClusterTopologyBindings of the input to the topologies. A name that is taken is a finding.
+func readBindings(documents []manifests.Document, topologies map[string]*topology.Topology) []manifests.Finding {
+	var findings []manifests.Finding
+	for _, document := range documents {
+		if document.Object.GroupVersionKind().GroupKind() != bindingKind {
+			continue
+		}
+		binding := &grovev1alpha1.ClusterTopologyBinding{}
+		name := document.Object.GetName()
+		findings = append(findings, offline.Admit(document, binding, offline.Admission[*grovev1alpha1.ClusterTopologyBinding]{
+			Judge: admission.ValidateBinding,
+			Validate: func(binding *grovev1alpha1.ClusterTopologyBinding) ([]string, field.ErrorList) {
+				return admission.WarnOfBinding(binding), admission.ValidateNameFree(topology.KindClusterTopologyBinding, name, topologies[name])
+			},
+		})...)
+		if topologies[name] == nil {
+			topologies[name] = topology.OfBinding(binding)
+		}
 	}
-	return topologies, findings
+	return findings
 }
 
 // admit returns nil for a set that the webhooks would turn down.
 func admit(
-	document manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*grovev1alpha1.ClusterTopology,
+	document manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*topology.Topology,
 ) (*grovev1alpha1.PodCliqueSet, []manifests.Finding) {
 	set := &grovev1alpha1.PodCliqueSet{}
 	findings := offline.Admit(document, set, offline.Admission[*grovev1alpha1.PodCliqueSet]{
@@ -120,7 +148,7 @@ func admit(
 		Validate: func(set *grovev1alpha1.PodCliqueSet) ([]string, field.ErrorList) {
 			return admission.ValidateCreate(set, admission.Cluster{
 				TopologyAware:    configuration.TopologyAwareScheduling.Enabled,
-				Lookup:           func(name string) *grovev1alpha1.ClusterTopology { return topologies[name] },
+				Lookup:           func(name string) *topology.Topology { return topologies[name] },
 				DefaultScheduler: *configuration.DefaultSchedulerName,
 			})
 		},
@@ -137,10 +165,10 @@ func admit(
 }
 
 func expand(
-	set *grovev1alpha1.PodCliqueSet, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*grovev1alpha1.ClusterTopology,
+	set *grovev1alpha1.PodCliqueSet, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*topology.Topology,
 ) []runtime.Object {
 	objects := []runtime.Object{children.ServiceAccount(set), children.Role(set), children.RoleBinding(set, nil)}
-	resolved := topology.Resolve(set, func(name string) *grovev1alpha1.ClusterTopology { return topologies[name] })
+	resolved := topology.Resolve(set, func(name string) *topology.Topology { return topologies[name] })
 	for replica := range layout.Replicas(set) {
 		objects = append(objects, expandReplica(set, replica, configuration, resolved)...)
 	}

@@ -22,7 +22,7 @@ func Default(configuration groveconfigv1alpha1.TopologyAwareSchedulingConfigurat
 	}
 	levels := Levels(configuration.Levels)
 	slices.SortStableFunc(levels, func(a, b grovev1alpha1.TopologyLevel) int {
-		return domains.Compare(string(a.Domain), string(b.Domain))
+		return domains.All().Compare(string(a.Domain), string(b.Domain))
 	})
 	return &grovev1alpha1.ClusterTopology{
 		TypeMeta: metav1.TypeMeta{APIVersion: grovev1alpha1.GroupVersion.String(), Kind: "ClusterTopology"},
@@ -45,9 +45,9 @@ func Levels(configured []groveconfigv1alpha1.TopologyLevel) []grovev1alpha1.Topo
 	return levels
 }
 
-// ForScheduler is the Topology that the scheduler reads in place of a ClusterTopology. It is owned by it, unless the
-// ClusterTopology has no UID because it does not come from a cluster.
-func ForScheduler(clusterTopology *grovev1alpha1.ClusterTopology) *kaiv1alpha1.Topology {
+// ForScheduler is the Topology that the scheduler reads in place of a ClusterTopology or ClusterTopologyBinding. It is owned by
+// it, unless that has no UID because it does not come from a cluster.
+func ForScheduler(clusterTopology *Topology) *kaiv1alpha1.Topology {
 	levels := make([]kaiv1alpha1.TopologyLevel, 0, len(clusterTopology.Spec.Levels))
 	for _, level := range clusterTopology.Spec.Levels {
 		levels = append(levels, kaiv1alpha1.TopologyLevel{NodeLabel: level.Key, Alias: aliasOf(level)})
@@ -62,7 +62,7 @@ func ForScheduler(clusterTopology *grovev1alpha1.ClusterTopology) *kaiv1alpha1.T
 	}
 	if clusterTopology.UID != "" {
 		made.OwnerReferences = []metav1.OwnerReference{
-			*metav1.NewControllerRef(clusterTopology, grovev1alpha1.GroupVersion.WithKind("ClusterTopology")),
+			*metav1.NewControllerRef(clusterTopology, grovev1alpha1.GroupVersion.WithKind(clusterTopology.Kind)),
 		}
 	}
 	return made
@@ -77,26 +77,22 @@ func aliasOf(level grovev1alpha1.TopologyLevel) string {
 }
 
 // KeyProblem is why the scheduler would not take the key of one of the levels; empty if it would. The levels may be in any
-// order. Below kubernetes.io/hostname there can only be a level inside of hosts.
-func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel) string {
+// order, which is told instead. Below kubernetes.io/hostname there can only be a level inside of hosts.
+func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel, order domains.Order) string {
 	if level.Key != corev1.LabelHostname {
 		return ""
 	}
 	for _, other := range levels {
-		if other.Domain != grovev1alpha1.TopologyDomainNuma && domains.Narrower(string(other.Domain), string(level.Domain)) {
+		if other.Domain != grovev1alpha1.TopologyDomainNuma && order.Narrower(string(other.Domain), string(level.Domain)) {
 			return fmt.Sprintf("the label tells single hosts apart, so that no level can be below it but numa, and %s is", other.Domain)
 		}
 	}
 	return ""
 }
 
-// DomainList is the levels' domains, each once and none that does not exist, for a column that people read.
-func DomainList(clusterTopology *grovev1alpha1.ClusterTopology) string {
-	words := make([]string, 0, len(clusterTopology.Spec.Levels))
-	for _, level := range clusterTopology.Spec.Levels {
-		if word := string(level.Domain); domains.Known(word) && !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
+// DomainList is the levels' domains, each once and none that cannot be used, for a column that people read.
+func DomainList(clusterTopology *Topology) string {
+	usable := orderIn(clusterTopology)
+	words := slices.DeleteFunc(clusterTopology.Order(), func(word string) bool { return !usable.Known(word) })
 	return strings.Join(words, ",")
 }

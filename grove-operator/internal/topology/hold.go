@@ -20,7 +20,7 @@ func (r Resolution) Awaited() string {
 	case !r.Found:
 		return fmt.Sprintf("ClusterTopology %s", r.Name)
 	case len(r.Missing) > 0:
-		return fmt.Sprintf("level %s of ClusterTopology %s", joined(r.Missing), r.Name)
+		return fmt.Sprintf("level %s of %s %s", joined(r.Missing), r.Kind, r.Name)
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,17 +14,40 @@ import (
 	"packtree.dev/shared/domains"
 )
 
-// ValidateLevels returns what is wrong with the levels of a topology, which are at path and in any order: a domain that is none,
-// a domain or a key that is there before, a key that is no label key or that the scheduler would not take.
+// ValidateLevels returns what is wrong with the levels of a ClusterTopology, which are at path and in any order: a domain that
+// is none, a domain or a key that is there before, a key that is no label key or that the scheduler would not take.
 func ValidateLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
+	return validateLevels(path, levels, domains.All(), unknownDomain)
+}
+
+// ValidateFreeLevels returns what is wrong with the levels of a ClusterTopologyBinding, which are at path: as ValidateLevels, but that
+// domains have any name, and the order in which they stand.
+func ValidateFreeLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
+	var named []grovev1alpha1.TopologyDomain
+	for _, level := range levels {
+		if domainName.MatchString(string(level.Domain)) {
+			named = append(named, level.Domain)
+		}
+	}
+	return validateLevels(path, levels, domains.OrderOf(named), func(string) string {
+		return "must begin with a lower case letter, and have nothing but lower case letters, digits and hyphens behind it, up to 63 characters in all"
+	})
+}
+
+// domainName is what a domain of a ClusterTopologyBinding may be called.
+var domainName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
+
+func validateLevels(
+	path *field.Path, levels []grovev1alpha1.TopologyLevel, order domains.Order, problem func(domain string) string,
+) field.ErrorList {
 	var errs field.ErrorList
 	domainAt, keyAt := map[grovev1alpha1.TopologyDomain]int{}, map[string]int{}
 	for i, level := range levels {
 		domainPath, keyPath := path.Index(i).Child("domain"), path.Index(i).Child("key")
 		first, twice := domainAt[level.Domain]
 		switch {
-		case !domains.Known(string(level.Domain)):
-			errs = append(errs, field.Invalid(domainPath, level.Domain, unknownDomain(string(level.Domain))))
+		case !order.Known(string(level.Domain)):
+			errs = append(errs, field.Invalid(domainPath, level.Domain, problem(string(level.Domain))))
 		case twice:
 			errs = append(errs, duplicate(domainPath, level.Domain, "domain", path.Index(first)))
 		default:
@@ -33,7 +57,7 @@ func ValidateLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) fiel
 			errs = append(errs, duplicate(keyPath, level.Key, "key", path.Index(first)))
 		} else {
 			keyAt[level.Key] = i
-			errs = append(errs, validateKey(keyPath, level, levels)...)
+			errs = append(errs, validateKey(keyPath, level, levels, order)...)
 		}
 	}
 	return errs
@@ -46,12 +70,14 @@ func duplicate(path *field.Path, value any, what string, first *field.Path) *fie
 	return err
 }
 
-func validateKey(path *field.Path, level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
+func validateKey(
+	path *field.Path, level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel, order domains.Order,
+) field.ErrorList {
 	var errs field.ErrorList
 	for _, problem := range validation.IsQualifiedName(level.Key) {
 		errs = append(errs, field.Invalid(path, level.Key, "must be the key of a node label: "+problem))
 	}
-	if problem := KeyProblem(level, levels); problem != "" {
+	if problem := KeyProblem(level, levels, order); problem != "" {
 		errs = append(errs, field.Invalid(path, level.Key, problem))
 	}
 	return errs
@@ -74,7 +100,7 @@ func ValidateOrder(path *field.Path, levels []grovev1alpha1.TopologyLevel) field
 			continue
 		}
 		for _, above := range levels[:i] {
-			if domains.Broader(string(level.Domain), string(above.Domain)) {
+			if domains.All().Broader(string(level.Domain), string(above.Domain)) {
 				errs = append(errs, field.Invalid(path.Index(i).Child("domain"), level.Domain, fmt.Sprintf(
 					"levels must be listed broadest first: %s; move %s above %s", strings.Join(domains.All(), ", "), level.Domain, above.Domain)))
 				break

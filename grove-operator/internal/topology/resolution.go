@@ -14,13 +14,19 @@ import (
 	"packtree.dev/shared/domains"
 )
 
-// Lookup returns the ClusterTopology of a name; nil if there is none.
-type Lookup func(name string) *grovev1alpha1.ClusterTopology
+// Lookup returns the ClusterTopology or ClusterTopologyBinding of a name; nil if there is neither.
+type Lookup func(name string) *Topology
 
 // Resolution is the answer to: which topology do the constraints of a set refer to, and is every domain there?
 type Resolution struct {
-	// Name is the ClusterTopology that the constraints refer to; empty for a set without constraints.
+	// Name is the ClusterTopology or ClusterTopologyBinding that the constraints refer to; empty for a set without constraints.
 	Name string
+	// Kind is which of the two it is.
+	Kind string
+	// SchedulerTopology is the Topology that the scheduler reads in its place.
+	SchedulerTopology string
+	// Order is the order of its domains.
+	Order domains.Order
 	// Named is what the set names: another than Name only while its gangs keep Name, because pods stand on nodes under it.
 	Named string
 	// Found reports whether a ClusterTopology of that name exists.
@@ -101,7 +107,10 @@ func Resolve(set *grovev1alpha1.PodCliqueSet, lookup Lookup) Resolution {
 
 // ResolveAs is Resolve with a topology other than the one that the set names, which its gangs keep.
 func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Resolution {
-	resolution := Resolution{Name: name, Named: NameFor(set), hold: holds(set), keys: map[grovev1alpha1.TopologyDomain]string{}}
+	resolution := Resolution{
+		Name: name, Named: NameFor(set), Kind: KindClusterTopology, SchedulerTopology: name, Order: domains.All(),
+		hold: holds(set), keys: map[grovev1alpha1.TopologyDomain]string{},
+	}
 	if resolution.Name == "" {
 		return resolution
 	}
@@ -109,7 +118,8 @@ func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Reso
 	if clusterTopology == nil {
 		return resolution
 	}
-	resolution.Found = true
+	resolution.Found, resolution.Kind, resolution.SchedulerTopology = true, clusterTopology.Kind, clusterTopology.SchedulerName()
+	resolution.Order = orderIn(clusterTopology)
 	for _, level := range clusterTopology.Spec.Levels {
 		resolution.keys[level.Domain] = level.Key
 	}
@@ -121,7 +131,7 @@ func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Reso
 		}
 	}
 	slices.SortFunc(resolution.Missing, func(a, b grovev1alpha1.TopologyDomain) int {
-		return domains.Compare(string(a), string(b))
+		return resolution.Order.Compare(string(a), string(b))
 	})
 	return resolution
 }
@@ -171,11 +181,11 @@ func (r Resolution) Condition(generation int64) metav1.Condition {
 	case len(r.Missing) > 0:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = grovev1alpha1.ReasonClusterTopologyLevelsUnavailable
-		condition.Message = fmt.Sprintf("ClusterTopology %q has no level %s, %s", r.Name, joined(r.Missing), r.consequence("constraints on it"))
+		condition.Message = fmt.Sprintf("%s %q has no level %s, %s", r.Kind, r.Name, joined(r.Missing), r.consequence("constraints on it"))
 	default:
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable
-		condition.Message = fmt.Sprintf("every domain in use is a level of ClusterTopology %q", r.Name)
+		condition.Message = fmt.Sprintf("every domain in use is a level of %s %q", r.Kind, r.Name)
 	}
 	return condition
 }

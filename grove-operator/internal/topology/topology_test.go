@@ -8,6 +8,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/domains"
 
 	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/topology"
@@ -144,7 +145,7 @@ func TestKeyProblem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var wrong []string
 			for _, level := range c.levels {
-				if topology.KeyProblem(level, c.levels) != "" {
+				if topology.KeyProblem(level, c.levels, domains.All()) != "" {
 					wrong = append(wrong, level.Key)
 				}
 			}
@@ -160,11 +161,11 @@ func TestDefaultStoresLevelsBroadestFirst(t *testing.T) {
 		Enabled: true,
 		Levels:  []groveconfigv1alpha1.TopologyLevel{{Domain: "host", Key: "h"}, {Domain: "zone", Key: "z"}, {Domain: "rack", Key: "r"}},
 	})
-	if got, want := topology.DomainList(made), "zone,rack,host"; got != want {
+	if got, want := topology.DomainList(topology.Of(made)), "zone,rack,host"; got != want {
 		t.Errorf("levels %s, want %s", got, want)
 	}
 	var labels []string
-	for _, level := range topology.ForScheduler(made).Spec.Levels {
+	for _, level := range topology.ForScheduler(topology.Of(made)).Spec.Levels {
 		labels = append(labels, level.NodeLabel)
 	}
 	if diff := cmp.Diff([]string{"z", "r", "h"}, labels); diff != "" {

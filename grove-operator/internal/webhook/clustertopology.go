@@ -18,6 +18,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 // clusterTopologies judges what others than the operator do: its own requests are exempt in the webhook configuration, so
@@ -46,23 +47,29 @@ func (w *clusterTopologies) judgeWritten(
 // Default gives a new topology the finalizer that its controller takes off in the end. Were it the controller that puts it on,
 // somebody could delete the topology before, although a set uses it already.
 func (*clusterTopologies) Default(ctx context.Context, clusterTopology *grovev1alpha1.ClusterTopology) error {
+	return holdNew(ctx, clusterTopology)
+}
+
+func holdNew(ctx context.Context, described client.Object) error {
 	request, err := ctrladmission.RequestFromContext(ctx)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	if request.Operation == admissionv1.Create {
-		controllerutil.AddFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+		controllerutil.AddFinalizer(described, grovev1alpha1.FinalizerClusterTopology)
 	}
 	return nil
 }
 
 // ValidateCreate judges a new topology.
 func (w *clusterTopologies) ValidateCreate(
-	_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology,
+	ctx context.Context, clusterTopology *grovev1alpha1.ClusterTopology,
 ) (ctrladmission.Warnings, error) {
 	errs := admission.ValidateReservedName(clusterTopology, w.kept)
+	binding, err := lookup.ClusterTopologyBinding(ctx, w.live, clusterTopology.Name)
+	errs = append(errs, admission.ValidateNameFree(topology.KindClusterTopology, clusterTopology.Name, topology.OfBinding(binding))...)
 	errs = append(errs, admission.ValidateClusterTopology(clusterTopology)...)
-	return nil, verdict(clusterTopology, "ClusterTopology", errs, nil)
+	return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, err)
 }
 
 // ValidateUpdate judges a changed topology. Labels and annotations are free.
@@ -73,15 +80,15 @@ func (w *clusterTopologies) ValidateUpdate(
 		return nil, nil
 	}
 	if errs := admission.ValidateKeptLevels(w.kept, clusterTopology); len(errs) > 0 {
-		return nil, verdict(clusterTopology, "ClusterTopology", errs, nil)
+		return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, nil)
 	}
 	users, err := w.scheduledUsers(ctx, clusterTopology.Name)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	errs := admission.ValidateClusterTopology(clusterTopology)
-	errs = append(errs, admission.ValidateLevelChange(old, clusterTopology, users)...)
-	return nil, verdict(clusterTopology, "ClusterTopology", errs, nil)
+	errs = append(errs, admission.ValidateLevelChange(topology.Of(old), topology.Of(clusterTopology), users)...)
+	return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, nil)
 }
 
 // ValidateDelete lets every topology go but the one that the operator would make anew: a finalizer holds those that are in use.

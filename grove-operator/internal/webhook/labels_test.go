@@ -68,7 +68,7 @@ var _ = Describe("The keys of a ClusterTopology", func() {
 						written.Spec.Levels[i].Key = keys[key]
 					}
 					ours := c.Create(ctx, written, client.DryRunAll)
-					theirs := c.Create(ctx, topology.ForScheduler(written), client.DryRunAll)
+					theirs := c.Create(ctx, topology.ForScheduler(topology.Of(written)), client.DryRunAll)
 					if theirs == nil {
 						Expect(ours).NotTo(HaveOccurred())
 						accepted++

@@ -1,4 +1,4 @@
-// Package webhook serves the admission of PodCliqueSets and ClusterTopologies. The rules are those of package admission;
+// Package webhook serves the admission of PodCliqueSets, ClusterTopologies and ClusterTopologyBindings. The rules are those of package admission;
 // here they meet the cluster.
 package webhook
 
@@ -33,6 +33,10 @@ const (
 	HoldClusterTopologyPath = "/mutate-grove-io-v1alpha1-clustertopology"
 	// ValidateClusterTopologyPath validates.
 	ValidateClusterTopologyPath = "/validate-grove-io-v1alpha1-clustertopology"
+	// HoldBindingPath judges levels before the schema does, and gives new ClusterTopologyBindings their finalizer.
+	HoldBindingPath = "/mutate-grove-io-v1alpha1-clustertopologybinding"
+	// ValidateBindingPath validates.
+	ValidateBindingPath = "/validate-grove-io-v1alpha1-clustertopologybinding"
 )
 
 // Add registers all webhooks of an operator with this configuration, whose defaults are set.
@@ -53,6 +57,12 @@ func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfigu
 		judge: topologies.judgeWritten, next: ctrladmission.WithDefaulter(mgr.GetScheme(), topologies).Handler,
 	}})
 	server.Register(ValidateClusterTopologyPath, ctrladmission.WithValidator(mgr.GetScheme(), topologies))
+	bindings := &clusterTopologyBindings{clusterTopologies: topologies}
+	server.Register(HoldBindingPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.ClusterTopologyBinding]{
+		empty: func() *grovev1alpha1.ClusterTopologyBinding { return &grovev1alpha1.ClusterTopologyBinding{} },
+		judge: judgeBinding, next: ctrladmission.WithDefaulter(mgr.GetScheme(), bindings).Handler,
+	}})
+	server.Register(ValidateBindingPath, ctrladmission.WithValidator(mgr.GetScheme(), bindings))
 }
 
 type podCliqueSets struct {

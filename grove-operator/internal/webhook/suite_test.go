@@ -147,6 +147,11 @@ func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
 			Rules:           rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update),
 			MatchConditions: []admissionregistrationv1.MatchCondition{notItself},
 			SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
+		}, {
+			Name: "hold.clustertopologybindings.grove.io", ClientConfig: at(webhook.HoldBindingPath),
+			Rules:           rules("clustertopologybindings", admissionregistrationv1.Create, admissionregistrationv1.Update),
+			MatchConditions: []admissionregistrationv1.MatchCondition{notItself},
+			SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
 }
@@ -166,6 +171,12 @@ func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
 					Name: "not-the-end-of-others", Expression: "request.operation != 'DELETE' || oldObject.metadata.name == 'grove-topology'",
 				}},
 				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
+			},
+			{
+				Name: "validate.clustertopologybindings.grove.io", ClientConfig: at(webhook.ValidateBindingPath),
+				Rules:           rules("clustertopologybindings", admissionregistrationv1.Create, admissionregistrationv1.Update),
+				MatchConditions: []admissionregistrationv1.MatchCondition{notItself},
+				SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 			},
 			{
 				Name: "authorize.grove.io", ClientConfig: at(webhook.AuthorizePath), Rules: managedObjects(),

@@ -240,3 +240,43 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 		Expect(c.Update(ctx, made)).To(Succeed())
 	})
 })
+
+var _ = Describe("Admission of a ClusterTopologyBinding", func() {
+	It("takes names of any kind, and turns down what is no hierarchy", func() {
+		Expect(c.Create(ctx, fixture.Binding("any", "hall", "rack", "zone", "nvlink-domain"), client.DryRunAll)).To(Succeed())
+		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "hall", "hall")))).To(ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
+		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "Hall")))).To(ContainElement("spec.levels[0].domain"))
+		Expect(causes(c.Create(ctx, fixture.Binding("wrong")))).To(ContainElement("spec.levels"))
+	})
+
+	It("is refused the name of a ClusterTopology, and a ClusterTopology that of a binding", func() {
+		const remedy = "give this ClusterTopologyBinding another name, or delete the ClusterTopology first"
+		useTopology("taken", "zone")
+		err := c.Create(ctx, fixture.Binding("taken", "hall"))
+		Expect(causes(err)).To(ConsistOf("metadata.name"))
+		Expect(err).To(MatchError(ContainSubstring(remedy)))
+		Expect(causes(c.Create(ctx, fixture.Binding(grovev1alpha1.DefaultClusterTopologyName, "hall")))).To(ConsistOf("metadata.name"),
+			"the operator makes that one")
+
+		first := fixture.Binding("first", "hall")
+		Expect(c.Create(ctx, first)).To(Succeed())
+		Expect(first.Finalizers).To(ContainElement(grovev1alpha1.FinalizerClusterTopology))
+		err = c.Create(ctx, fixture.Topology("first", "zone"))
+		Expect(causes(err)).To(ConsistOf("metadata.name"))
+		Expect(err).To(MatchError(ContainSubstring("give this ClusterTopology another name, or delete the ClusterTopologyBinding first")))
+	})
+
+	It("is chosen by sets, whose domains are its levels", func() {
+		binding := fixture.Binding("chosen", "rack", "zone")
+		Expect(c.Create(ctx, binding)).To(Succeed())
+		user := func(domain, below string) error {
+			return c.Create(ctx, set("{topologyConstraint: {topologyName: chosen, packDomain: "+domain+"}, cliques: [{name: a, topologyConstraint: "+
+				"{topologyName: chosen, packDomain: "+below+"}, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}"), client.DryRunAll)
+		}
+		Expect(user("rack", "zone")).To(Succeed())
+		Expect(causes(user("zone", "rack"))).To(ConsistOf("spec.template.topologyConstraint"), "here racks are broader than zones")
+		err := user("rack", "host")
+		Expect(causes(err)).To(ConsistOf("spec.template.cliques[0].topologyConstraint"))
+		Expect(err).To(MatchError(ContainSubstring(`not a level of ClusterTopologyBinding "chosen"; available domains: rack, zone`)))
+	})
+})

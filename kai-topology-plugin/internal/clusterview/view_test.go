@@ -26,6 +26,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // world is kube-scheduler's own cache of nodes and pods, and its snapshot of them, changed in place as in a scheduler.
@@ -158,7 +159,7 @@ func (w *world) asked(kind func(*corev1.Pod)) *gang.Gang {
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gang"}}
 	podGroup.Spec.MinMember = ptr.To[int32](2)
 	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "rack"}
-	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{newPod("a", kind), newPod("b", kind)}, func(string) ([]string, bool) { return w.levels, true })
+	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{newPod("a", kind), newPod("b", kind)}, func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(w.levels...), true })
 	return assembled
 }
 
@@ -262,4 +263,13 @@ func TestNodesAreFoundByTheirHost(t *testing.T) {
 			}
 		}
 	}
+}
+
+// hierarchy has levels of these keys and without aliases.
+func hierarchy(keys ...string) podgrouptree.Hierarchy {
+	levels := make(podgrouptree.Hierarchy, len(keys))
+	for i, key := range keys {
+		levels[i].Key = key
+	}
+	return levels
 }

@@ -23,6 +23,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // The site of the benchmarks: 5,000 nodes of 8 GPUs, 16 to a rack and 64 racks to a zone, with 20,000 running pods.
@@ -131,7 +132,9 @@ func nested(b *testing.B, subGroups, pods int) *gang.Gang {
 			members = append(members, member)
 		}
 	}
-	assembled, hold := gang.Assemble(podGroup, members, func(string) ([]string, bool) { return []string{"zone", "rack"}, true })
+	assembled, hold := gang.Assemble(podGroup, members, func(string) (podgrouptree.Hierarchy, bool) {
+		return podgrouptree.Hierarchy{{Key: "zone"}, {Key: "rack"}}, true
+	})
 	if hold != nil {
 		b.Fatal(hold.Message)
 	}

@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // racks are two racks of two nodes, each with room for two pods.
@@ -73,7 +74,7 @@ func decide(t *testing.T, members, foreign []*corev1.Pod, reserved clusterview.R
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}
 	podGroup.Spec.MinMember = ptr.To(int32(len(members)))
 	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "rack"}
-	assembled, hold := gang.Assemble(podGroup, members, func(string) ([]string, bool) { return []string{"rack"}, true })
+	assembled, hold := gang.Assemble(podGroup, members, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "rack"}}, true })
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}
@@ -150,7 +151,7 @@ func TestStandTellsWhereAnIncompleteGangIs(t *testing.T) {
 		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "rack"},
 	}}
 	member := pod("a", on("r2-0"), func(pod *corev1.Pod) { pod.Labels = map[string]string{kai.LabelSubGroupName: "leaf"} })
-	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{member}, func(string) ([]string, bool) { return []string{"rack"}, true })
+	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{member}, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "rack"}}, true })
 	question := decision.Question{Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology}, View: clusterview.New(nil)}
 	for _, node := range racks() {
 		question.Nodes = append(question.Nodes, kubeframework.BareNode(node))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -78,6 +79,7 @@ func grow(cluster *inventory.Inventory, namespace string) *forest {
 			for i := range podGroup.Status.Conditions {
 				object.Conditions = append(object.Conditions, conditionOf(&podGroup.Status.Conditions[i]))
 			}
+			object.Conditions = append(object.Conditions, refusals(podGroup)...)
 			owners[object] = podGroup.OwnerReferences
 		}
 	}
@@ -146,6 +148,20 @@ func conditionsIn(workload *unstructured.Unstructured) []Condition {
 
 func conditionOf(condition *metav1.Condition) Condition {
 	return Condition{Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason, Message: condition.Message}
+}
+
+// refusals are the node pools in which a gang does not fit, as KAI's scheduler says. Ours says it in the condition Scheduled too.
+func refusals(podGroup *scheduling.PodGroup) []Condition {
+	if meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled) != nil {
+		return nil
+	}
+	var refused []Condition
+	for _, pool := range podGroup.Status.SchedulingConditions {
+		if pool.Type == scheduling.UnschedulableOnNodePool && pool.Status == corev1.ConditionTrue {
+			refused = append(refused, Condition{Type: string(pool.Type), Status: string(pool.Status), Reason: pool.Reason, Message: pool.Message})
+		}
+	}
+	return refused
 }
 
 func podConditions(pod *corev1.Pod) []Condition {

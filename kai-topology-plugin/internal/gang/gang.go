@@ -60,7 +60,7 @@ func AssembleFor(
 	if tree == nil {
 		return gang, invalid
 	}
-	gang.Shared = sharedOf(podGroup)
+	gang.Shared = sharedOf(podGroup).resolve(levels)
 	gang.Expected, _ = podgrouptree.ParseExpected(podGroup.Annotations)
 	gang.sort(pods, ours)
 	if invalid != nil {
@@ -93,6 +93,7 @@ func Read(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (*podgroupt
 	if len(errs) > 0 {
 		return nil, Invalid(errs)
 	}
+	tree.Resolve(levels)
 	if errs := append(tree.Blockers(levels), sharedOf(podGroup).blockers(levels)...); len(errs) > 0 {
 		return tree, Invalid(errs)
 	}

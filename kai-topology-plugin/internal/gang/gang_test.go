@@ -13,10 +13,11 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
-func levels(topology string) ([]string, bool) {
-	return []string{"zone", "rack"}, topology == "known"
+func levels(topology string) (podgrouptree.Hierarchy, bool) {
+	return podgrouptree.Hierarchy{{Key: "zone", Alias: "z"}, {Key: "block", Alias: "b"}, {Key: "rack", Alias: "b"}}, topology == "known"
 }
 
 func podIn(leaf, name string, changes ...func(*corev1.Pod)) *corev1.Pod {
@@ -149,5 +150,39 @@ func TestPodsOfAnotherSchedulerAreNobodysToPlace(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestLevelsAreCalledByTheirAliases(t *testing.T) {
+	podGroup := &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{
+		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "known", RequiredTopologyLevel: "z", PreferredTopologyLevel: "rack"},
+		SubGroups: []scheduling.SubGroup{{Name: "a", MinMember: ptr.To[int32](1), TopologyConstraint: &scheduling.TopologyConstraint{
+			Topology: "known", PreferredTopologyLevel: "z",
+		}}},
+	}}
+	podGroup.Annotations = map[string]string{
+		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "known", scheduling.AnnotationSharedRequired: "z",
+	}
+	assembled, hold := gang.Assemble(podGroup, []*corev1.Pod{podIn("a", "a1")}, levels)
+	if hold != nil {
+		t.Fatalf("held: %v", hold)
+	}
+	got := []scheduling.TopologyConstraint{assembled.Tree.Root.Constraint, assembled.Tree.Leaf("a").Constraint, assembled.Shared.Constraint}
+	want := []scheduling.TopologyConstraint{
+		{Topology: "known", RequiredTopologyLevel: "zone", PreferredTopologyLevel: "rack"},
+		{Topology: "known", PreferredTopologyLevel: "zone"}, {Topology: "known", RequiredTopologyLevel: "zone"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("constraints (-want +got):\n%s", diff)
+	}
+	if podGroup.Spec.TopologyConstraint.RequiredTopologyLevel != "z" {
+		t.Error("the PodGroup itself has changed")
+	}
+	podGroup.Spec.TopologyConstraint.RequiredTopologyLevel = "b"
+	_, hold = gang.Assemble(podGroup, nil, levels)
+	const reason = `spec.topologyConstraint.requiredTopologyLevel: Invalid value: "b": is the alias of 2 levels of Topology "known", block and rack: ` +
+		"name the one that is meant by its label, or give it another alias"
+	if hold == nil || hold.Reason != scheduling.ReasonInvalid || hold.Message != reason {
+		t.Errorf("held by %v, want %s", hold, reason)
 	}
 }

@@ -48,6 +48,14 @@ func sharedOf(podGroup *scheduling.PodGroup) *Shared {
 	return &Shared{Base: base, Constraint: constraint}
 }
 
+// resolve names the levels by their keys, as far as it is known which are meant.
+func (s *Shared) resolve(levels podgrouptree.Levels) *Shared {
+	if s != nil {
+		s.Constraint = levels.WithKeys(s.Constraint)
+	}
+	return s
+}
+
 // blockers returns what keeps the shared constraint from being followed, at the annotations where it is written.
 func (s *Shared) blockers(levels podgrouptree.Levels) field.ErrorList {
 	if s == nil {

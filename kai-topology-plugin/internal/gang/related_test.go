@@ -11,6 +11,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 func sharing(annotations map[string]string) *scheduling.PodGroup {
@@ -22,7 +23,9 @@ func sharing(annotations map[string]string) *scheduling.PodGroup {
 // What is wrong with a shared constraint holds the gang, as what is wrong with its own does, and the sentence names the
 // annotation.
 func TestASharedConstraintIsJudged(t *testing.T) {
-	levels := func(topology string) ([]string, bool) { return []string{"zone", "rack"}, topology == "t" }
+	levels := func(topology string) (podgrouptree.Hierarchy, bool) {
+		return podgrouptree.Hierarchy{{Key: "zone"}, {Key: "rack"}}, topology == "t"
+	}
 	for name, c := range map[string]struct {
 		annotations map[string]string
 		holds       string
@@ -63,7 +66,7 @@ func TestASharedConstraintIsJudged(t *testing.T) {
 func TestTheBaseGangIsMetFirst(t *testing.T) {
 	assembled, _ := gang.Assemble(sharing(map[string]string{
 		scheduling.AnnotationBaseGang: "m", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
-	}), nil, func(string) ([]string, bool) { return []string{"zone"}, true })
+	}), nil, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "zone"}}, true })
 	for _, name := range []string{"z", "m", "a"} {
 		assembled.Shared.Add(gang.Key{Namespace: "ns", Name: name}, []string{"n"})
 	}

@@ -13,12 +13,12 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // Lister reads gangs. What it returns belongs to the caches and must not be changed.
@@ -190,12 +190,18 @@ func (l *Lister) Gang(key gang.Key) (*gang.Gang, error) {
 }
 
 // Levels returns the levels of a Topology, broadest first, and false if it does not exist.
-func (l *Lister) Levels(topology string) ([]string, bool) {
+func (l *Lister) Levels(topology string) (podgrouptree.Hierarchy, bool) {
 	found, err := l.Topologies.Get(topology)
 	if err != nil {
 		return nil, false
 	}
-	return translation.LevelsOf(found), true
+	return podgrouptree.HierarchyOf(found), true
+}
+
+// LevelKeys returns the node label keys of the levels of a Topology, broadest first; none if it does not exist.
+func (l *Lister) LevelKeys(topology string) []string {
+	levels, _ := l.Levels(topology)
+	return levels.Keys()
 }
 
 // TopologiesOf returns the Topologies that the gangs name. One that was deleted since a gang was assembled is an error,

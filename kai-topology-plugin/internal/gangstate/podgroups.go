@@ -76,7 +76,7 @@ func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
 
 // TopologyChanged records the levels of a Topology, from the broadest on; nil if it is gone. All gangs that name it
 // are planned anew.
-func (s *State) TopologyChanged(name string, levels []string, now time.Time) (effects Effects) {
+func (s *State) TopologyChanged(name string, levels podgrouptree.Hierarchy, now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.topologies[name] = levels; levels == nil {
@@ -92,7 +92,7 @@ func (s *State) TopologyChanged(name string, levels []string, now time.Time) (ef
 	return effects
 }
 
-func (s *State) levels(topology string) ([]string, bool) {
+func (s *State) levels(topology string) (podgrouptree.Hierarchy, bool) {
 	levels, ok := s.topologies[topology]
 	return levels, ok
 }

@@ -36,7 +36,7 @@ type State struct {
 	// related are the gangs that share a constraint, by what gang.BaseOf returns for each.
 	related map[gang.Key]sets.Set[gang.Key]
 	// topologies are the levels of each Topology, and edition counts their changes.
-	topologies map[string][]string
+	topologies map[string]podgrouptree.Hierarchy
 	edition    int
 	// opened is set once all PodGroups, Topologies and pods that there were at the start are known.
 	opened bool
@@ -117,7 +117,7 @@ func New(ours func(scheduler string) bool) *State {
 	return &State{
 		ours:  ours,
 		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
-		related: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string][]string{},
+		related: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string]podgrouptree.Hierarchy{},
 		turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // A gang of one pod, which may enter the queue after a second.
@@ -87,7 +88,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.Assumed(mine, onNode); state.Permit(mine, member.UID, version) },
 		func() { state.Unassumed(mine, member.UID, start); state.Tick(start) },
 		func() { state.Break(mine, metrics.PodLost, "test"); state.Reserved(other, 0); state.Nodes(mine) },
-		func() { state.TopologyChanged("t", []string{"rack"}, start); state.Tree(mine) },
+		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start); state.Tree(mine) },
 		func() { state.NodeChanged("n1", "went", func(Place) bool { return false }) },
 		func() {
 			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Room())

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // Inventory is a cluster at one moment.
@@ -48,12 +48,18 @@ func New() *Inventory {
 }
 
 // Levels tells which Topologies exist, and their levels from the broadest.
-func (in *Inventory) Levels(topology string) ([]string, bool) {
+func (in *Inventory) Levels(topology string) (podgrouptree.Hierarchy, bool) {
 	found, ok := in.Topologies[topology]
 	if !ok {
 		return nil, false
 	}
-	return translation.LevelsOf(found), true
+	return podgrouptree.HierarchyOf(found), true
+}
+
+// LevelKeys returns the node label keys of the levels of a Topology, broadest first; none if it does not exist.
+func (in *Inventory) LevelKeys(topology string) []string {
+	levels, _ := in.Levels(topology)
+	return levels.Keys()
 }
 
 // Members returns the pods of each gang.

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"encoding/json"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,9 +74,17 @@ func (in *Inventory) addTopology(document manifests.Document) []manifests.Findin
 	return findings
 }
 
+// addPodGroup takes a status as it is: whichever scheduler wrote it, its form is nobody's mistake who asks.
 func (in *Inventory) addPodGroup(document manifests.Document) []manifests.Finding {
 	podGroup := &scheduling.PodGroup{}
-	findings := offline.Admit(document, podGroup, offline.Admission[*scheduling.PodGroup]{WithoutRules: true})
+	status := document.Object.Object["status"]
+	bare := document
+	bare.Object = document.Object.DeepCopy()
+	delete(bare.Object.Object, "status")
+	findings := offline.Admit(bare, podGroup, offline.Admission[*scheduling.PodGroup]{WithoutRules: true})
+	if written, err := json.Marshal(status); err == nil && json.Unmarshal(written, &podGroup.Status) != nil {
+		podGroup.Status = scheduling.PodGroupStatus{} // Of another form altogether: it decides nothing.
+	}
 	identify(podGroup)
 	in.PodGroups = append(in.PodGroups, podGroup)
 	return findings

@@ -129,7 +129,7 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 		"no such object of kind": {[]string{"explain", "dgd/wide", "-f", dump}, `no DynamoGraphDeployment "wide": it has dynamographdeployment/deployment`},
 		"an empty namespace":     {[]string{"explain", "wide", "-n", "none", "-f", dump}, "Is it the right namespace (-n)?"},
 		"no such kind":           {[]string{"explain", "job/wide", "-f", dump}, "KIND is pod, podgroup, podgang, pcs or dgd"},
-		"a workload for what-if": {[]string{"what-if", "-f", "testdata/workload.yaml"}, "only DynamoGraphDeployment: turn workloads into PodGroups and Pods first:\n  kubectl get clustertopologies"},
+		"a workload for what-if": {[]string{"what-if", "-f", "testdata/workload.yaml"}, "only DynamoGraphDeployment: turn workloads into PodGroups and Pods first:\n  kubectl get clustertopologies,clustertopologybindings"},
 		"a negative budget":      {[]string{"what-if", "-f", dump, "--search-budget", "-1"}, "--search-budget is a number of steps"},
 		"no cluster":             {[]string{"tree", "-s", "nowhere://", "--request-timeout", "x"}, "finding a cluster"},
 	} {

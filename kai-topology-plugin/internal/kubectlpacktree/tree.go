@@ -151,7 +151,7 @@ func treeOf(read *live.Cluster, asked treeQuestion) (*treeReport, error) {
 		names = []string{""}
 	}
 	for _, name := range names {
-		levels, _ := read.Levels(name)
+		levels := read.LevelKeys(name)
 		drawn := occupancy.Of(read.Inventory, levels, resource, asked.shows)
 		report.Topologies = append(report.Topologies, topologyReport{Name: name, Levels: append([]string{}, levels...), Cluster: drawn})
 	}

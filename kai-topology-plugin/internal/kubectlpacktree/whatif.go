@@ -21,7 +21,7 @@ import (
 )
 
 // pipe is how workloads become PodGroups and Pods without a cluster being changed.
-const pipe = `kubectl get clustertopologies -o yaml | cat - FILE | dynamo-operator render -f - | grove-operator render -f - | podgrouper render -f - | kubectl packtree what-if -f -`
+const pipe = `kubectl get clustertopologies,clustertopologybindings -o yaml | cat - FILE | dynamo-operator render -f - | grove-operator render -f - | podgrouper render -f - | kubectl packtree what-if -f -`
 
 // whatIfResult is what what-if prints as JSON: what place prints, and more.
 type whatIfResult struct {

@@ -82,7 +82,7 @@ func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
 			break
 		}
 	}
-	levels, _ := p.lister.Levels(name)
+	levels := p.lister.LevelKeys(name)
 	return levels
 }
 

@@ -33,7 +33,7 @@ func (p *Plugin) account(asked *request, answer *decision.Answer) {
 // groundOf returns where the gang could stand as a whole.
 func (p *Plugin) groundOf(assembled *gang.Gang) gangstate.Ground {
 	constraint := sharedOrOwn(assembled)
-	levels, _ := p.lister.Levels(constraint.Topology)
+	levels := p.lister.LevelKeys(constraint.Topology)
 	return gangstate.Ground{Levels: levels[:slices.Index(levels, constraint.RequiredTopologyLevel)+1]}
 }
 

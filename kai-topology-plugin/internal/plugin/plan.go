@@ -220,7 +220,7 @@ func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer
 func (p *Plugin) placements(assembled *gang.Gang, nodes map[string]string, order []string) []gangstate.Placement {
 	var keys []string
 	for _, topology := range assembled.Topologies() {
-		levels, _ := p.lister.Levels(topology)
+		levels := p.lister.LevelKeys(topology)
 		keys = append(keys, levels...)
 	}
 	turns := make(map[string]int, len(order))

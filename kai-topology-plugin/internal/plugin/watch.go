@@ -18,11 +18,11 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/client/clientset/versioned"
 	"packtree.dev/shared/client/informers/externalversions"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // watch starts the caches of PodGroups and Topologies, wakes gangs when something about them changes, and writes their
@@ -127,7 +127,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	changed := func(topology *kai.Topology) {
-		p.effects.do(p.gangs.TopologyChanged(topology.Name, slices.Concat([]string{}, translation.LevelsOf(topology)), p.clock.Now()))
+		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { changed(object.(*kai.Topology)) },

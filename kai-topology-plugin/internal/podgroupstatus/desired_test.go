@@ -15,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 var (
@@ -34,7 +35,7 @@ func observed(t *testing.T, minimum int32, standing, pending int) podgroupstatus
 	for range pending {
 		pods = append(pods, &corev1.Pod{})
 	}
-	assembled, hold := gang.Assemble(podGroup, pods, func(string) ([]string, bool) { return nil, false })
+	assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) { return nil, false })
 	return podgroupstatus.Observed{Gang: assembled, Hold: hold}
 }
 
@@ -143,7 +144,7 @@ func TestAGangThatComesToItsEndHasLostNothing(t *testing.T) {
 				}
 				pods = append(pods, pod)
 			}
-			assembled, hold := gang.Assemble(podGroup, pods, func(string) ([]string, bool) { return nil, false })
+			assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) { return nil, false })
 			got := podgroupstatus.Of(podgroupstatus.Observed{Gang: assembled, Hold: hold}, now).Condition
 			if got.Reason != test.reason {
 				t.Errorf("got %s, want %s: %s", got.Reason, test.reason, got.Message)

@@ -161,7 +161,7 @@ func (p *unplaced) nearest() string {
 
 // inNearest reports whether a node stands in that domain.
 func (p *unplaced) inNearest(node *corev1.Node) bool {
-	levels, _ := p.cluster.Levels(p.why.Topology)
+	levels := p.cluster.LevelKeys(p.why.Topology)
 	for i, value := range p.why.Domain {
 		if i >= len(levels) || node.Labels[levels[i]] != value {
 			return false

@@ -18,7 +18,7 @@ func (p *unplaced) relaxLevel(ctx context.Context) ([]Remedy, error) {
 	if p.why.Level == "" || p.group() == nil || p.group().Constraint.RequiredTopologyLevel == "" {
 		return nil, nil
 	}
-	levels, _ := p.cluster.Levels(p.why.Topology)
+	levels := p.cluster.LevelKeys(p.why.Topology)
 	at := slices.Index(levels, p.why.Level)
 	for broader := at - 1; broader >= -1; broader-- {
 		level := ""

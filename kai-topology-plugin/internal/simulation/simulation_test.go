@@ -23,6 +23,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/simulation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 const (
@@ -136,7 +137,9 @@ func (s scenario) question(t testing.TB) decision.Question {
 	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: zone}, {NodeLabel: rack}}
 	assembled, hold := gang.Assemble(&scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "g"}, Spec: s.spec}, s.pods,
-		func(string) ([]string, bool) { return []string{zone, rack}, true })
+		func(string) (podgrouptree.Hierarchy, bool) {
+			return podgrouptree.Hierarchy{{Key: zone}, {Key: rack}}, true
+		})
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}
@@ -330,7 +333,7 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked, all := pods("", 40, change), nodes(40, "z/r*50")
 			assembled, hold := gang.Assemble(&scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](40)}}, asked,
-				func(string) ([]string, bool) { return nil, true })
+				func(string) (podgrouptree.Hierarchy, bool) { return nil, true })
 			if hold != nil {
 				t.Fatal(hold.Message)
 			}

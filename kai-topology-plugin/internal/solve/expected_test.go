@@ -114,7 +114,7 @@ var (
 
 func decide(t *testing.T, nodes []*corev1.Node, podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *decision.Answer) {
 	t.Helper()
-	assembled, hold := gang.Assemble(podGroup, pods, func(string) ([]string, bool) { return levels, true })
+	assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(levels...), true })
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}
@@ -265,4 +265,13 @@ func TestAGangThatDoesNotFitIsToldOfItsOwnPodsAlone(t *testing.T) {
 	if answer.Verdict != scheduling.ReasonInfeasible || !strings.Contains(answer.Message, "2 of 3 pods fit") {
 		t.Errorf("%s: %s", answer.Verdict, answer.Message)
 	}
+}
+
+// hierarchy has levels of these keys and without aliases.
+func hierarchy(keys ...string) podgrouptree.Hierarchy {
+	levels := make(podgrouptree.Hierarchy, len(keys))
+	for i, key := range keys {
+		levels[i].Key = key
+	}
+	return levels
 }

@@ -12,6 +12,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
 )
 
 func standing(name, node string) *corev1.Pod {
@@ -31,7 +32,9 @@ func following(t *testing.T, annotations map[string]string, pods ...*corev1.Pod)
 	}
 	podGroup.Spec.MinMember = ptr.To(int32(len(pods)))
 	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "t", RequiredTopologyLevel: "rack"}
-	assembled, hold := gang.Assemble(podGroup, pods, func(string) ([]string, bool) { return []string{"zone", "rack"}, true })
+	assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) {
+		return podgrouptree.Hierarchy{{Key: "zone"}, {Key: "rack"}}, true
+	})
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}

@@ -54,7 +54,7 @@ var _ = Describe("What is wrong with annotations", Ordered, func() {
 			`metadata.annotations[kai.scheduler/topology]: Invalid value: "nowhere": no Topology has this name: create it, or name another`),
 		Entry("an unknown level", onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "topology/rak")),
 			`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "topology/rak": `+
-				`Topology checked has no such level, its levels are: topology/zone, topology/block, topology/rack; did you mean topology/rack?`),
+				`Topology "checked" has no such level, its levels are: topology/zone, topology/block, topology/rack; did you mean topology/rack?`),
 		Entry("a level without a Topology", onJob(of(kai.AnnotationTopologyPreferred, "topology/rack")),
 			`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`),
 		Entry("an empty level", onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "")),
@@ -65,7 +65,7 @@ var _ = Describe("What is wrong with annotations", Ordered, func() {
 				`is broader than the required level topology/rack, which implies it: name a narrower level, or remove it`),
 		Entry("an unknown level in a template", inTemplate(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "rack")),
 			`spec.template.metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "rack": `+
-				`Topology checked has no such level, its levels are: topology/zone, topology/block, topology/rack; did you mean topology/rack?`),
+				`Topology "checked" has no such level, its levels are: topology/zone, topology/block, topology/rack; did you mean topology/rack?`),
 		Entry("a minimum that is no number", onJob(of(kai.AnnotationBatchMinMember, "some")),
 			`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "some": must be a whole number above 0; 1 is used instead`),
 		Entry("a minimum of nothing", onJob(of(kai.AnnotationBatchMinMember, "0")),

@@ -83,7 +83,7 @@ func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
 
 // mirror writes the PodGang's condition Scheduled: what the scheduler says of the PodGroup, or why it will not get so far.
 func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.PodGang, result kept) error {
-	condition := scheduledCondition(result)
+	condition := scheduledCondition(gang, result)
 	condition.ObservedGeneration = gang.Generation
 	before := meta.FindStatusCondition(gang.Status.Conditions, condition.Type)
 	if _, err := applyCondition(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, before, condition); err != nil {
@@ -92,20 +92,50 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	return nil
 }
 
-func scheduledCondition(result kept) metav1.Condition {
+// scheduledCondition repeats what our scheduler says of the PodGroup. Another one writes no such condition: then the phase of the PodGang
+// tells, which follows from where its pods are, and what KAI says of node pools in which the gang does not fit.
+func scheduledCondition(gang *grovescheduler.PodGang, result kept) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    grovescheduler.ConditionScheduled,
 		Status:  metav1.ConditionUnknown,
 		Reason:  scheduling.ReasonWaiting,
 		Message: cmp.Or(result.waitsFor, "the scheduler has not looked at the gang yet"),
 	}
-	if result.podGroup != nil {
-		if said := meta.FindStatusCondition(result.podGroup.Status.Conditions, scheduling.ConditionScheduled); said != nil {
-			condition.Status, condition.Reason, condition.Message = said.Status, said.Reason, said.Message
-		}
+	phase := gang.Status.Phase
+	switch said, refused := saidOf(result.podGroup); {
+	case said != nil:
+		condition.Status, condition.Reason, condition.Message = said.Status, said.Reason, said.Message
+	case phase == grovescheduler.PodGangPhaseStarting || phase == grovescheduler.PodGangPhaseRunning:
+		condition.Status, condition.Reason = metav1.ConditionTrue, scheduling.ReasonPlaced
+		condition.Message = "every group has its minimum of pods on nodes; the scheduler that placed them says nothing of gangs"
+	case refused != nil:
+		condition.Status, condition.Reason = metav1.ConditionFalse, cmp.Or(refused.Reason, string(refused.Type))
+		condition.Message = cmp.Or(refused.Message, "the gang does not fit") + inPool(refused.NodePool)
 	}
 	if condition.Status != metav1.ConditionTrue && len(result.wrong) > 0 {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalid, sentence(result.wrong)
 	}
 	return condition
+}
+
+// saidOf returns what our scheduler says of a PodGroup and, of KAI's, the last node pool in which the gang does not fit. Either is nil where
+// nothing is said.
+func saidOf(podGroup *scheduling.PodGroup) (said *metav1.Condition, refused *scheduling.SchedulingCondition) {
+	if podGroup == nil {
+		return nil, nil
+	}
+	conditions := podGroup.Status.SchedulingConditions
+	for i := range conditions {
+		if conditions[i].Type == scheduling.UnschedulableOnNodePool && conditions[i].Status == corev1.ConditionTrue {
+			refused = &conditions[i]
+		}
+	}
+	return meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled), refused
+}
+
+func inPool(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (node pool %s)", name)
 }

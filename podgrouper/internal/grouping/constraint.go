@@ -73,11 +73,12 @@ func (c Constraint) Check(levels Levels) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for _, level := range []Wish{c.Required, c.Preferred} {
-		if level.Value != "" && !slices.Contains(known, level.Value) {
-			errs = append(errs, field.Invalid(level.Path, level.Value, noSuchLevel(c.Topology.Value, level.Value, known)))
+		if level.Value != "" && len(known.Named(level.Value)) == 0 {
+			errs = append(errs, field.Invalid(level.Path, level.Value, known.Problem(c.Topology.Value, level.Value)+didYouMean(level.Value, known)))
 		}
 	}
-	required, preferred := slices.Index(known, c.Required.Value), slices.Index(known, c.Preferred.Value)
+	keys := known.Keys()
+	required, preferred := slices.Index(keys, known.Key(c.Required.Value)), slices.Index(keys, known.Key(c.Preferred.Value))
 	if required >= 0 && preferred >= 0 && preferred < required {
 		errs = append(errs, field.Invalid(c.Preferred.Path, c.Preferred.Value,
 			fmt.Sprintf("is broader than the required level %s, which implies it: %s", c.Required.Value, narrower)))
@@ -98,8 +99,9 @@ func (c Constraint) checkBelow(above Constraint, levels Levels) field.ErrorList 
 		return nil
 	}
 	var errs field.ErrorList
+	keys := known.Keys()
 	for _, pair := range [][2]Wish{{c.Required, above.Required}, {c.Preferred, above.Preferred}} {
-		own, upper := slices.Index(known, pair[0].Value), slices.Index(known, pair[1].Value)
+		own, upper := slices.Index(keys, known.Key(pair[0].Value)), slices.Index(keys, known.Key(pair[1].Value))
 		if own >= 0 && upper >= 0 && own < upper {
 			errs = append(errs, field.Invalid(pair[0].Path, pair[0].Value,
 				fmt.Sprintf("is broader than %s at %s, which implies it: %s", pair[1].Value, pair[1].Path, narrower)))
@@ -108,12 +110,40 @@ func (c Constraint) checkBelow(above Constraint, levels Levels) field.ErrorList 
 	return errs
 }
 
-func noSuchLevel(topology, level string, known []string) string {
-	reason := fmt.Sprintf("Topology %s has no such level, its levels are: %s", topology, strings.Join(known, ", "))
-	if meant := probably(level, known); meant != "" {
-		reason += fmt.Sprintf("; did you mean %s?", meant)
+// ambiguous returns the aliases that several levels have. Unlike a level that does not exist, that does not pass by itself.
+func (c Constraint) ambiguous(levels Levels) field.ErrorList {
+	var errs field.ErrorList
+	known, _ := levels(c.Topology.Value)
+	for _, level := range []Wish{c.Required, c.Preferred} {
+		if len(known.Named(level.Value)) > 1 {
+			errs = append(errs, field.Invalid(level.Path, level.Value, known.Problem(c.Topology.Value, level.Value)))
+		}
 	}
-	return reason
+	return errs
+}
+
+// didYouMean proposes the level that was meant by a name that means none.
+func didYouMean(level string, known podgrouptree.Hierarchy) string {
+	names := known.Keys()
+	for _, one := range known {
+		if one.Alias != "" {
+			names = append(names, one.Alias)
+		}
+	}
+	if meant := probably(level, names); meant != "" {
+		return fmt.Sprintf("; did you mean %s?", meant)
+	}
+	return ""
+}
+
+// withKeys names the levels by their keys, as far as it is known which are meant. Other schedulers know no aliases.
+func (c Constraint) withKeys(levels Levels) Constraint {
+	written := scheduling.TopologyConstraint{
+		Topology: c.Topology.Value, RequiredTopologyLevel: c.Required.Value, PreferredTopologyLevel: c.Preferred.Value,
+	}
+	named := levels.WithKeys(written)
+	c.Required.Value, c.Preferred.Value = named.RequiredTopologyLevel, named.PreferredTopologyLevel
+	return c
 }
 
 // probably returns the level that was meant, empty if none comes near: a level is a whole label key, and often only its name

@@ -10,12 +10,15 @@ import (
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-func network(topology string) ([]string, bool) {
-	return []string{"zone", "block", "rack", "kubernetes.io/hostname"}, topology == "network"
+func network(topology string) (podgrouptree.Hierarchy, bool) {
+	return podgrouptree.Hierarchy{
+		{Key: "zone", Alias: "z"}, {Key: "block", Alias: "twice"}, {Key: "rack", Alias: "twice"}, {Key: "kubernetes.io/hostname"},
+	}, topology == "network"
 }
 
 func owner(kind, name string, annotations map[string]string) grouping.Owner {
@@ -60,13 +63,13 @@ func TestFromAnnotations(t *testing.T) {
 		"an unknown level": {
 			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "blok"},
 			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "blok"},
-			doubts:      []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "blok": Topology network has no such level, its levels are: zone, block, rack, kubernetes.io/hostname; did you mean block?`},
+			doubts:      []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "blok": Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname; did you mean block?`},
 		},
 		"the name alone of a level": {
 			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "hostname"},
 			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "hostname"},
 			doubts: []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "hostname": ` +
-				`Topology network has no such level, its levels are: zone, block, rack, kubernetes.io/hostname; did you mean kubernetes.io/hostname?`},
+				`Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname; did you mean kubernetes.io/hostname?`},
 		},
 		"a required level below the preferred one": {
 			annotations: map[string]string{
@@ -197,4 +200,53 @@ func lines(errs field.ErrorList) []string {
 		lines = append(lines, err.Error())
 	}
 	return lines
+}
+
+func TestALevelCanBeCalledByItsAlias(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		want        *scheduling.TopologyConstraint
+		doubts      []string
+	}{
+		"by alias and by label": {
+			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "z", kai.AnnotationTopologyPreferred: "rack"},
+			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "zone", PreferredTopologyLevel: "rack"},
+		},
+		"an alias of a broader level than the required one": {
+			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "rack", kai.AnnotationTopologyPreferred: "z"},
+			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack", PreferredTopologyLevel: "zone"},
+			doubts: []string{`metadata.annotations[kai.scheduler/topology-preferred-placement]: Invalid value: "z": ` +
+				"is broader than the required level rack, which implies it: name a narrower level, or remove it"},
+		},
+		"an alias that is two levels": {
+			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "twice"},
+			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "twice"},
+			doubts: []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "twice": ` +
+				`is the alias of 2 levels of Topology "network", block and rack: name the one that is meant by its label, or give it another alias`},
+		},
+		"an alias of a Topology that nobody knows": {
+			annotations: map[string]string{kai.AnnotationTopology: "elsewhere", kai.AnnotationTopologyRequired: "z"},
+			want:        &scheduling.TopologyConstraint{Topology: "elsewhere", RequiredTopologyLevel: "z"},
+			doubts:      []string{`metadata.annotations[kai.scheduler/topology]: Invalid value: "elsewhere": no Topology has this name: create it, or name another`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			constraint, problems := grouping.FromAnnotations(c.annotations, field.NewPath("metadata", "annotations"))
+			group := grouping.Group{Constraint: constraint, SubGroups: []grouping.SubGroup{{Name: "part", Constraint: constraint}}}
+			if len(problems) > 0 {
+				t.Fatalf("problems: %v", problems)
+			}
+			if diff := cmp.Diff(c.doubts, lines(append(group.Check(network), group.Ambiguous(network)...))); diff != "" {
+				t.Errorf("doubts (-want +got):\n%s", diff)
+			}
+			spec := group.WithKeys(network).PodGroupSpec()
+			if diff := cmp.Diff([]*scheduling.TopologyConstraint{c.want, c.want},
+				[]*scheduling.TopologyConstraint{spec.TopologyConstraint, spec.SubGroups[0].TopologyConstraint}); diff != "" {
+				t.Errorf("constraints (-want +got):\n%s", diff)
+			}
+			if asWritten := group.PodGroupSpec().TopologyConstraint; asWritten.RequiredTopologyLevel != c.annotations[kai.AnnotationTopologyRequired] {
+				t.Errorf("the group that was asked has changed: %v", asWritten)
+			}
+		})
+	}
 }

@@ -1,6 +1,8 @@
 package grouping
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -93,6 +95,16 @@ func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 	return spec
 }
 
+// WithKeys returns the tree with levels named by their keys, as far as it is known which are meant. Levels may be nil.
+func (g Group) WithKeys(levels Levels) Group {
+	g.Constraint = g.Constraint.withKeys(levels)
+	g.SubGroups = slices.Clone(g.SubGroups)
+	for i := range g.SubGroups {
+		g.SubGroups[i].Constraint = g.SubGroups[i].Constraint.withKeys(levels)
+	}
+	return g
+}
+
 // Expects returns how many pods the leaves are expected to have, where that is not what they need.
 func (g Group) Expects() podgrouptree.Expected {
 	expected := podgrouptree.Expected{}
@@ -138,6 +150,15 @@ func (g Group) Check(levels Levels) field.ErrorList {
 			errs = append(errs, group.Constraint.checkBelow(parent.Constraint, levels)...)
 		}
 		errs = append(errs, group.Constraint.checkBelow(g.Constraint, levels)...)
+	}
+	return OncePerPath(errs)
+}
+
+// Ambiguous returns the aliases in the tree that several levels have, at paths in the owner.
+func (g Group) Ambiguous(levels Levels) field.ErrorList {
+	errs := g.Constraint.ambiguous(levels)
+	for _, group := range g.SubGroups {
+		errs = append(errs, group.Constraint.ambiguous(levels)...)
 	}
 	return OncePerPath(errs)
 }

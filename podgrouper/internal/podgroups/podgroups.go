@@ -39,9 +39,10 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	labels := grouping.CarriedLabels(w, group.Templates)
 	preemptibility, wrong := grouping.ParsePreemptibility(labels)
 	_, misplaced := grouping.ParsePlacement(w)
-	var unresolved field.ErrorList
+	var unresolved, ambiguous field.ErrorList
 	if levels != nil {
-		unresolved = group.Check(levels)
+		unresolved, ambiguous = group.Check(levels), group.Ambiguous(levels)
+		group = group.WithKeys(levels)
 	}
 	unresolved = append(unresolved, unreadable(w)...)
 	spec := group.PodGroupSpec()
@@ -62,7 +63,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 			},
 			Spec: spec,
 		},
-		Problems:   slices.Concat(group.Problems, wrong, misplaced),
+		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced),
 		Unresolved: unresolved,
 		Fatal:      append(tooLarge(group), podgrouptree.ValidateCreate(&spec)...),
 	}

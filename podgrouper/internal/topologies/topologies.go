@@ -22,16 +22,12 @@ func In(ctx context.Context, reader client.Reader) (podgrouptree.Levels, error) 
 
 // Of returns the levels of the given Topologies, as if there were no others.
 func Of(all []kai.Topology) podgrouptree.Levels {
-	levels := make(map[string][]string, len(all))
+	levels := make(map[string]podgrouptree.Hierarchy, len(all))
 	for i := range all {
-		keys := make([]string, 0, len(all[i].Spec.Levels))
-		for _, level := range all[i].Spec.Levels {
-			keys = append(keys, level.NodeLabel)
-		}
-		levels[all[i].Name] = keys
+		levels[all[i].Name] = podgrouptree.HierarchyOf(&all[i])
 	}
-	return func(topology string) ([]string, bool) {
-		keys, exists := levels[topology]
-		return keys, exists
+	return func(topology string) (podgrouptree.Hierarchy, bool) {
+		known, exists := levels[topology]
+		return known, exists
 	}
 }

@@ -1,6 +1,7 @@
 // Command opencrds makes an API server keep, in the spec of generated CRDs, fields that the schema does not know. It would
 // drop them before admission, and a client that asks for no strictness would not hear of its misspelt field: it is the
-// kind's webhook that turns them down, with their path and what was probably meant.
+// kind's webhook that turns them down, with their path and what was probably meant. Of kinds whose status other projects write too, the
+// status keeps what these write, and asks no more of a condition than they say.
 //
 // Usage: opencrds FILE...
 package main
@@ -8,11 +9,15 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
 
 const keep = "x-kubernetes-preserve-unknown-fields"
+
+// shared are the kinds whose status KAI's own programs write as well.
+var shared = []string{"PodGroup"}
 
 func main() {
 	for _, file := range os.Args[1:] {
@@ -40,6 +45,13 @@ func openFile(file string) error {
 			return fmt.Errorf("version %v has no spec", version["name"])
 		}
 		open(spec)
+		if kind, _ := at(definition, "spec", "names")["kind"].(string); slices.Contains(shared, kind) {
+			status := at(version, "schema", "openAPIV3Schema", "properties", "status")
+			open(status)
+			at(status, "properties", "conditions", "items")["required"] = []any{"status", "type"}
+			delete(at(status, "properties", "conditions", "items", "properties", "reason"), "minLength")
+			delete(at(status, "properties", "conditions", "items", "properties", "reason"), "pattern")
+		}
 	}
 	opened, err := yaml.Marshal(definition)
 	if err != nil {

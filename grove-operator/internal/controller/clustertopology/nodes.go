@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -50,14 +49,9 @@ func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.Topolo
 // relabelled are the topologies about whose levels a node says something else than before.
 func (r *Reconciler) relabelled() handler.Funcs {
 	ask := func(ctx context.Context, queue queue, before, after map[string]string) {
-		var topologies grovev1alpha1.ClusterTopologyList
-		if err := r.Client.List(ctx, &topologies, client.UnsafeDisableDeepCopy); err != nil {
-			log.FromContext(ctx).Error(err, "listing ClusterTopologies of a changed node")
-			return
-		}
-		for i := range topologies.Items {
-			if topology.LabelsDiffer(topologies.Items[i].Spec.Levels, before, after) {
-				queue.Add(requestFor(topologies.Items[i].Name))
+		for _, described := range r.cached(ctx) {
+			if topology.LabelsDiffer(described.Spec.Levels, before, after) {
+				queue.Add(requestFor(described.Name))
 			}
 		}
 	}

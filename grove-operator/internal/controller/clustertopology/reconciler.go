@@ -1,5 +1,5 @@
-// Package clustertopology keeps the default ClusterTopology, the scheduler's Topology of each ClusterTopology, and the
-// finalizer that holds one as long as PodCliqueSets use it.
+// Package clustertopology keeps the default ClusterTopology, the scheduler's Topology of each ClusterTopology and
+// ClusterTopologyBinding, and the finalizer that holds one as long as PodCliqueSets use it.
 package clustertopology
 
 import (
@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -25,7 +23,7 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Reconciler keeps ClusterTopologies.
+// Reconciler keeps ClusterTopologies and ClusterTopologyBindings. A request is for both of one name.
 type Reconciler struct {
 	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
@@ -41,17 +39,25 @@ type Reconciler struct {
 
 // scope is what one pass knows.
 type scope struct {
-	clusterTopology *grovev1alpha1.ClusterTopology
-	users           []grovev1alpha1.PodCliqueSet
+	// object is what topology is the view of: a ClusterTopology or a ClusterTopologyBinding.
+	object   client.Object
+	topology *topology.Topology
+	users    []grovev1alpha1.PodCliqueSet
+	// taken tells that it is a binding and a ClusterTopology has its name, which is the one that sets find.
+	taken bool
 	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
 	nodes *topology.Coverage
 	// choosable tells that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
 	choosable bool
 }
 
-// Reconcile brings one ClusterTopology and what follows from it into line.
+// Reconcile brings the ClusterTopology and the ClusterTopologyBinding of one name and what follows from them into line.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	clusterTopology, err := r.read(ctx, r.Client, request.Name)
+	clusterTopology, err := lookup.ClusterTopology(ctx, r.Client, request.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	binding, err := lookup.ClusterTopologyBinding(ctx, r.Client, request.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -60,52 +66,62 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return passes.Outcome(ctx, reconcile.Result{}, err)
 		}
 	}
-	if clusterTopology == nil || r.overwritten(clusterTopology) {
-		return reconcile.Result{}, nil
+	var result reconcile.Result
+	var failures []error
+	if clusterTopology != nil && !r.overwritten(clusterTopology) {
+		wait, err := r.pass(ctx, &scope{object: clusterTopology, topology: topology.Of(clusterTopology)})
+		result.RequeueAfter, failures = wait, append(failures, err)
 	}
-	users, err := lookup.UsersOf(ctx, r.Client, clusterTopology.Name)
-	if err != nil {
-		return reconcile.Result{}, err
+	if binding != nil {
+		wait, err := r.pass(ctx, &scope{object: binding, topology: topology.OfBinding(binding), taken: clusterTopology != nil})
+		result.RequeueAfter, failures = max(result.RequeueAfter, wait), append(failures, err)
 	}
-	nodes, err := r.askNodes(ctx, clusterTopology.Spec.Levels)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	scope := &scope{clusterTopology: clusterTopology, users: users, nodes: nodes}
-	if clusterTopology.DeletionTimestamp == nil {
-		return passes.Outcome(ctx, reconcile.Result{}, r.keep(ctx, scope))
-	}
-	wait, err := r.release(ctx, scope)
-	return passes.Outcome(ctx, reconcile.Result{RequeueAfter: wait}, err)
+	return passes.Outcome(ctx, result, errors.Join(failures...))
 }
 
-func (r *Reconciler) read(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopology, error) {
-	found := &grovev1alpha1.ClusterTopology{}
-	err := reader.Get(ctx, types.NamespacedName{Name: name}, found)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+// pass keeps what stands and releases what was deleted. Wait is when to look again; 0 if something that is watched brings it back.
+func (r *Reconciler) pass(ctx context.Context, scope *scope) (wait time.Duration, err error) {
+	if !scope.taken {
+		if scope.users, err = lookup.UsersOf(ctx, r.Client, scope.topology.Name); err != nil {
+			return 0, err
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading ClusterTopology %s: %w", name, err)
+	if scope.nodes, err = r.askNodes(ctx, scope.topology.Spec.Levels); err != nil {
+		return 0, err
 	}
-	return found, nil
+	if scope.topology.DeletionTimestamp == nil {
+		return 0, r.keep(ctx, scope)
+	}
+	return r.release(ctx, scope)
 }
 
 func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
-	clusterTopology := scope.clusterTopology
-	if !controllerutil.ContainsFinalizer(clusterTopology, grovev1alpha1.FinalizerClusterTopology) {
-		return r.Writer.AddFinalizer(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+	if !controllerutil.ContainsFinalizer(scope.object, grovev1alpha1.FinalizerClusterTopology) {
+		return r.Writer.AddFinalizer(ctx, scope.object, grovev1alpha1.FinalizerClusterTopology)
 	}
-	if !r.Configuration.Enabled {
+	switch {
+	case scope.taken:
+		return r.writeStatus(ctx, scope, schedulerTopology{taken: true, why: fmt.Sprintf(
+			"a ClusterTopology %q exists, and PodCliqueSets find that one: delete one of the two, and create it anew with another name", scope.topology.Name)})
+	case !r.Configuration.Enabled:
 		return r.writeStatus(ctx, scope, schedulerTopology{why: "topology awareness is off in the operator's configuration"})
 	}
-	synced, err := r.syncSchedulerTopology(ctx, r.Client, clusterTopology)
+	synced, err := r.syncSchedulerTopology(ctx, r.Client, scope.topology)
 	return errors.Join(err, r.writeStatus(ctx, scope, synced))
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced schedulerTopology) error {
 	judged := statusOf(scope, synced)
-	_, err := r.Writer.Status(ctx, scope.clusterTopology, &scope.clusterTopology.Status, &judged)
+	var err error
+	switch object := scope.object.(type) {
+	case *grovev1alpha1.ClusterTopology:
+		_, err = r.Writer.Status(ctx, object, &object.Status, &judged)
+	case *grovev1alpha1.ClusterTopologyBinding:
+		bound := grovev1alpha1.ClusterTopologyBindingStatus{
+			ClusterTopologyStatus: judged, SchedulerTopologyStatuses: schedulerTopologyStatuses(object, synced),
+		}
+		_, err = r.Writer.Status(ctx, object, &object.Status, &bound)
+	}
 	return err
 }
 

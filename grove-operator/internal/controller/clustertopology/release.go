@@ -8,6 +8,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 // AdmissionTime is longer than a request takes from its admission to its end, milliseconds, unless another webhook holds it
@@ -22,24 +23,26 @@ const AdmissionTime = 5 * time.Second
 // conditions that the topology is gone. The default topology is not waited for: it is made anew at
 // once, and sets may choose it all the time.
 func (r *Reconciler) release(ctx context.Context, scope *scope) (wait time.Duration, err error) {
-	clusterTopology := scope.clusterTopology
+	if scope.taken {
+		return 0, r.Writer.RemoveFinalizer(ctx, scope.object, grovev1alpha1.FinalizerClusterTopology) // No set finds it.
+	}
 	if len(scope.users) > 0 {
 		return 0, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
 	}
-	if wait := clusterTopology.DeletionTimestamp.Add(r.AdmissionTime).Sub(r.Clock.Now()); wait > 0 && !r.madeAnew(clusterTopology) {
+	if wait := scope.topology.DeletionTimestamp.Add(r.AdmissionTime).Sub(r.Clock.Now()); wait > 0 && !r.madeAnew(scope.topology) {
 		scope.choosable = true
 		return wait, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
 	}
-	used, err := lookup.InUse(ctx, r.Writer.Live, clusterTopology.Name)
+	used, err := lookup.InUse(ctx, r.Writer.Live, scope.topology.Name)
 	if err != nil {
-		return 0, fmt.Errorf("looking whether deleted ClusterTopology %s is in use: %w", clusterTopology.Name, err)
+		return 0, fmt.Errorf("looking whether deleted %s %s is in use: %w", scope.topology.Kind, scope.topology.Name, err)
 	}
 	if used {
 		return 0, nil // The set will come to the cache, and bring the topology back here.
 	}
-	return 0, r.Writer.RemoveFinalizer(ctx, clusterTopology, grovev1alpha1.FinalizerClusterTopology)
+	return 0, r.Writer.RemoveFinalizer(ctx, scope.object, grovev1alpha1.FinalizerClusterTopology)
 }
 
-func (r *Reconciler) madeAnew(clusterTopology *grovev1alpha1.ClusterTopology) bool {
-	return r.Configuration.Enabled && clusterTopology.Name == grovev1alpha1.DefaultClusterTopologyName
+func (r *Reconciler) madeAnew(described *topology.Topology) bool {
+	return r.Configuration.Enabled && described.Kind == topology.KindClusterTopology && described.Name == grovev1alpha1.DefaultClusterTopologyName
 }

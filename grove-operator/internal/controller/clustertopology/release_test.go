@@ -172,13 +172,13 @@ func (w *world) create(ctx context.Context, name string) {
 	set := fixture.Set(w.t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {clusterTopologyName: "+chosen.Name+
 		", topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	var going bool
-	_, errs := admission.ValidateCreate(set, admission.Cluster{TopologyAware: true, Lookup: func(name string) *grovev1alpha1.ClusterTopology {
+	_, errs := admission.ValidateCreate(set, admission.Cluster{TopologyAware: true, Lookup: func(name string) *topology.Topology {
 		found := &grovev1alpha1.ClusterTopology{}
 		if w.Get(ctx, client.ObjectKey{Name: name}, found) != nil {
 			return nil
 		}
 		going = found.DeletionTimestamp != nil
-		return found
+		return topology.Of(found)
 	}})
 	if len(errs) > 0 {
 		if going {

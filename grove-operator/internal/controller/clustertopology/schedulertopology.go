@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,43 +22,86 @@ type schedulerTopology struct {
 	inSync bool
 	// foreign tells that it belongs to somebody else.
 	foreign bool
+	// differs tells that it belongs to somebody else, is named by a binding, and has other labels than the binding's levels.
+	differs bool
+	// taken tells that nobody finds the topology, because a ClusterTopology has its name.
+	taken bool
+	// generation is that of the Topology that was compared; 0 if there is none.
+	generation int64
 	// why says what is the matter where it is not in sync.
 	why string
 }
 
 // ofPredecessor reports whether a Topology was made for a ClusterTopology of the same name that no longer exists. The garbage
 // collector would remove it some time, and until then it would look like somebody else's.
-func ofPredecessor(live *kaiv1alpha1.Topology, clusterTopology *grovev1alpha1.ClusterTopology) bool {
+func ofPredecessor(live *kaiv1alpha1.Topology, described *topology.Topology) bool {
 	owner := metav1.GetControllerOf(live)
-	return owner != nil && owner.APIVersion == grovev1alpha1.GroupVersion.String() && owner.Kind == "ClusterTopology" &&
-		owner.Name == clusterTopology.Name && owner.UID != clusterTopology.UID
+	kinds := []string{topology.KindClusterTopology, topology.KindClusterTopologyBinding}
+	return owner != nil && owner.APIVersion == grovev1alpha1.GroupVersion.String() && slices.Contains(kinds, owner.Kind) &&
+		owner.Name == described.Name && owner.UID != described.UID
 }
 
 // syncSchedulerTopology creates the scheduler's Topology, and replaces one with other levels, which cannot be changed. One that
 // belongs to somebody else is left alone.
 func (r *Reconciler) syncSchedulerTopology(
-	ctx context.Context, reader client.Reader, clusterTopology *grovev1alpha1.ClusterTopology,
+	ctx context.Context, reader client.Reader, described *topology.Topology,
 ) (schedulerTopology, error) {
-	desired := topology.ForScheduler(clusterTopology)
+	desired := topology.ForScheduler(described)
 	live := &kaiv1alpha1.Topology{}
 	err := reader.Get(ctx, types.NamespacedName{Name: desired.Name}, live)
+	if described.Referenced != "" && described.Referenced != described.Name && err == nil && metav1.IsControlledBy(live, described) {
+		err = r.Writer.Delete(ctx, live) // It was made before the binding named another.
+	}
 	switch {
+	case described.Referenced != "" && client.IgnoreNotFound(err) == nil:
+		return r.compareReferenced(ctx, reader, described, desired)
 	case apierrors.IsNotFound(err):
 		return r.createSchedulerTopology(ctx, desired)
 	case err != nil:
 		return schedulerTopology{why: err.Error()}, fmt.Errorf("reading Topology %s: %w", desired.Name, err)
-	case ofPredecessor(live, clusterTopology):
+	case ofPredecessor(live, described):
 		return r.replaceSchedulerTopology(ctx, live, desired)
-	case !metav1.IsControlledBy(live, clusterTopology):
-		return schedulerTopology{foreign: true, why: fmt.Sprintf(
-			"a Topology %q exists that grove-operator did not make; remove it, or rename the ClusterTopology", live.Name)}, nil
+	case !metav1.IsControlledBy(live, described):
+		remedy := "remove it, or rename the ClusterTopology"
+		if described.Kind == topology.KindClusterTopologyBinding {
+			remedy = "name it in spec.schedulerTopologyBindings to use it, or rename the ClusterTopologyBinding"
+		}
+		return schedulerTopology{foreign: true, generation: live.Generation, why: fmt.Sprintf(
+			"a Topology %q exists that grove-operator did not make; %s", live.Name, remedy)}, nil
 	case !slices.EqualFunc(live.Spec.Levels, desired.Spec.Levels, sameLabel):
 		return r.replaceSchedulerTopology(ctx, live, desired)
 	}
 	if _, err := r.Writer.Apply(ctx, desired, live); err != nil {
 		return schedulerTopology{why: err.Error()}, err
 	}
-	return schedulerTopology{inSync: true}, nil
+	return schedulerTopology{inSync: true, generation: live.Generation}, nil
+}
+
+// compareReferenced looks at a Topology that somebody else keeps.
+func (r *Reconciler) compareReferenced(
+	ctx context.Context, reader client.Reader, described *topology.Topology, desired *kaiv1alpha1.Topology,
+) (schedulerTopology, error) {
+	live := &kaiv1alpha1.Topology{}
+	err := reader.Get(ctx, types.NamespacedName{Name: described.Referenced}, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return schedulerTopology{why: fmt.Sprintf("there is no Topology %q: create it, or take the entry out of spec.schedulerTopologyBindings for one "+
+			"that is made of the levels", described.Referenced)}, nil
+	case err != nil:
+		return schedulerTopology{why: err.Error()}, fmt.Errorf("reading Topology %s: %w", described.Referenced, err)
+	case !slices.EqualFunc(live.Spec.Levels, desired.Spec.Levels, sameLabel):
+		return schedulerTopology{generation: live.Generation, differs: true, why: fmt.Sprintf(
+			"Topology %q has the labels %s, and the levels %s: make them the same", live.Name, labelsOf(live), labelsOf(desired))}, nil
+	}
+	return schedulerTopology{inSync: true, generation: live.Generation}, nil
+}
+
+func labelsOf(of *kaiv1alpha1.Topology) string {
+	labels := make([]string, len(of.Spec.Levels))
+	for i, level := range of.Spec.Levels {
+		labels[i] = level.NodeLabel
+	}
+	return strings.Join(labels, ", ")
 }
 
 func (r *Reconciler) createSchedulerTopology(ctx context.Context, desired *kaiv1alpha1.Topology) (schedulerTopology, error) {

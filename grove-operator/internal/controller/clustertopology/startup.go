@@ -8,6 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 // Startup brings the default topology and the scheduler's Topology into line with the configuration, before anything waits
@@ -19,7 +22,7 @@ func (r *Reconciler) Startup(ctx context.Context) error {
 }
 
 func (r *Reconciler) startup(ctx context.Context) error {
-	live, err := r.read(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName)
+	live, err := lookup.ClusterTopology(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName)
 	if err == nil {
 		err = r.syncDefault(ctx, live)
 	}
@@ -32,10 +35,10 @@ func (r *Reconciler) startup(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("starting topology awareness: %w", err)
 	}
-	if live, err = r.read(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName); err != nil || live == nil || live.DeletionTimestamp != nil {
+	if live, err = lookup.ClusterTopology(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName); err != nil || live == nil || live.DeletionTimestamp != nil {
 		return err
 	}
-	if _, err := r.syncSchedulerTopology(ctx, r.Writer.Live, live); err != nil {
+	if _, err := r.syncSchedulerTopology(ctx, r.Writer.Live, topology.Of(live)); err != nil {
 		return fmt.Errorf("starting topology awareness: %w", err)
 	}
 	return nil

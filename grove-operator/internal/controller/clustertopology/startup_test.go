@@ -112,7 +112,7 @@ func TestStartupMakesTheTopologies(t *testing.T) {
 func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
 	before := fromBefore()
 	before.UID = "of-before"
-	old := topology.ForScheduler(before)
+	old := topology.ForScheduler(topology.Of(before))
 	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
 	if err := r.Startup(t.Context()); err != nil {
@@ -130,13 +130,13 @@ func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
 func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
 	before := fromBefore()
 	before.UID = "of-before"
-	old := topology.ForScheduler(before)
+	old := topology.ForScheduler(topology.Of(before))
 	old.UID, old.Spec.Levels = "old", []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
 	var once sync.Once
 	r := reconciler(t, on(), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) (err error) {
 			once.Do(func() {
-				another := topology.ForScheduler(before)
+				another := topology.ForScheduler(topology.Of(before))
 				another.UID = "replaced"
 				err = errors.Join(c.Delete(ctx, old.DeepCopy()), c.Create(ctx, another),
 					apierrors.NewConflict(schema.GroupResource{Resource: "topologies"}, old.Name, errors.New("another UID")))
@@ -159,7 +159,7 @@ func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
 func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 	before := fromBefore()
 	before.UID = "of-before"
-	old := topology.ForScheduler(before)
+	old := topology.ForScheduler(topology.Of(before))
 	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
 	old.Finalizers = []string{"example.com/held"}
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)

@@ -5,24 +5,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// statusOf is the status of a ClusterTopology with the users and nodes that a pass has found.
+// statusOf is the status of a ClusterTopology or ClusterTopologyBinding with the users and nodes that a pass has found.
 func statusOf(scope *scope, synced schedulerTopology) grovev1alpha1.ClusterTopologyStatus {
-	clusterTopology, users := scope.clusterTopology, scope.users
-	status := *clusterTopology.Status.DeepCopy()
-	status.ObservedGeneration = clusterTopology.Generation
+	users := scope.users
+	status := *scope.topology.Status.DeepCopy()
+	status.ObservedGeneration = scope.topology.Generation
 	status.InUse = int32(len(users))
-	status.Domains = topology.DomainList(clusterTopology)
+	status.Domains = topology.DomainList(scope.topology)
 	status.Levels, status.Nodes, status.NodesMissingLevels = nil, nil, nil
 	if nodes := scope.nodes; nodes != nil {
 		status.Levels, status.Nodes, status.NodesMissingLevels = nodes.Levels, &nodes.Complete, &nodes.Incomplete
 	}
 	for _, condition := range []metav1.Condition{syncCondition(synced), heldCondition(users, scope.choosable), readyCondition(synced)} {
-		condition.ObservedGeneration = clusterTopology.Generation
+		condition.ObservedGeneration = scope.topology.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	return status
@@ -39,8 +40,31 @@ func syncCondition(synced schedulerTopology) metav1.Condition {
 		condition.Message = "the scheduler's Topology has the same levels"
 	case synced.foreign:
 		condition.Reason = grovev1alpha1.ReasonSchedulerTopologyForeign
+	case synced.differs:
+		condition.Reason = grovev1alpha1.ReasonSchedulerTopologyDiffers
+	case synced.taken:
+		condition.Reason = grovev1alpha1.ReasonTopologyNameTaken
 	}
 	return condition
+}
+
+// schedulerTopologyStatuses are those of our scheduler, whose Topology is compared, and of others, whose is not known.
+func schedulerTopologyStatuses(binding *grovev1alpha1.ClusterTopologyBinding, synced schedulerTopology) []grovev1alpha1.SchedulerTopologyStatus {
+	ours := grovev1alpha1.SchedulerTopologyStatus{
+		SchedulerTopologyBinding: grovev1alpha1.SchedulerTopologyBinding{
+			SchedulerName: kaiv1alpha1.SchedulerName, TopologyReference: topology.OfBinding(binding).SchedulerName(),
+		},
+		InSync: synced.inSync, SchedulerBackendTopologyObservedGeneration: synced.generation, Message: synced.why,
+	}
+	statuses := []grovev1alpha1.SchedulerTopologyStatus{ours}
+	for _, of := range binding.Spec.SchedulerTopologyBindings {
+		if of.SchedulerName != kaiv1alpha1.SchedulerName {
+			statuses = append(statuses, grovev1alpha1.SchedulerTopologyStatus{
+				SchedulerTopologyBinding: of, Message: "no topology of this scheduler is known: only that of " + kaiv1alpha1.SchedulerName + " is compared",
+			})
+		}
+	}
+	return statuses
 }
 
 func heldCondition(users []grovev1alpha1.PodCliqueSet, choosable bool) metav1.Condition {

@@ -6,12 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,7 +25,7 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// SetupWithManager watches ClusterTopologies, the Topologies made from them, the sets that use them, and the labels of
+// SetupWithManager watches ClusterTopologies and ClusterTopologyBindings, the Topologies made from them, the sets that use them, and the labels of
 // nodes. The scheduler's kind need not be installed, nor nodes be readable, where topology awareness is off.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	controller := builder.ControllerManagedBy(mgr).
@@ -32,10 +34,14 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		// each write would bring the next for as long as nodes join.
 		Watches(&grovev1alpha1.ClusterTopology{}, passes.CoalesceWithin(nodeWindow, &handler.EnqueueRequestForObject{}),
 			builder.WithPredicates(predicate.Not(beyondStatus()))).
+		Watches(&grovev1alpha1.ClusterTopologyBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(beyondStatus())).
+		Watches(&grovev1alpha1.ClusterTopologyBinding{}, passes.CoalesceWithin(nodeWindow, &handler.EnqueueRequestForObject{}),
+			builder.WithPredicates(predicate.Not(beyondStatus()))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Coalesce[reconcile.Request](usedTopologies()))
 	if r.Configuration.Enabled {
 		// All Topologies and not only owned ones: the end of a foreign one that took a name makes room for ours.
 		controller = controller.Watches(&kaiv1alpha1.Topology{}, &handler.EnqueueRequestForObject{}).
+			Watches(&kaiv1alpha1.Topology{}, handler.EnqueueRequestsFromMapFunc(r.bindingsNaming)).
 			WatchesMetadata(&corev1.Node{}, passes.CoalesceWithin(nodeWindow, r.relabelled()))
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.Startup)); err != nil {
@@ -47,10 +53,47 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 // beyondStatus are the events of objects of which more has changed than the status.
 func beyondStatus() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		was, is := e.ObjectOld.(*grovev1alpha1.ClusterTopology).ObjectMeta, e.ObjectNew.(*grovev1alpha1.ClusterTopology).ObjectMeta
+		was, is := metadataOf(e.ObjectOld), metadataOf(e.ObjectNew)
 		was.ResourceVersion, is.ResourceVersion = "", ""
 		return !apiequality.Semantic.DeepEqual(was, is) // The generation tells of the spec.
 	}}
+}
+
+func metadataOf(object client.Object) metav1.ObjectMeta {
+	if binding, ok := object.(*grovev1alpha1.ClusterTopologyBinding); ok {
+		return binding.ObjectMeta
+	}
+	return object.(*grovev1alpha1.ClusterTopology).ObjectMeta
+}
+
+// bindingsNaming are the bindings that name a Topology for the scheduler.
+func (r *Reconciler) bindingsNaming(ctx context.Context, schedulers client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, described := range r.cached(ctx) {
+		if described.Referenced == schedulers.GetName() {
+			requests = append(requests, requestFor(described.Name))
+		}
+	}
+	return requests
+}
+
+// cached are all ClusterTopologies and ClusterTopologyBindings of the cache.
+func (r *Reconciler) cached(ctx context.Context) []*topology.Topology {
+	var clusterTopologies grovev1alpha1.ClusterTopologyList
+	var bindings grovev1alpha1.ClusterTopologyBindingList
+	for _, list := range []client.ObjectList{&clusterTopologies, &bindings} {
+		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			log.FromContext(ctx).Error(err, "listing topologies")
+		}
+	}
+	var all []*topology.Topology
+	for i := range clusterTopologies.Items {
+		all = append(all, topology.Of(&clusterTopologies.Items[i]))
+	}
+	for i := range bindings.Items {
+		all = append(all, topology.OfBinding(&bindings.Items[i]))
+	}
+	return all
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]

@@ -44,6 +44,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		Watches(&schedulerv1alpha1.PodGang{}, ofOwner).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&grovev1alpha1.ClusterTopologyBinding{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(passes.Options[reconcile.Request](workers)).
 		Complete(r)
 }
@@ -65,7 +67,7 @@ func finalizerLost() predicate.Funcs {
 	}}
 }
 
-// usersOf are the sets whose constraints refer to a ClusterTopology.
+// usersOf are the sets whose constraints refer to a ClusterTopology or ClusterTopologyBinding.
 func (r *Reconciler) usersOf(ctx context.Context, clusterTopology client.Object) []reconcile.Request {
 	users, err := lookup.UsersOf(ctx, r.Client, clusterTopology.GetName())
 	if err != nil {

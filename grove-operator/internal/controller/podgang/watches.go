@@ -36,6 +36,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		Watches(&schedulerv1alpha1.PodGang{}, ofChild).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&grovev1alpha1.ClusterTopologyBinding{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(passes.Options[Request](workers)).
 		Complete(r)
 }

@@ -1,11 +1,12 @@
 package v1alpha1
 
-// TopologyDomain is a level of closeness that a constraint may name, from the largest network distance to the smallest.
+// TopologyDomain is a level of closeness that a constraint may name: any level that the topology has which it refers to.
 //
-// +kubebuilder:validation:Enum=region;zone;datacenter;block;rack;host;numa
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
 type TopologyDomain string
 
-// The domains, broadest first.
+// The domains of a ClusterTopology, broadest first. A ClusterTopologyBinding has names of its own.
 const (
 	TopologyDomainRegion     TopologyDomain = "region"
 	TopologyDomainZone       TopologyDomain = "zone"

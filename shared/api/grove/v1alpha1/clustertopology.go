@@ -53,6 +53,7 @@ type ClusterTopologySpec struct {
 // TopologyLevel ties a domain to the node label that says in which domain of that kind a node stands.
 type TopologyLevel struct {
 	// Domain is what the level means.
+	// +kubebuilder:validation:Enum=region;zone;datacenter;block;rack;host;numa
 	// +required
 	Domain TopologyDomain `json:"domain"`
 	// Key is the node label whose values name the domains of this level, for example topology.kubernetes.io/zone or

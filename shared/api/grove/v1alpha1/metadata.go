@@ -56,6 +56,8 @@ const (
 	ComponentRole = "pod-role"
 	// ComponentRoleBinding marks the RoleBinding of a set's pods.
 	ComponentRoleBinding = "pod-role-binding"
+	// ComponentResourceClaim marks a ResourceClaim that pods share.
+	ComponentResourceClaim = "resource-claim"
 	// ComponentServiceAccount marks the ServiceAccount of a set's pods.
 	ComponentServiceAccount = "pod-service-account"
 )

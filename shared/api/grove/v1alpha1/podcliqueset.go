@@ -129,6 +129,17 @@ type PodCliqueSetTemplateSpec struct {
 	// +listMapKey=name
 	// +optional
 	PodCliqueScalingGroups []PodCliqueScalingGroupConfig `json:"podCliqueScalingGroups,omitempty"`
+	// ResourceClaimTemplates are templates that resourceSharing refers to, here, on cliques and on scaling groups. Immutable.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	ResourceClaimTemplates []ResourceClaimTemplateConfig `json:"resourceClaimTemplates,omitempty"`
+	// ResourceSharing has pods of the whole set, or of each replica, share ResourceClaims. Unset: none. Immutable.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	ResourceSharing []SetResourceSharing `json:"resourceSharing,omitempty"`
 }
 
 // HeadlessServiceConfig configures the headless Service of a replica.
@@ -157,6 +168,12 @@ type PodCliqueTemplateSpec struct {
 	// of the set or of the clique's scaling group. Unset: none. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// ResourceSharing has the pods of each PodClique share ResourceClaims, or gives each pod its own that outlives it. Unset:
+	// none. Immutable.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	ResourceSharing []ResourceSharing `json:"resourceSharing,omitempty"`
 	// Spec is how many pods of what kind the clique has.
 	// +required
 	Spec PodCliqueSpec `json:"spec"`
@@ -195,6 +212,11 @@ type PodCliqueScalingGroupConfig struct {
 	// of the group's cliques. Unset: none. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// ResourceSharing has the pods of the group, or of each copy, share ResourceClaims. Unset: none. Immutable.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	ResourceSharing []ScalingGroupResourceSharing `json:"resourceSharing,omitempty"`
 }
 
 // AutoScalingConfig makes a HorizontalPodAutoscaler.

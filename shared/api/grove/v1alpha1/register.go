@@ -31,6 +31,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PodClique{}, &PodCliqueList{},
 		&PodCliqueScalingGroup{}, &PodCliqueScalingGroupList{},
 		&ClusterTopology{}, &ClusterTopologyList{},
+		&ClusterTopologyBinding{}, &ClusterTopologyBindingList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

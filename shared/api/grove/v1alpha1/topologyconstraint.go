@@ -1,9 +1,11 @@
 package v1alpha1
 
 // TopologyDomain names a level of the network by what it means and not by the node label that a provider chose for
-// it. From the broadest to the narrowest: region, zone, datacenter, block, rack, host, numa.
+// it. A ClusterTopology has some of these, from the broadest to the narrowest: region, zone, datacenter, block, rack, host,
+// numa. In a ClusterTopologyBinding the names are free.
 //
-// +kubebuilder:validation:Enum=region;zone;datacenter;block;rack;host;numa
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
 type TopologyDomain string
 
 const (
@@ -36,7 +38,7 @@ type TopologyConstraint struct {
 	// Pack gives the hard and the soft form of the constraint. Unset: only packDomain holds.
 	// +optional
 	Pack *TopologyPack `json:"pack,omitempty"`
-	// TopologyName is the name of the ClusterTopology that maps the domains to node labels. Where it is given, it must
+	// TopologyName is the name of the ClusterTopology or ClusterTopologyBinding that maps the domains to node labels. Where it is given, it must
 	// equal clusterTopologyName, if that is given, and be the same in the whole PodCliqueSet. Unset: clusterTopologyName,
 	// else the default topology grove-topology.
 	// +kubebuilder:validation:MaxLength=253

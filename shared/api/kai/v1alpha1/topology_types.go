@@ -52,8 +52,8 @@ type TopologyLevel struct {
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
 	NodeLabel string `json:"nodeLabel"`
 
-	// alias is a short name of the level, for people. numa says that its domains are inside of hosts, which the label does not
-	// tell. PodGroups and annotations name levels by their nodeLabel.
+	// alias is another name of the level, by which PodGroups and annotations may call it as by its nodeLabel. One that several
+	// levels have names none of them. numa says that the domains are inside of hosts, which the label does not tell.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63

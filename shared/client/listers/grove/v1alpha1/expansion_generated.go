@@ -8,6 +8,10 @@ package v1alpha1
 // ClusterTopologyLister.
 type ClusterTopologyListerExpansion interface{}
 
+// ClusterTopologyBindingListerExpansion allows custom methods to be added to
+// ClusterTopologyBindingLister.
+type ClusterTopologyBindingListerExpansion interface{}
+
 // PodCliqueListerExpansion allows custom methods to be added to
 // PodCliqueLister.
 type PodCliqueListerExpansion interface{}

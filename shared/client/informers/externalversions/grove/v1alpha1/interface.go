@@ -12,6 +12,8 @@ import (
 type Interface interface {
 	// ClusterTopologies returns a ClusterTopologyInformer.
 	ClusterTopologies() ClusterTopologyInformer
+	// ClusterTopologyBindings returns a ClusterTopologyBindingInformer.
+	ClusterTopologyBindings() ClusterTopologyBindingInformer
 	// PodCliques returns a PodCliqueInformer.
 	PodCliques() PodCliqueInformer
 	// PodCliqueScalingGroups returns a PodCliqueScalingGroupInformer.
@@ -34,6 +36,11 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // ClusterTopologies returns a ClusterTopologyInformer.
 func (v *version) ClusterTopologies() ClusterTopologyInformer {
 	return &clusterTopologyInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// ClusterTopologyBindings returns a ClusterTopologyBindingInformer.
+func (v *version) ClusterTopologyBindings() ClusterTopologyBindingInformer {
+	return &clusterTopologyBindingInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
 
 // PodCliques returns a PodCliqueInformer.

@@ -6,6 +6,8 @@ package v1alpha1
 
 type ClusterTopologyExpansion interface{}
 
+type ClusterTopologyBindingExpansion interface{}
+
 type PodCliqueExpansion interface{}
 
 type PodCliqueScalingGroupExpansion interface{}

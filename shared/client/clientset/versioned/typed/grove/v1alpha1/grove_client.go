@@ -15,6 +15,7 @@ import (
 type GroveV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	ClusterTopologiesGetter
+	ClusterTopologyBindingsGetter
 	PodCliquesGetter
 	PodCliqueScalingGroupsGetter
 	PodCliqueSetsGetter
@@ -27,6 +28,10 @@ type GroveV1alpha1Client struct {
 
 func (c *GroveV1alpha1Client) ClusterTopologies() ClusterTopologyInterface {
 	return newClusterTopologies(c)
+}
+
+func (c *GroveV1alpha1Client) ClusterTopologyBindings() ClusterTopologyBindingInterface {
+	return newClusterTopologyBindings(c)
 }
 
 func (c *GroveV1alpha1Client) PodCliques(namespace string) PodCliqueInterface {

@@ -18,6 +18,10 @@ func (c *FakeGroveV1alpha1) ClusterTopologies() v1alpha1.ClusterTopologyInterfac
 	return newFakeClusterTopologies(c)
 }
 
+func (c *FakeGroveV1alpha1) ClusterTopologyBindings() v1alpha1.ClusterTopologyBindingInterface {
+	return newFakeClusterTopologyBindings(c)
+}
+
 func (c *FakeGroveV1alpha1) PodCliques(namespace string) v1alpha1.PodCliqueInterface {
 	return newFakePodCliques(c, namespace)
 }

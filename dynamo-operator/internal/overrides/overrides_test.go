@@ -1,0 +1,75 @@
+package overrides_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/dynamo-operator/internal/overrides"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+func deployment(t *testing.T, spec string) *v1beta1.DynamoGraphDeployment {
+	t.Helper()
+	written := &v1beta1.DynamoGraphDeployment{}
+	if err := yaml.UnmarshalStrict([]byte("spec: "+spec), written); err != nil {
+		t.Fatal(err)
+	}
+	return written
+}
+
+func TestFolded(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec  string
+		whole *v1beta1.SpecTopologyConstraint
+		part  *v1beta1.TopologyConstraint
+	}{
+		"in Grove's words": {
+			spec: "{providerOverride: {value: {spec: {template: {topologyConstraint: {topologyName: net, pack: {required: zone, preferred: rack}}}}}}, " +
+				"components: [{name: A, providerOverride: {target: PodCliqueTemplateSpec, value: {topologyConstraint: {packDomain: host}}}, podTemplate: {}}]}",
+			whole: &v1beta1.SpecTopologyConstraint{ClusterTopologyName: "net", PackDomain: "zone", PreferredDomain: "rack"},
+			part:  &v1beta1.TopologyConstraint{PackDomain: "host"},
+		},
+		"the deployment's own words count": {
+			spec: "{topologyConstraint: {packDomain: block}, providerOverride: {value: {spec: {template: {topologyConstraint: {packDomain: zone}}}}}, " +
+				"components: [{name: A, topologyConstraint: {packDomain: rack}, providerOverride: {value: {topologyConstraint: {packDomain: host}}}, podTemplate: {}}]}",
+			whole: &v1beta1.SpecTopologyConstraint{PackDomain: "block"}, part: &v1beta1.TopologyConstraint{PackDomain: "rack"},
+		},
+		"what is no constraint is none": {
+			spec: "{providerOverride: {value: {spec: {template: {topologyConstraint: zone}}}}, components: [{name: A, providerOverride: {value: {replicas: 3}}, podTemplate: {}}]}",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := deployment(t, c.spec)
+			before := written.DeepCopy()
+			folded := overrides.Folded(written)
+			if diff := cmp.Diff(c.whole, folded.Spec.TopologyConstraint); diff != "" {
+				t.Errorf("of the deployment (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.part, folded.Spec.Components[0].TopologyConstraint); diff != "" {
+				t.Errorf("of the component (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, written); diff != "" {
+				t.Errorf("the deployment itself has changed:\n%s", diff)
+			}
+		})
+	}
+	if plain := deployment(t, "{components: [{name: A, podTemplate: {}}]}"); overrides.Folded(plain) != plain {
+		t.Error("a deployment without overrides was copied")
+	}
+}
+
+func TestWhatOfAnOverrideIsNotCarriedOut(t *testing.T) {
+	written := deployment(t, "{providerOverride: {value: {metadata: {}, spec: {replicas: 2, template: {topologyConstraint: {packDomain: zone}, terminationDelay: 1h}}}}, components: []}")
+	constraint, rest := overrides.Constraint(written.Spec.ProviderOverride, overrides.OfDeployment)
+	if constraint == nil || constraint.PackDomain != "zone" {
+		t.Errorf("constraint: %v", constraint)
+	}
+	if diff := cmp.Diff([][]string{{"metadata"}, {"spec", "replicas"}, {"spec", "template", "terminationDelay"}}, rest); diff != "" {
+		t.Errorf("the rest (-want +got):\n%s", diff)
+	}
+	if constraint, rest := overrides.Constraint(nil, overrides.OfComponent); constraint != nil || rest != nil {
+		t.Errorf("no override: %v, %v", constraint, rest)
+	}
+}

@@ -1,0 +1,36 @@
+// The command engine is an inference engine in miniature: see package engine. It runs in a pod of a DynamoGraphDeployment, as frontend and as
+// worker alike: the environment says which. In a pod it has the rights of the pod's account; elsewhere KUBECONFIG says whose.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"packtree.dev/e2e/engine"
+)
+
+// environment is the program's, and has the pod's own address, which a pod need not be told.
+func environment(name string) string {
+	if value := os.Getenv(name); value != "" || name != "POD_IP" {
+		return value
+	}
+	return engine.OwnAddress()
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	config, err := ctrl.GetConfig()
+	if err == nil {
+		err = engine.Run(ctx, environment, config)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "engine: %v\n", err)
+		os.Exit(1)
+	}
+}

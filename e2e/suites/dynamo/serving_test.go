@@ -1,0 +1,190 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"packtree.dev/e2e/engine"
+	"packtree.dev/e2e/suites/internal/suite"
+	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
+)
+
+// serving has a deployment answer requests while it is changed. The pods are played, and an engine in miniature stands for each.
+func serving(w *world) *features.FeatureBuilder {
+	all := pods{"Frontend": "1 of engine:1", "Prefill": "2 of engine:1", "Decode": "2 of engine:1"}
+	engines := &engines{world: w, of: map[string]*process{}}
+	return features.New("serving").
+		Setup(w.create).
+		Assess("a deployment runs", suite.AllOf(w.Applies("serving.yaml"), w.runs("chat", all))).
+		Assess("requests pass the frontend, each prefill worker and each decode worker", engines.answer("chat")).
+		Assess("who asks for types by worker and subComponentType has them", engines.areOfTheirTypes("chat")).
+		Assess("a decode service gets another image", suite.AllOf(
+			w.patches("chat", "Decode", `{"op":"replace","path":"/podTemplate/spec/containers/0/image","value":"engine:2"}`), w.TheOperatorDies)).
+		Assess("requests are answered meanwhile", engines.answerSome("chat")).
+		Assess("and by all of the new pods afterwards", suite.AllOf(w.runs("chat", all.but(pods{"Decode": "2 of engine:2"})), engines.answer("chat"))).
+		Assess("its adapter is scaled", suite.AllOf(
+			w.Kubectl("scale", "dynamographdeploymentscalingadapters/chat-decode", "--replicas=3"), w.TheOperatorDies,
+			w.runs("chat", all.but(pods{"Decode": "3 of engine:2"})))).
+		Assess("the pod that has come answers too", engines.answer("chat")).
+		Assess("a decode worker is lost", engines.lose("chat", "Decode")).
+		Assess("the others answer, and then the one in its place", suite.AllOf(
+			engines.answerSome("chat"), w.runs("chat", all.but(pods{"Decode": "3 of engine:2"})), engines.answer("chat"))).
+		Teardown(engines.end).
+		Teardown(w.remove)
+}
+
+// engines are the processes that stand for the pods of a deployment.
+type engines struct {
+	world *world
+	// of has them by the names of their pods.
+	of map[string]*process
+}
+
+// follow starts a process for each pod that runs, and ends those of pods that are gone.
+func (e *engines) follow(ctx context.Context, deployment string) ([]corev1.Pod, error) {
+	found, err := e.world.podsOf(ctx, deployment)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for i := range found {
+		pod := &found[i]
+		there[pod.Name] = true
+		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || e.of[pod.Name] != nil {
+			continue
+		}
+		if e.of[pod.Name], err = start(pod); err != nil {
+			return nil, fmt.Errorf("starting an engine for pod %s: %w", pod.Name, err)
+		}
+	}
+	for name, engine := range e.of {
+		if !there[name] {
+			engine.stop()
+			delete(e.of, name)
+		}
+	}
+	return found, nil
+}
+
+// ask sends so many requests to the frontends of a deployment, and returns how often each pod had a part in one.
+func (e *engines) ask(ctx context.Context, found []corev1.Pod, requests int) (map[string]int, error) {
+	parts := map[string]int{}
+	for i := range found {
+		frontend := e.of[found[i].Name]
+		if frontend == nil || found[i].Labels[dynamo.LabelComponentType] != engine.Frontend {
+			continue
+		}
+		for range requests {
+			answer, err := engine.Post(ctx, "http://"+frontend.address+"/v1/completions", engine.Work{Prompt: "who are you?"})
+			if err != nil {
+				return parts, err
+			}
+			if passed := strings.Join(answer.Components, " "); passed != "frontend prefill decode" {
+				return parts, fmt.Errorf("a request passed %s (%s)", passed, strings.Join(answer.Hosts, " "))
+			}
+			for _, host := range answer.Hosts {
+				parts[host]++
+			}
+		}
+	}
+	return parts, nil
+}
+
+// answer waits until every pod has a part in answers, and none that is not there.
+func (e *engines) answer(deployment string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		e.world.Until(ctx, t, "every pod of "+deployment+" has a part in answers", func(ctx context.Context) (bool, string, error) {
+			found, err := e.follow(ctx, deployment)
+			if err != nil {
+				return false, "", err
+			}
+			var want []string
+			for i := range found {
+				want = append(want, found[i].Name)
+			}
+			slices.Sort(want)
+			parts, err := e.ask(ctx, found, 2*len(found))
+			if err != nil {
+				return false, err.Error() + e.logs(), nil
+			}
+			got := slices.Sorted(maps.Keys(parts))
+			return slices.Equal(got, want), fmt.Sprintf("parts in answers: %v; pods: %v", parts, want), nil
+		})
+		return ctx
+	}
+}
+
+// answerSome waits until a request is answered, whatever changes at that moment.
+func (e *engines) answerSome(deployment string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		e.world.Until(ctx, t, deployment+" answers", func(ctx context.Context) (bool, string, error) {
+			found, err := e.follow(ctx, deployment)
+			if err != nil {
+				return false, "", err
+			}
+			parts, err := e.ask(ctx, found, 1)
+			if err != nil {
+				return false, err.Error(), nil
+			}
+			return len(parts) > 0, "there is no frontend", nil
+		})
+		return ctx
+	}
+}
+
+// areOfTheirTypes checks that what a worker says of itself is what its labels say.
+func (e *engines) areOfTheirTypes(deployment string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		found, err := e.follow(ctx, deployment)
+		e.world.Must(ctx, t, err)
+		for i := range found {
+			pod := &found[i]
+			want := strings.ToLower(pod.Labels[dynamo.LabelComponent])
+			if component := pod.Labels[dynamo.LabelComponentType]; component != want || e.of[pod.Name].environment["DYN_COMPONENT"] != want {
+				t.Errorf("pod %s is %s by its label and %s by its environment", pod.Name, component, e.of[pod.Name].environment["DYN_COMPONENT"])
+			}
+		}
+		return ctx
+	}
+}
+
+// lose deletes a pod of a service, and with it its engine.
+func (e *engines) lose(deployment, service string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		found, err := e.world.podsOf(ctx, deployment)
+		e.world.Must(ctx, t, err)
+		at := slices.IndexFunc(found, func(pod corev1.Pod) bool { return pod.Labels[dynamo.LabelComponent] == service })
+		if at < 0 {
+			t.Fatalf("%s has no pod\n%s", service, e.world.Report(ctx))
+		}
+		e.of[found[at].Name].stop()
+		e.world.Must(ctx, t, cluster.Delete(ctx, &found[at]))
+		return ctx
+	}
+}
+
+func (e *engines) logs() string {
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(e.of)) {
+		if said := e.of[name].log.String(); said != "" {
+			fmt.Fprintf(&all, "\n%s: %s", name, said)
+		}
+	}
+	return all.String()
+}
+
+func (e *engines) end(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
+	for _, engine := range e.of {
+		engine.stop()
+	}
+	return ctx
+}

@@ -1,0 +1,149 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/didyoumean"
+)
+
+// validateSharing returns what is wrong with the templates of ResourceClaims and with who shares them.
+func validateSharing(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	template := &set.Spec.Template
+	errs := validateClaimTemplates(template.ResourceClaimTemplates)
+	cliques, groups := cliqueNames(set), groupNames(set)
+	seen := sharedOnce{}
+	for i, entry := range template.ResourceSharing {
+		path := templatePath.Child("resourceSharing").Index(i)
+		errs = append(errs, seen.add(path, entry.ResourceSharing)...)
+		if filter := entry.Filter; filter != nil {
+			errs = append(errs, validateFilter(path.Child("filter"), len(filter.ChildCliqueNames)+len(filter.ChildScalingGroupNames))...)
+			errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), "clique of the set", filter.ChildCliqueNames, cliques)...)
+			errs = append(errs, allKnown(path.Child("filter", "childScalingGroupNames"), "scaling group of the set", filter.ChildScalingGroupNames, groups)...)
+		}
+	}
+	for i := range template.Cliques {
+		seen := sharedOnce{}
+		for j, entry := range template.Cliques[i].ResourceSharing {
+			errs = append(errs, seen.add(cliquePath(i).Child("resourceSharing").Index(j), entry)...)
+		}
+	}
+	for i := range template.PodCliqueScalingGroups {
+		seen := sharedOnce{}
+		group := &template.PodCliqueScalingGroups[i]
+		for j, entry := range group.ResourceSharing {
+			path := groupPath(i).Child("resourceSharing").Index(j)
+			errs = append(errs, seen.add(path, entry.ResourceSharing)...)
+			if filter := entry.Filter; filter != nil {
+				errs = append(errs, validateFilter(path.Child("filter"), len(filter.ChildCliqueNames))...)
+				errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), fmt.Sprintf("clique of scaling group %q", group.Name),
+					filter.ChildCliqueNames, group.CliqueNames)...)
+			}
+		}
+	}
+	return errs
+}
+
+func validateClaimTemplates(templates []grovev1alpha1.ResourceClaimTemplateConfig) field.ErrorList {
+	var errs field.ErrorList
+	for i := range templates {
+		path := templatePath.Child("resourceClaimTemplates").Index(i)
+		for _, problem := range validation.IsDNS1123Label(templates[i].Name) {
+			errs = append(errs, field.Invalid(path.Child("name"), templates[i].Name, problem))
+		}
+		if slices.ContainsFunc(templates[:i], func(other grovev1alpha1.ResourceClaimTemplateConfig) bool { return other.Name == templates[i].Name }) {
+			errs = append(errs, field.Duplicate(path.Child("name"), templates[i].Name))
+		}
+		if len(templates[i].TemplateSpec.Spec.Devices.Requests) == 0 {
+			errs = append(errs, field.Required(path.Child("templateSpec", "spec", "devices", "requests"), "a ResourceClaim asks for at least one device"))
+		}
+	}
+	return errs
+}
+
+// sharedOnce are the claims of one list of entries. Two entries of one name and scope would be one claim.
+type sharedOnce map[string]bool
+
+func (s sharedOnce) add(path *field.Path, entry grovev1alpha1.ResourceSharing) field.ErrorList {
+	var errs field.ErrorList
+	switch entry.Scope {
+	case grovev1alpha1.SharedByAllReplicas, grovev1alpha1.SharedPerReplica:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("scope"), entry.Scope,
+			[]grovev1alpha1.ResourceSharingScope{grovev1alpha1.SharedByAllReplicas, grovev1alpha1.SharedPerReplica}))
+	}
+	for _, problem := range validation.IsDNS1123Label(entry.Name) {
+		errs = append(errs, field.Invalid(path.Child("name"), entry.Name, "the name of a template: "+problem))
+	}
+	if key := string(entry.Scope) + "/" + entry.Name; s[key] {
+		errs = append(errs, field.Duplicate(path, entry.Name+" "+string(entry.Scope)))
+	} else {
+		s[key] = true
+	}
+	return errs
+}
+
+func validateFilter(path *field.Path, names int) field.ErrorList {
+	if names > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(path, "a filter without a name chooses no pod: name one, or leave the filter out to choose all")}
+}
+
+// allKnown returns the names that are not among those that there are.
+func allKnown(path *field.Path, what string, names, known []string) field.ErrorList {
+	var errs field.ErrorList
+	for i, name := range names {
+		if slices.Contains(known, name) {
+			continue
+		}
+		reason := fmt.Sprintf("there is no %s with this name; there are: %s", what, strings.Join(known, ", "))
+		if closest, ok := didyoumean.Closest(name, known); ok {
+			reason += fmt.Sprintf("; did you mean %q?", closest)
+		}
+		errs = append(errs, field.Invalid(path.Index(i), name, reason))
+	}
+	return errs
+}
+
+func groupNames(set *grovev1alpha1.PodCliqueSet) []string {
+	var names []string
+	for i := range set.Spec.Template.PodCliqueScalingGroups {
+		names = append(names, set.Spec.Template.PodCliqueScalingGroups[i].Name)
+	}
+	return names
+}
+
+// validateSharingUpdate keeps claims as they are: pods hold them, and a ResourceClaim cannot be changed.
+func validateSharingUpdate(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	var errs field.ErrorList
+	same := func(path *field.Path, was, is any) {
+		if !equality.Semantic.DeepEqual(was, is) {
+			errs = append(errs, field.Forbidden(path, "what pods share "+immutable))
+		}
+	}
+	before, after := &old.Spec.Template, &set.Spec.Template
+	same(templatePath.Child("resourceClaimTemplates"), before.ResourceClaimTemplates, after.ResourceClaimTemplates)
+	same(templatePath.Child("resourceSharing"), before.ResourceSharing, after.ResourceSharing)
+	for i := range after.Cliques {
+		at := slices.IndexFunc(before.Cliques, func(was grovev1alpha1.PodCliqueTemplateSpec) bool { return was.Name == after.Cliques[i].Name })
+		if at >= 0 {
+			same(cliquePath(i).Child("resourceSharing"), before.Cliques[at].ResourceSharing, after.Cliques[i].ResourceSharing)
+		}
+	}
+	for i := range after.PodCliqueScalingGroups {
+		at := slices.IndexFunc(before.PodCliqueScalingGroups, func(was grovev1alpha1.PodCliqueScalingGroupConfig) bool {
+			return was.Name == after.PodCliqueScalingGroups[i].Name
+		})
+		if at >= 0 {
+			same(groupPath(i).Child("resourceSharing"), before.PodCliqueScalingGroups[at].ResourceSharing, after.PodCliqueScalingGroups[i].ResourceSharing)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,198 @@
+// Package claims tells which ResourceClaims the pods of a set share, as resourceSharing says.
+package claims
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/layout"
+)
+
+// Level is what the pods have in common that share a claim, and so what the claim is deleted with.
+type Level int
+
+// The levels, broadest first.
+const (
+	OfSet Level = iota
+	OfScalingGroup
+	OfPodClique
+)
+
+// Claim is a ResourceClaim that pods share.
+type Claim struct {
+	// Name is that of the ResourceClaim.
+	Name string
+	// Sharing is the entry that asks for it.
+	Sharing grovev1alpha1.ResourceSharing
+	// Level says what Owner is: the set, a PodCliqueScalingGroup or a PodClique.
+	Level Level
+	Owner string
+}
+
+// Used reports whether anything of a set shares claims.
+func Used(set *grovev1alpha1.PodCliqueSet) bool {
+	template := &set.Spec.Template
+	return len(template.ResourceSharing) > 0 ||
+		slices.ContainsFunc(template.Cliques, func(clique grovev1alpha1.PodCliqueTemplateSpec) bool { return len(clique.ResourceSharing) > 0 }) ||
+		slices.ContainsFunc(template.PodCliqueScalingGroups, func(group grovev1alpha1.PodCliqueScalingGroupConfig) bool { return len(group.ResourceSharing) > 0 })
+}
+
+// OfPod returns the claims of the pod with an index in a PodClique: those of the set, then of its scaling group, then of its clique.
+func OfPod(set *grovev1alpha1.PodCliqueSet, member layout.Member, index int32) []Claim {
+	var all []Claim
+	for _, entry := range set.Spec.Template.ResourceSharing {
+		if entry.Filter == nil || filtered(entry.Filter, member) {
+			all = append(all, claim(entry.ResourceSharing, OfSet, set.Name, member.Replica))
+		}
+	}
+	if group := member.Group; group != nil {
+		for _, entry := range group.ResourceSharing {
+			if entry.Filter == nil || slices.Contains(entry.Filter.ChildCliqueNames, member.Clique.Name) {
+				all = append(all, claim(entry.ResourceSharing, OfScalingGroup, layout.ScalingGroup(set.Name, member.Replica, group.Name), member.Copy))
+			}
+		}
+	}
+	for _, entry := range member.Clique.ResourceSharing {
+		all = append(all, claim(entry, OfPodClique, member.Name, index))
+	}
+	return all
+}
+
+func filtered(filter *grovev1alpha1.SetResourceSharingFilter, member layout.Member) bool {
+	return slices.Contains(filter.ChildCliqueNames, member.Clique.Name) ||
+		member.Group != nil && slices.Contains(filter.ChildScalingGroupNames, member.Group.Name)
+}
+
+// claim is that of one entry for a replica of its owner.
+func claim(sharing grovev1alpha1.ResourceSharing, level Level, owner string, replica int32) Claim {
+	name := fmt.Sprintf("%s-all-%s", owner, sharing.Name)
+	if sharing.Scope == grovev1alpha1.SharedPerReplica {
+		name = fmt.Sprintf("%s-%d-%s", owner, replica, sharing.Name)
+	}
+	return Claim{Name: name, Sharing: sharing, Level: level, Owner: owner}
+}
+
+// Live is how large a set is.
+type Live struct {
+	// Copies returns how many copies a PodCliqueScalingGroup has, or false if it does not exist.
+	Copies func(scalingGroup string) (int32, bool)
+	// Indexes returns the indexes of the pods that a PodClique has or is to have, or false if it does not exist.
+	Indexes func(podClique string) ([]int32, bool)
+}
+
+// Desired returns the claims of all pods of a set, each once, by name.
+func Desired(set *grovev1alpha1.PodCliqueSet, live Live) []Claim {
+	wanted := map[string]Claim{}
+	for _, member := range members(set, live) {
+		indexes, exists := live.Indexes(member.Name)
+		if !exists {
+			indexes = upTo(member.Clique.Spec.Replicas)
+		}
+		for _, index := range indexes {
+			for _, claim := range OfPod(set, member, index) {
+				wanted[claim.Name] = claim
+			}
+		}
+	}
+	desired := make([]Claim, 0, len(wanted))
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		desired = append(desired, wanted[name])
+	}
+	return desired
+}
+
+func members(set *grovev1alpha1.PodCliqueSet, live Live) []layout.Member {
+	var all []layout.Member
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for replica := range layout.Replicas(set) {
+		all = append(all, layout.Standalone(set, replica)...)
+		for i := range groups {
+			copies, exists := live.Copies(layout.ScalingGroup(set.Name, replica, groups[i].Name))
+			if !exists {
+				copies = layout.GroupReplicas(&groups[i])
+			}
+			for copyIndex := range layout.Bounded(copies) {
+				all = append(all, layout.Copy(set, replica, &groups[i], copyIndex)...)
+			}
+		}
+	}
+	return all
+}
+
+func upTo(pods int32) []int32 {
+	indexes := make([]int32, 0, pods)
+	for index := range pods {
+		indexes = append(indexes, index)
+	}
+	return indexes
+}
+
+// AddTo points a pod to its claims, and gives all its containers their devices.
+func AddTo(spec *corev1.PodSpec, shared []Claim) {
+	for _, claim := range shared {
+		name := labelSized(claim.Name)
+		spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &claim.Name})
+		for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+			for i := range containers {
+				containers[i].Resources.Claims = append(slices.Clone(containers[i].Resources.Claims), corev1.ResourceClaim{Name: name})
+			}
+		}
+	}
+}
+
+// labelSized is a name as long as it may be within a pod, and as a label; told apart by a hash where it had to be cut.
+func labelSized(name string) string {
+	const longest = validation.DNS1123LabelMaxLength
+	if len(name) <= longest {
+		return name
+	}
+	hash := fnv.New32a()
+	hash.Write([]byte(name))
+	suffix := "-" + rand.SafeEncodeString(fmt.Sprint(hash.Sum32()))
+	return name[:longest-len(suffix)] + suffix
+}
+
+// Internal returns the set's own template for an entry; nil if a ResourceClaimTemplate of the cluster is meant.
+func Internal(set *grovev1alpha1.PodCliqueSet, sharing grovev1alpha1.ResourceSharing) *resourcev1.ResourceClaimTemplateSpec {
+	templates := set.Spec.Template.ResourceClaimTemplates
+	for i := range templates {
+		if sharing.Namespace == "" && templates[i].Name == sharing.Name {
+			return &templates[i].TemplateSpec
+		}
+	}
+	return nil
+}
+
+// Object is the ResourceClaim of a claim. Owner is what it is deleted with; nil for one that does not come from a cluster.
+func Object(
+	set *grovev1alpha1.PodCliqueSet, claim Claim, template *resourcev1.ResourceClaimTemplateSpec, owner *metav1.OwnerReference,
+) *resourcev1.ResourceClaim {
+	made := &resourcev1.ResourceClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: claim.Name, Namespace: set.Namespace, Labels: map[string]string{}, Annotations: maps.Clone(template.Annotations),
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+	maps.Copy(made.Labels, template.Labels)
+	maps.Copy(made.Labels, map[string]string{
+		grovev1alpha1.LabelName:      labelSized(claim.Name),
+		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
+		grovev1alpha1.LabelPartOf:    set.Name,
+		grovev1alpha1.LabelComponent: grovev1alpha1.ComponentResourceClaim,
+	})
+	if owner != nil {
+		made.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return made
+}

@@ -1,0 +1,52 @@
+package resourceclaims
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/claims"
+	"packtree.dev/grove-operator/internal/passes"
+)
+
+// SetupWithManager watches sets that share claims, and what tells how large they are.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
+	ofSet := passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.sharing))
+	return builder.ControllerManagedBy(mgr).
+		Named("resourceclaims").
+		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&grovev1alpha1.PodClique{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Pod{}, ofSet, builder.WithPredicates(gone())).
+		WithOptions(passes.Options[reconcile.Request](workers)).
+		Complete(r)
+}
+
+// gone lets through that a pod is no longer there, and so may leave a claim behind.
+func gone() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return true },
+	}
+}
+
+// sharing is the set of a child, if its pods share claims.
+func (r *Reconciler) sharing(ctx context.Context, child client.Object) []reconcile.Request {
+	key := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetLabels()[grovev1alpha1.LabelPartOf]}
+	set := &grovev1alpha1.PodCliqueSet{}
+	if r.Client.Get(ctx, key, set, client.UnsafeDisableDeepCopy) != nil || !claims.Used(set) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
+}

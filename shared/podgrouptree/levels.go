@@ -1,0 +1,116 @@
+package podgrouptree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Level is a level of a Topology.
+type Level struct {
+	// Key is the node label that tells its domains apart.
+	Key string
+	// Alias is another name by which PodGroups and annotations may call it; empty if it has none.
+	Alias string
+}
+
+// Hierarchy is the levels of a Topology, broadest first.
+type Hierarchy []Level
+
+// HierarchyOf returns the levels of a Topology.
+func HierarchyOf(topology *kai.Topology) Hierarchy {
+	levels := make(Hierarchy, len(topology.Spec.Levels))
+	for i, level := range topology.Spec.Levels {
+		levels[i] = Level{Key: level.NodeLabel, Alias: level.Alias}
+	}
+	return levels
+}
+
+// Keys returns the node label keys of the levels.
+func (h Hierarchy) Keys() []string {
+	keys := make([]string, len(h))
+	for i, level := range h {
+		keys[i] = level.Key
+	}
+	return keys
+}
+
+// Named returns the keys of the levels that a name means: the one whose key it is, or else those whose alias it is. More than one key
+// says that nobody can tell which level is meant.
+func (h Hierarchy) Named(name string) []string {
+	var keys []string
+	for _, level := range h {
+		switch name {
+		case "":
+		case level.Key:
+			return []string{level.Key}
+		case level.Alias:
+			keys = append(keys, level.Key)
+		}
+	}
+	return keys
+}
+
+// Key returns the key of the level that a name means, or the name itself where it means none, or several.
+func (h Hierarchy) Key(name string) string {
+	if keys := h.Named(name); len(keys) == 1 {
+		return keys[0]
+	}
+	return name
+}
+
+// Problem returns why a name means no level of the Topology, or "" if it means one.
+func (h Hierarchy) Problem(topology, name string) string {
+	switch keys := h.Named(name); len(keys) {
+	case 0:
+		return fmt.Sprintf("Topology %q has no such level, its levels are: %s", topology, h)
+	case 1:
+		return ""
+	default:
+		return fmt.Sprintf("is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it another alias",
+			len(keys), topology, strings.Join(keys, " and "))
+	}
+}
+
+// String lists the levels for people.
+func (h Hierarchy) String() string {
+	words := make([]string, len(h))
+	for i, level := range h {
+		words[i] = level.Key
+		if level.Alias != "" && level.Alias != level.Key {
+			words[i] += " (" + level.Alias + ")"
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// Levels returns the levels of the named Topology and whether it exists. A nil Levels says that nothing is known about Topologies: then
+// names of them and of their levels are not judged.
+type Levels func(topology string) (levels Hierarchy, exists bool)
+
+// WithKeys returns a constraint with levels named by their keys, as far as it is known which are meant.
+func (l Levels) WithKeys(c scheduling.TopologyConstraint) scheduling.TopologyConstraint {
+	if l == nil || c.Topology == "" {
+		return c
+	}
+	if known, exists := l(c.Topology); exists {
+		c.RequiredTopologyLevel, c.PreferredTopologyLevel = known.Key(c.RequiredTopologyLevel), known.Key(c.PreferredTopologyLevel)
+	}
+	return c
+}
+
+// Resolve names the levels of all constraints by their keys, as far as it is known which are meant. What they were called is not kept.
+func (t *Tree) Resolve(levels Levels) {
+	for _, group := range t.order {
+		group.Constraint = levels.WithKeys(group.Constraint)
+	}
+}
+
+// index returns where the level stands that a name means, or a negative number.
+func (h Hierarchy) index(name string) int {
+	key := h.Key(name)
+	return slices.IndexFunc(h, func(level Level) bool { return level.Key == key })
+}
