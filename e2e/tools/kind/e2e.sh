@@ -21,15 +21,20 @@ references=()
 for program in dynamo-operator grove-operator grove-startup podgrouper kai-topology-plugin; do
 	chart=$root/charts/$program/Chart.yaml
 	[ -f "$chart" ] || chart=$root/charts/grove-operator/Chart.yaml
-	references+=("packtree/$program:$(sed -n 's/^appVersion: "\(.*\)"$/\1/p' "$chart")=$root/bin/$program")
+	# As the quick start calls it.
+	references+=("registry.example/team/packtree/$program:$(sed -n 's/^appVersion: "\(.*\)"$/\1/p' "$chart")=$root/bin/$program")
 done
 go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "${references[@]}"
 if [ -z "${E2E_KIND_IMAGE:-}" ]; then
 	# What the pods of the quick start run, of the same family as the image that they name.
-	go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" -links sleep,sh "busybox:1.37=$("$here/node.sh" prepared)/bin/busybox"
+	go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" -links sleep,sh,nslookup,wget,nc,httpd "busybox:1.37=$("$here/node.sh" prepared)/bin/busybox"
 fi
+# A Prometheus that looks for what it reads in Kubernetes alone, and what our dashboards and alerts would ask it.
+go -C "$here/../promql" build -tags remove_all_sd,enable_kubernetes_sd -ldflags '-s -w' -o "$root/bin/tools/prometheus" github.com/prometheus/prometheus/cmd/prometheus
+go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "packtree-test/prometheus:local=$root/bin/tools/prometheus"
+go -C "$here/../promql" run . -queries "$root/charts" >"$archives/queries.json"
 # Compiled here: where it runs there may be no network to fetch modules by.
-go -C "$root/e2e" test -c -vet=off -o "$root/bin/kind.test" ./suites/kind
+for suite in kind docs; do go -C "$root/e2e" test -c -vet=off -o "$root/bin/$suite.test" "./suites/$suite"; done
 cd "$root/e2e/suites/kind"
 test=("$root/bin/kind.test" -test.v -test.timeout 30m)
 if [ -n "${E2E_KIND_IMAGE:-}" ]; then exec "$here/docker.sh" "${test[@]}"; fi
