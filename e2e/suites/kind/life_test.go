@@ -37,7 +37,21 @@ func TestLife(t *testing.T) {
 		Assess("and is ready", says("-n", "monitoring", "wait", "pod", "prometheus", "--for=condition=Ready", timeout)).
 		Assess("it reads all programs", metricsAreRead).
 		Assess("it understands dashboards and alerts", queriesAreAnswered).
-		Assess("it goes", says("delete", "-f", testdata("prometheus.yaml"), timeout))
+		Assess("others speak freely", says("apply", "-f", testdata("speakers.yaml"))).
+		Assess("to it", says("wait", "pod", "visitor", "--for=condition=Ready", timeout)).
+		Assess("as all do", hears("default", "visitor", metricsOf("podgrouper"), true)).
+		Assess("also who looks like a program", hears("packtree-system", "lookalike", prometheus, true))
+	policies := features.New("network policies").
+		Assess("they are switched on", install(append(policed(), "--values="+values, "--set="+readers)...)).
+		Assess("others cannot read metrics any more", hears("default", "visitor", metricsOf("podgrouper"), false)).
+		Assess("the programs reach the API server", hears("packtree-system", "lookalike", apiServer, true)).
+		Assess("and nobody else", hears("packtree-system", "lookalike", prometheus, false)).
+		Assess("Prometheus reads on", metricsAreRead).
+		Assess("webhooks are asked, and sets are made", says("scale", "podcliqueset", "order", "--replicas=2")).
+		Assess("and run", isAvailable("order", 2)).
+		Assess("and go", says("scale", "podcliqueset", "order", "--replicas=1")).
+		Assess("those who speak go", says("delete", "-f", testdata("speakers.yaml"), timeout)).
+		Assess("and Prometheus", says("delete", "-f", testdata("prometheus.yaml"), timeout))
 	broken := features.New("an image that nobody has").
 		Assess("the deployment is taken", says("apply", "-f", testdata("broken.yaml"))).
 		Assess("it says which container lacks its image", dgdSays("broken", "nowhere.invalid/none:1")).
@@ -49,7 +63,7 @@ func TestLife(t *testing.T) {
 		Assess("its gang is terminated, and made again", gangIsMadeAgain("crash")).
 		Assess("it goes", says("delete", "pcs", "crash", timeout))
 	leaders := features.New("leaders").
-		Assess("two of each run", install("--values="+values, "--set="+readers, "--values=charts/packtree/values-ha.yaml")).
+		Assess("two of each run", install(append(policed(), "--values="+values, "--values=charts/packtree/values-ha.yaml")...)).
 		Assess("those that lead are deleted", deleteLeaders).
 		Assess("others lead", says("scale", "podcliqueset", "order", "--replicas=2")).
 		Assess("and do the work", isAvailable("order", 2))
@@ -73,7 +87,7 @@ func TestLife(t *testing.T) {
 		// The leases of the leaders stay until then.
 		Assess("the namespace goes", says("delete", "namespace", "packtree-system", timeout)).
 		Assess("nor anywhere", nothingOfPacktree)
-	for _, feature := range []*features.FeatureBuilder{first, installed, hello, order, job, metrics, broken, crash, leaders, drained, lost, gone} {
+	for _, feature := range []*features.FeatureBuilder{first, installed, hello, order, job, metrics, policies, broken, crash, leaders, drained, lost, gone} {
 		testenv.Test(t, feature.Feature())
 		if t.Failed() {
 			report(t)

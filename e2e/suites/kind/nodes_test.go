@@ -68,8 +68,12 @@ func stopNodeOf(selector string) types.StepFunc {
 
 // nodesComeBack starts what was stopped.
 func nodesComeBack(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	stopped := answer(ctx, t, "get", "nodes", "-o", `jsonpath={.items[?(@.spec.taints[*].key=="node.kubernetes.io/out-of-service")].metadata.name}`)
-	for _, node := range strings.Fields(stopped) {
+	tainted := answer(ctx, t, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.taints[*].key}{"\n"}{end}`)
+	for line := range strings.Lines(tainted) {
+		node, taints, _ := strings.Cut(line, " ")
+		if !strings.Contains(taints, "node.kubernetes.io/out-of-service") {
+			continue
+		}
 		onNode(ctx, t, "start", node)
 		answer(ctx, t, "wait", "node", node, "--for=condition=Ready", timeout)
 		answer(ctx, t, "taint", "node", node, "node.kubernetes.io/out-of-service-")
