@@ -18,7 +18,8 @@ func TestLife(t *testing.T) {
 	installed := features.New("installation").
 		Assess("pods are restricted", restricted).
 		Assess("the chart is installed and everything gets ready", install("--values="+values, "--set="+readers)).
-		Assess("every program is the one of its image", noRestarts)
+		Assess("every program is the one of its image", noRestarts).
+		Assess("none complains", nobodyComplains)
 	hello := features.New("deployment").
 		Assess("that of the quick start is taken", says("apply", "-f", fromQuickStart(t, "hello.yaml"))).
 		Assess("and gets ready", says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).

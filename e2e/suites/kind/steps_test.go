@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +116,22 @@ func noRestarts(ctx context.Context, t *testing.T, _ *envconf.Config) context.Co
 	}
 	return ctx
 }
+
+// nobodyComplains reads what the programs have said since their start.
+func nobodyComplains(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	for _, component := range components {
+		said := answer(ctx, t, "-n", "packtree-system", "logs", "deployment/"+component)
+		for line := range strings.Lines(said) {
+			if complaint.MatchString(line) {
+				t.Errorf("%s complains at a clean start: %s", component, line)
+			}
+		}
+	}
+	return ctx
+}
+
+// complaint is a line at level error, as zap or klog writes it, or a line of a stack.
+var complaint = regexp.MustCompile(`"level":"error"|\tERROR\t|^E\d{4} |^goroutine |^\t.*\.go:\d+`)
 
 // fromQuickStart is a file that the quick start has its reader save, word for word.
 func fromQuickStart(t *testing.T, name string) string {
