@@ -33,6 +33,8 @@ func TestLife(t *testing.T) {
 		Assess("it is taken", says("apply", "-f", testdata("job.yaml"))).
 		Assess("it gets done", says("wait", "job", "short", "--for=condition=Complete", timeout)).
 		Assess("its PodGroup says so", jobFinished)
+	whole := features.New("whole path").
+		Assess("the examples run on nodes that are played beside the real ones", playNodes(suite("wholepath", "Test.*", "KUBECONFIG")))
 	metrics := features.New("metrics").
 		Assess("a Prometheus runs", says("apply", "-f", testdata("prometheus.yaml"))).
 		Assess("and is ready", says("-n", "monitoring", "wait", "pod", "prometheus", "--for=condition=Ready", timeout)).
@@ -88,7 +90,7 @@ func TestLife(t *testing.T) {
 		// The leases of the leaders stay until then.
 		Assess("the namespace goes", says("delete", "namespace", "packtree-system", timeout)).
 		Assess("nor anywhere", nothingOfPacktree)
-	for _, feature := range []*features.FeatureBuilder{first, installed, hello, order, job, metrics, policies, broken, crash, leaders, drained, lost, gone} {
+	for _, feature := range []*features.FeatureBuilder{first, installed, hello, order, job, whole, metrics, policies, broken, crash, leaders, drained, lost, gone} {
 		testenv.Test(t, feature.Feature())
 		if t.Failed() {
 			report(t)

@@ -56,7 +56,7 @@ go -C "$here/../promql" build -tags remove_all_sd,enable_kubernetes_sd -ldflags 
 go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "packtree-test/prometheus:local=$root/bin/tools/prometheus"
 go -C "$here/../promql" run . -queries "$root/charts" >"$archives/queries.json"
 # Compiled here: where it runs there may be no network to fetch modules by.
-for suite in kind docs; do go -C "$root/e2e" test -c -vet=off -o "$root/bin/$suite.test" "./suites/$suite"; done
+for suite in kind docs wholepath; do go -C "$root/e2e" test -c -vet=off -o "$root/bin/$suite.test" "./suites/$suite"; done
 cd "$root/e2e/suites/kind"
 test=("$root/bin/kind.test" -test.v -test.timeout 30m)
 if [ -n "${E2E_KIND_IMAGE:-}" ]; then exec "$here/docker.sh" "${test[@]}"; fi
