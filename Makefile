@@ -34,8 +34,9 @@ demo: build tools ## the whole path on a real control plane: examples applied, p
 
 ci: verify lint build-standalone test ## everything that proves the project, as .ci/run does on a clean clone
 
-test: build tools ## the tests of all modules and the e2e suites, side by side
+test: build tools ## the tests of all modules and the e2e suites, side by side; then those on real nodes, for root on Debian
 	@$(TESTS) --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
+	@e2e/tools/kind/e2e.sh where-possible
 
 build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
 	go build -ldflags '$(LDFLAGS)' -o bin/ \
@@ -90,7 +91,7 @@ build-standalone: ## each module and its tests by itself, as a release builds it
 # The runner says a line for each suite and each package that takes its time; what they print is in bin/tests.
 TESTS = go run ./e2e/cmd/tests --clusters $(CLUSTERS)
 PACKAGES = $$(go list $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/ | paste -sd, -)
-TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/promql e2e/tools/workflows)
+TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/kind e2e/tools/promql e2e/tools/workflows)
 
 test-modules: build tools ## the tests of every module, or of MODULES, but the e2e suites
 	@$(TESTS) --packages $(PACKAGES) $(if $(TESTED_TOOLS),--standalone $(call joined,$(TESTED_TOOLS)))

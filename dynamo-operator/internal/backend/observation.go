@@ -28,6 +28,8 @@ type Observation struct {
 	Wanted map[string]int32
 	// Waits says why replicas of a component have no nodes, in the scheduler's words, by the component's name.
 	Waits map[string]string
+	// Fails says why replicas of a component that have nodes do not get ready by themselves, by the component's name.
+	Fails map[string]string
 	// Restarted is the id of the restart by which each component's pods are to be made, by the component's name.
 	Restarted map[string]string
 	// Topology is the name of the cluster's topology that the constraints refer to; empty if there are none.

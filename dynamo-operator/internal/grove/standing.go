@@ -87,6 +87,7 @@ func (s Standing) Observation() backend.Observation {
 		Services:    map[string]v1beta1.ServiceReplicaStatus{},
 		Wanted:      map[string]int32{},
 		Waits:       map[string]string{},
+		Fails:       map[string]string{},
 		Restarted:   s.restarts(),
 		Topology:    TopologyName(s.Deployment),
 		Enforcement: s.enforcement(),
@@ -102,6 +103,9 @@ func (s Standing) Observation() backend.Observation {
 		s.observeComponent(component, &observed)
 		if why := s.waits(component); why != "" {
 			observed.Waits[component.Name] = why
+		}
+		if why := s.fails(component); why != "" {
+			observed.Fails[component.Name] = why
 		}
 	}
 	set := s.PodCliqueSet

@@ -44,6 +44,20 @@ func (s Standing) placed(component *v1beta1.ComponentSpec) (wanted, scheduled in
 	return 0, 0
 }
 
+// fails says why replicas of a component have nodes and do not get ready by themselves. Empty if none is known to be so.
+func (s Standing) fails(component *v1beta1.ComponentSpec) string {
+	var conditions []metav1.Condition
+	if clique := s.Cliques[component.Name]; clique != nil {
+		conditions = clique.Status.Conditions
+	} else if group := s.Groups[component.Name]; group != nil {
+		conditions = group.Status.Conditions
+	}
+	if failing := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionPodsFailing); failing != nil {
+		return failing.Message
+	}
+	return ""
+}
+
 // heldForTopology says that pods are kept back while a level is missing, where the user has asked for that.
 func (s Standing) heldForTopology() string {
 	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)

@@ -103,6 +103,27 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 	}
 }
 
+// Of replicas that have nodes, Grove says what keeps them from getting ready: of a single-node component its PodClique, of a multinode one the scaling group.
+func TestWhatFailsIsSaidByComponent(t *testing.T) {
+	said := func(message string) []metav1.Condition {
+		return []metav1.Condition{{Type: "PodsFailing", Status: "True", Message: message}}
+	}
+	standing := grove.Standing{
+		Deployment:   deployment([]v1beta1.ComponentSpec{{Name: "Frontend"}, {Name: "Planner"}, {Name: "Worker", Multinode: &v1beta1.Multinode{NodeCount: 2}}}),
+		PodCliqueSet: &grovev1alpha1.PodCliqueSet{},
+		Cliques: map[string]*grovev1alpha1.PodClique{
+			"Frontend": {Status: grovev1alpha1.PodCliqueStatus{Conditions: said("a container ends")}}, "Planner": {},
+		},
+		Groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{
+			"Worker": {Status: grovev1alpha1.PodCliqueScalingGroupStatus{Conditions: said("an image cannot be pulled")}},
+		},
+	}
+	want := map[string]string{"Frontend": "a container ends", "Worker": "an image cannot be pulled"}
+	if diff := cmp.Diff(want, standing.Observation().Fails); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestTheFrameworksWordsAreKeptWhereTheyAreNotAboutGangs(t *testing.T) {
 	for reason, want := range map[string]string{
 		grovev1alpha1.ReasonReconcileFailed: "said Grove",

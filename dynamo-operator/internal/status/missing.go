@@ -41,7 +41,8 @@ func lackOf(component *v1beta1.ComponentSpec, observed backend.Observation) lack
 		return lack{}
 	case waiting == 0 || notReady < 0: // What is ready has a node, also where it was counted earlier.
 		missing := wanted - service.ReadyReplicas
-		return lack{what: fmt.Sprintf("%s: %d of %d %s %s not ready", component.Name, missing, wanted, unit, verb(missing, "is", "are"))}
+		what := fmt.Sprintf("%s: %d of %d %s %s not ready", component.Name, missing, wanted, unit, verb(missing, "is", "are"))
+		return lack{what: what, why: observed.Fails[component.Name]}
 	}
 	what := fmt.Sprintf("%s: %d of %d %s %s", component.Name, waiting, wanted, unit, verb(waiting, "waits", "wait"))
 	if notReady > 0 {

@@ -74,6 +74,14 @@ func TestReady(t *testing.T) {
 			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready; decode: 1 of 2 replicas is not ready",
 			state: v1beta1.StatePending,
 		},
+		"replicas have nodes, and cannot get ready": {
+			observed: backend.Observation{
+				Exists: true, Current: true, Wanted: wanted, Fails: map[string]string{"prefill": "the image x:1 of container main cannot be pulled (pods: 3)"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 8, 5), "decode": placed(2, 2, 1)},
+			},
+			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready: the image x:1 of container main cannot be pulled (pods: 3); decode: 1 of 2 replicas is not ready",
+			state: v1beta1.StatePending,
+		},
 		"replicas that are ready have nodes, also where those were counted earlier": {
 			observed: backend.Observation{
 				Exists: true, Current: true, Wanted: wanted, Waits: map[string]string{"prefill": "no room"},

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configurationOf is what kind reads: a node for the control plane, and two in a rack each. The project's own image of a node has neither CoreDNS nor
-// kube-proxy's image, but kube-proxy itself. Without CAP_SYS_RESOURCE nobody may lower the score by which the kernel chooses whom to kill.
+// configurationOf is what kind reads: a node for the control plane, and three in two racks. A node that does not answer is noticed soon. The project's own
+// image of a node has kube-proxy itself, not its image. Without CAP_SYS_RESOURCE nobody may lower the score by which the kernel chooses whom to kill.
 func configurationOf(ownImage, withoutResource bool) string {
 	configuration := `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
@@ -19,14 +19,20 @@ nodes:
 - role: worker
   labels: {topology.kubernetes.io/zone: zone-1, topology.packtree.dev/block: block-1, topology.packtree.dev/rack: rack-1}
 - role: worker
+  labels: {topology.kubernetes.io/zone: zone-1, topology.packtree.dev/block: block-1, topology.packtree.dev/rack: rack-1}
+- role: worker
   labels: {topology.kubernetes.io/zone: zone-1, topology.packtree.dev/block: block-1, topology.packtree.dev/rack: rack-2}
 kubeadmConfigPatches:
 - |
   kind: KubeletConfiguration
   failCgroupV1: false
+- |
+  apiVersion: kubeadm.k8s.io/v1beta4
+  kind: ClusterConfiguration
+  controllerManager: {extraArgs: [{name: node-monitor-grace-period, value: 20s}]}
 `
 	if ownImage {
-		configuration += "- |\n  kind: ClusterConfiguration\n  dns: {disabled: true}\nnetworking: {kubeProxyMode: none}\n"
+		configuration += "networking: {kubeProxyMode: none}\n"
 	}
 	if withoutResource {
 		configuration += "containerdConfigPatches:\n- |-\n  [plugins.\"io.containerd.grpc.v1.cri\"]\n    restrict_oom_score_adj = true\n"
@@ -58,15 +64,15 @@ func TestConfigurationSaysOnlyWhatIsNeeded(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(configurationOf(test.ownImage, test.withoutResource)), &read); err != nil {
 				t.Fatal(err)
 			}
-			if len(read.Nodes) != 3 {
-				t.Errorf("the cluster has %d nodes, want 3", len(read.Nodes))
+			if len(read.Nodes) != 4 {
+				t.Errorf("the cluster has %d nodes, want 4", len(read.Nodes))
 			}
 			patches := strings.Join(read.KubeadmConfigPatches, "\n")
 			if !strings.Contains(patches, "failCgroupV1: false") {
 				t.Errorf("kubelets refuse cgroup v1: %s", patches)
 			}
-			if strings.Contains(patches, "disabled: true") != test.ownImage || (read.Networking.KubeProxyMode == "none") != test.ownImage {
-				t.Errorf("DNS and kube-proxy: %s, mode %q", patches, read.Networking.KubeProxyMode)
+			if (read.Networking.KubeProxyMode == "none") != test.ownImage {
+				t.Errorf("kube-proxy has the mode %q", read.Networking.KubeProxyMode)
 			}
 			restricted := strings.Contains(strings.Join(read.ContainerdConfigPatches, "\n"), "restrict_oom_score_adj = true")
 			if restricted != test.withoutResource {

@@ -5,7 +5,7 @@
 #   node.sh prepare   builds what goes into it, by compiler and apt (root, network)
 #   node.sh image     makes the image in a Docker that may have neither network nor compiler; where it is, nothing is done
 #
-# It has no CoreDNS. kube-proxy and the pods' network are services of the node.
+# kube-proxy, the pods' network and its policies are services of the node.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,15 +19,15 @@ debs+=,socat,hostname,busybox-static
 # The newest Debian whose systemd knows cgroup v1.
 debian=bookworm
 # Pods of the node's own, which kubeadm writes, are of these programs.
-pods="etcd kube-apiserver kube-controller-manager kube-scheduler"
+pods="etcd kube-apiserver kube-controller-manager kube-scheduler coredns"
 
-key=$(cat "$here"/go.sum "$here"/node.sh "$here"/node/* "$here"/pause/* "$here"/../go.sum "$here"/../pins.go | sha256sum | cut -c 1-12)
+key=$(cat "$here"/go.sum "$here"/node.sh "$here"/node/* "$here"/pause/* "$here"/coredns/* "$here"/policies/* "$here"/../go.sum "$here"/../pins.go | sha256sum | cut -c 1-12)
 name=packtree-node:$kubernetes-$key
 prepared=$cache/node-$key
 
 programs() {
 	local kind_of_go=(env GOWORK=off CGO_ENABLED=0 go -C "$here" build -ldflags '-s -w' -o "$1/")
-	"${kind_of_go[@]}" tool ./pause
+	"${kind_of_go[@]}" tool ./pause ./coredns ./policies
 	"$here/../build.sh" kubelet kubeadm kube-proxy kube-scheduler kubectl etcd kube-apiserver kube-controller-manager
 }
 
@@ -39,7 +39,9 @@ archives() {
 		program=${image##*/}
 		program=${program%%:*}
 		case " $pods " in
-		*" $program "*) arguments+=("$image=$bin/$program") ;;
+		*" $program "*)
+			if [ -f "$directory/bin/$program" ]; then arguments+=("$image=$directory/bin/$program"); else arguments+=("$image=$bin/$program"); fi
+			;;
 		esac
 	done
 	image=$(sed -n 's/^ *sandbox_image = "\(.*\)"$/\1/p' "$directory/kind/etc/containerd/config.toml")
@@ -54,7 +56,7 @@ root_file_system() {
 		"$directory/overlay/kind/manifests" "$directory/overlay/etc/systemd/system" "$directory/overlay/etc/kubernetes/manifests"
 	cp -r "$directory/kind/." "$directory/overlay/"
 	cp "$bin"/{kubelet,kubeadm,kubectl,kube-proxy} "$directory/overlay/usr/bin/"
-	cp "$directory"/bin/{containerd,ctr,containerd-shim-runc-v2} "$here/node/pod-network" "$directory/overlay/usr/local/bin/"
+	cp "$directory"/bin/{containerd,ctr,containerd-shim-runc-v2,policies} "$here/node/pod-network" "$directory/overlay/usr/local/bin/"
 	cp "$directory"/bin/{host-local,loopback,portmap,ptp} "$directory/overlay/opt/cni/bin/"
 	cp "$here"/node/*.service "$directory/overlay/etc/systemd/system/"
 	cp "$here"/node/*.yaml "$directory/overlay/kind/manifests/"

@@ -3,30 +3,36 @@
 //
 //	go run . <folder of charts>
 //
-// prints as JSON which metrics each chart's dashboard and alerts ask for.
+// prints as JSON which metrics each chart's dashboard and alerts ask for, with -queries how they ask.
 package main
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: promql <folder of charts>")
+	whole := flag.Bool("queries", false, "print whole queries, not the metrics in them")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: promql [-queries] <folder of charts>")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	if err := run(flag.Arg(0), *whole); err != nil {
 		fmt.Fprintln(os.Stderr, "promql:", err)
 		os.Exit(1)
 	}
 }
 
-func run(charts string) error {
+func run(charts string, whole bool) error {
 	queries, err := queriesOf(charts)
 	if err != nil {
 		return err
+	}
+	if whole {
+		return json.NewEncoder(os.Stdout).Encode(queries)
 	}
 	var uses []use
 	for _, query := range queries {

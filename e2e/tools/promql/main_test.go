@@ -23,7 +23,7 @@ func TestEveryQueryIsPromQL(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		} else if len(uses) == 0 {
-			t.Errorf("%s, %s: %s asks for no metric", query.chart, query.place, query.text)
+			t.Errorf("%s, %s: %s asks for no metric", query.Chart, query.Place, query.Text)
 		}
 	}
 }
@@ -40,8 +40,8 @@ func TestEveryQueryIsAboutItsOwnComponent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, use := range uses {
-			if !slices.Equal(use.Values["job"], []string{query.chart}) {
-				t.Errorf("%s, %s: %s has job %v", query.chart, query.place, use.Metric, use.Values["job"])
+			if !slices.Equal(use.Values["job"], []string{query.Chart}) {
+				t.Errorf("%s, %s: %s has job %v", query.Chart, query.Place, use.Metric, use.Values["job"])
 			}
 		}
 	}
@@ -49,8 +49,8 @@ func TestEveryQueryIsAboutItsOwnComponent(t *testing.T) {
 
 func TestWhatAQueryNeeds(t *testing.T) {
 	uses, err := usesOf(query{
-		chart: "c", place: "p", wants: []string{"shown"},
-		text: `sum by (a) (rate(one{b="x", c=~"y|z"}[5m])) / sum without (d) (two{e="$variable"})`,
+		Chart: "c", Place: "p", wants: []string{"shown"},
+		Text: `sum by (a) (rate(one{b="x", c=~"y|z"}[5m])) / sum without (d) (two{e="$variable"})`,
 	})
 	if err != nil || len(uses) != 2 {
 		t.Fatalf("uses %v, error %v", uses, err)
@@ -61,7 +61,7 @@ func TestWhatAQueryNeeds(t *testing.T) {
 	if two := uses[1]; two.Metric != "two" || !slices.Equal(two.Labels, []string{"e", "shown"}) || len(two.Values["e"]) != 0 {
 		t.Errorf("two is %+v", two)
 	}
-	if _, err := usesOf(query{text: "sum(rate(one)"}); err == nil {
+	if _, err := usesOf(query{Text: "sum(rate(one)"}); err == nil {
 		t.Error("what is no PromQL is taken")
 	}
 }

@@ -19,10 +19,10 @@ var language = parser.NewParser(parser.Options{})
 
 // query is one expression of a chart.
 type query struct {
-	chart string
-	// place says where it stands, for whoever has to mend it.
-	place string
-	text  string
+	Chart string
+	// Place says where it stands, for whoever has to mend it.
+	Place string
+	Text  string
 	// wants are labels that the query shows besides those of the expression.
 	wants []string
 }
@@ -94,7 +94,7 @@ func queriesOf(charts string) ([]query, error) {
 		}
 		for _, rule := range rules {
 			text := rule.Annotations["summary"] + rule.Annotations["description"]
-			queries = append(queries, query{chart: chartOf(file), place: "alert " + rule.Alert, text: rule.Expr, wants: named(alertLabel, text)})
+			queries = append(queries, query{Chart: chartOf(file), Place: "alert " + rule.Alert, Text: rule.Expr, wants: named(alertLabel, text)})
 		}
 	}
 	return queries, nil
@@ -145,7 +145,7 @@ func (d *dashboard) queries(chart string) ([]query, error) {
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
 			queries = append(queries, query{
-				chart: chart, place: "panel " + panel.Title, text: interpolated(target.Expr), wants: named(legendLabel, target.LegendFormat),
+				Chart: chart, Place: "panel " + panel.Title, Text: interpolated(target.Expr), wants: named(legendLabel, target.LegendFormat),
 			})
 		}
 	}
@@ -163,7 +163,7 @@ func (d *dashboard) queries(chart string) ([]query, error) {
 		if parts == nil {
 			return nil, fmt.Errorf("%s: variable %s: %q is not label_values(metric, label)", chart, variable.Name, asked.Query)
 		}
-		queries = append(queries, query{chart: chart, place: "variable " + variable.Name, text: interpolated(parts[1]), wants: parts[2:]})
+		queries = append(queries, query{Chart: chart, Place: "variable " + variable.Name, Text: interpolated(parts[1]), wants: parts[2:]})
 	}
 	return queries, nil
 }

@@ -23,9 +23,9 @@ type use struct {
 
 // usesOf parses a query and returns what it asks for.
 func usesOf(q query) ([]use, error) {
-	expr, err := language.ParseExpr(q.text)
+	expr, err := language.ParseExpr(q.Text)
 	if err != nil {
-		return nil, fmt.Errorf("%s, %s: %s: %w", q.chart, q.place, q.text, err)
+		return nil, fmt.Errorf("%s, %s: %s: %w", q.Chart, q.Place, q.Text, err)
 	}
 	var uses []use
 	parser.Inspect(expr, func(node parser.Node, path []parser.Node) error {
@@ -33,7 +33,7 @@ func usesOf(q query) ([]use, error) {
 		if !ok {
 			return nil
 		}
-		found := use{Chart: q.chart, Place: q.place, Metric: selector.Name, Values: map[string][]string{}}
+		found := use{Chart: q.Chart, Place: q.Place, Metric: selector.Name, Values: map[string][]string{}}
 		wanted := slices.Clone(q.wants)
 		for _, matcher := range selector.LabelMatchers {
 			if matcher.Name == labels.MetricName {

@@ -227,6 +227,18 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+func TestAGangSaysWhyItsPodsDoNotGetReady(t *testing.T) {
+	counts := map[string]gangs.GroupCounts{
+		"a": {Wanted: 3, Scheduled: 3, Ready: 1, Failing: "an image cannot be pulled (pods: 2)"},
+		"b": {Wanted: 1, Scheduled: 1, Ready: 1, Failing: "nobody minds"},
+	}
+	status := gangs.Status(gang(group("a", 2, "p", "q", "r"), group("b", 1, "s")), func(name string) gangs.GroupCounts { return counts[name] }, "")
+	ready := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionReady)
+	if want := "a has fewer than 2 ready pods, as an image cannot be pulled (pods: 2)"; ready == nil || ready.Message != want {
+		t.Errorf("the condition Ready is %v, want %q", ready, want)
+	}
+}
+
 func TestAGangThatIsRecreatedSaysSo(t *testing.T) {
 	status := gangs.Status(&schedulerv1alpha1.PodGang{}, nil, "replica 0 is recreated: because")
 	condition := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionDisruptionTarget)

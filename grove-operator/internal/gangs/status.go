@@ -17,6 +17,8 @@ type GroupCounts struct {
 	Scheduled, Ready int32
 	// WasReady reports whether the group ever had its minimum of ready pods.
 	WasReady bool
+	// Failing says why pods do not get ready by themselves; empty if none is known to be so.
+	Failing string
 }
 
 // Status is the part of a PodGang's status that the operator writes. Scheduled is the pod grouper's condition. Recreated says
@@ -57,6 +59,9 @@ func survey(gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts) (m
 		}
 		if have.Ready < group.MinReplicas {
 			phrase := fmt.Sprintf("%s has fewer than %d ready pods", group.Name, group.MinReplicas)
+			if have.Failing != "" {
+				phrase += ", as " + have.Failing
+			}
 			unready = append(unready, phrase)
 			if have.WasReady {
 				breached = append(breached, phrase)

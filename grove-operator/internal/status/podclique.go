@@ -32,6 +32,7 @@ func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gat
 	status.UpdateProgress = podCliqueProgress(podClique, status, existing, update)
 	meta.SetStatusCondition(&status.Conditions, podCliqueScheduled(podClique, status, gating))
 	meta.SetStatusCondition(&status.Conditions, podCliqueBreached(podClique, status, update))
+	setFailing(&status.Conditions, podClique.Generation, podsFailing(existing))
 	return status
 }
 

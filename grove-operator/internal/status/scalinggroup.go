@@ -50,6 +50,7 @@ func OfScalingGroup(
 	status.CurrentPodCliqueSetGenerationHash = runByAll(group, copies)
 	status.UpdateProgress = groupProgress(group, status, copies, update)
 	meta.SetStatusCondition(&status.Conditions, groupBreached(group, status, update))
+	setFailing(&status.Conditions, group.Generation, groupFailing(existing))
 	return status
 }
 

@@ -114,6 +114,10 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 	if err != nil {
 		return err
 	}
+	if opts.Metrics.AllowListMapping == nil && opts.Metrics.AllowListMappingManifest == "" {
+		// Else kube-scheduler looks into a file without a name, and complains that it is empty.
+		opts.Metrics.AllowListMapping = map[string]string{}
+	}
 	leading := make(chan struct{})
 	factory, marks := plugin.Factory(leading)
 	config, scheduler, err := app.Setup(ctx, opts, app.WithPlugin(plugin.Name, factory))

@@ -12,6 +12,7 @@ import (
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/status"
 )
 
 func scalingGroupName(scope *scope, i int) string {
@@ -24,18 +25,18 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, liv
 	judged := live.DeepCopy()
 	// What this pass has just written: the status needs no second look when the cache has it.
 	judged.Spec, judged.Generation = desired.Spec, desired.Generation
-	status := gangs.Status(judged, scope.counts, scope.recreated(live.Name))
+	computed := gangs.Status(judged, scope.counts, scope.recreated(live.Name))
 	changed := live.DeepCopy()
-	changed.Status.Phase = status.Phase
-	for i, condition := range status.Conditions {
+	changed.Status.Phase = computed.Phase
+	for i, condition := range computed.Conditions {
 		meta.SetStatusCondition(&changed.Status.Conditions, condition)
 		// Apply what has been decided with the time since when it holds.
-		status.Conditions[i] = *meta.FindStatusCondition(changed.Status.Conditions, condition.Type)
+		computed.Conditions[i] = *meta.FindStatusCondition(changed.Status.Conditions, condition.Type)
 	}
 	if apiequality.Semantic.DeepEqual(live.Status, changed.Status) {
 		return nil
 	}
-	_, err := r.Writer.Status(ctx, live, nil, &status)
+	_, err := r.Writer.Status(ctx, live, nil, &computed)
 	return err
 }
 
@@ -65,6 +66,7 @@ func (s *scope) counts(podGroup string) gangs.GroupCounts {
 	if podClique := s.podCliques[podGroup]; podClique != nil {
 		counts.Wanted = podClique.Spec.Replicas
 		counts.WasReady = podClique.Status.ReachedMinAvailable
+		counts.Failing = status.Failing(podClique)
 	} else {
 		counts.Wanted = s.templateReplicas(podGroup)
 	}

@@ -16,6 +16,18 @@ const (
 	ConditionMinAvailableBreached = "MinAvailableBreached"
 	// ConditionPodCliqueScheduled of a PodClique: True when minAvailable pods stand on nodes.
 	ConditionPodCliqueScheduled = "PodCliqueScheduled"
+	// ConditionPodsFailing of a PodClique or PodCliqueScalingGroup: True when pods have nodes and do not get ready by themselves; absent otherwise.
+	ConditionPodsFailing = "PodsFailing"
+)
+
+// Reasons of PodsFailing.
+const (
+	// ReasonImageNotPulled: the image of a container cannot be pulled.
+	ReasonImageNotPulled = "ImageNotPulled"
+	// ReasonContainerNotCreated: a container cannot be made, for want of a Secret for example.
+	ReasonContainerNotCreated = "ContainerNotCreated"
+	// ReasonContainerEnds: a container ended, was started again, and the pod is not ready.
+	ReasonContainerEnds = "ContainerEnds"
 )
 
 // Reasons of TopologyLevelsUnavailable.

@@ -95,7 +95,7 @@ type PodCliqueStatus struct {
 	// minimum.
 	// +optional
 	ReachedMinAvailable bool `json:"reachedMinAvailable,omitempty"`
-	// Conditions are the latest observations: PodCliqueScheduled and MinAvailableBreached.
+	// Conditions are the latest observations: PodCliqueScheduled, MinAvailableBreached and PodsFailing.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

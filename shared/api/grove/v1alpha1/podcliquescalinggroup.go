@@ -80,7 +80,7 @@ type PodCliqueScalingGroupStatus struct {
 	// of its minimum.
 	// +optional
 	ReachedMinAvailable bool `json:"reachedMinAvailable,omitempty"`
-	// Conditions are the latest observations: MinAvailableBreached.
+	// Conditions are the latest observations: MinAvailableBreached and PodsFailing.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

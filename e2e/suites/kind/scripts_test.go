@@ -1,0 +1,114 @@
+package kind_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// nobody is an account without rights.
+const nobody = 65534
+
+// tries runs docker.sh where no Docker answers, as a user, with a directory for what it keeps.
+func tries(t *testing.T, user uint32, cache string) (said string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	// A copy: the checkout may be where others cannot read.
+	directory := readableByAll(t)
+	for _, name := range []string{"docker.sh", "setup.sh"} {
+		content, err := os.ReadFile(filepath.Join(root, "e2e", "tools", "kind", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(directory, name), content, 0o755) //nolint:gosec // others run it
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.CommandContext(ctx, filepath.Join(directory, "docker.sh"), "true")
+	command.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere/docker.sock", "PACKTREE_KIND_CACHE="+cache)
+	if int(user) != os.Getuid() {
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	}
+	output, err := command.CombinedOutput()
+	if err != nil && command.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(output)), command.ProcessState.ExitCode()
+}
+
+// What is missing is said in one line, and nothing is started.
+func TestScriptsSayWhatIsMissing(t *testing.T) {
+	ours := uint32(os.Getuid()) //nolint:gosec // no account is negative here
+	others := ours
+	if ours == 0 {
+		others = nobody
+	}
+	for claim, test := range map[string]struct {
+		user uint32
+		root bool
+		make func(t *testing.T, cache string)
+		want string
+	}{
+		"no root":             {others, false, func(*testing.T, string) {}, "no Docker daemon answers, and only root can start one"},
+		"another run":         {ours, true, lock, "another run holds "},
+		"a disk that is full": {ours, true, small, " are needed"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			if test.root && ours != 0 {
+				return // Whoever is not root gets no further than the first.
+			}
+			cache := readableByAll(t)
+			test.make(t, cache)
+			said, code := tries(t, test.user, cache)
+			if code != 1 || !strings.HasPrefix(said, "kind: ") || !strings.Contains(said, test.want) || strings.Contains(said, "\n") {
+				t.Errorf("it exits %d and says %q, want 1 and %q in one line", code, said, test.want)
+			}
+		})
+	}
+}
+
+// readableByAll makes a directory of which others than root make use.
+func readableByAll(t *testing.T) string {
+	t.Helper()
+	directory, err := os.MkdirTemp("", "packtree-kind-")
+	if err == nil {
+		err = os.Chmod(directory, 0o777) //nolint:gosec // others write there too
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	return directory
+}
+
+// lock holds what another run would hold.
+func lock(t *testing.T, cache string) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(cache, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// small puts a file system of a few mebibytes below a directory. In the namespaces of docker.sh nobody else sees it.
+func small(t *testing.T, cache string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", cache, "tmpfs", 0, "size=8m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(cache, 0); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,47 @@
+package managerstart
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestWhatTheRotationTriesAgainIsNoError(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "certificate", errors.New("modified"))
+	for claim, test := range map[string]struct {
+		logger string
+		err    error
+		want   string
+	}{
+		"a conflict":                 {"cert-rotation", conflict, `"level":"info"`},
+		"a Secret that is empty":     {"cert-rotation", errors.New("Cert secret is not well-formed, missing ca.crt"), `"level":"info"`},
+		"what is not tried again":    {"cert-rotation", errors.New("forbidden"), `"level":"error"`},
+		"nothing that is named":      {"cert-rotation", nil, `"level":"error"`},
+		"a conflict of anybody else": {"podgang", conflict, `"level":"error"`},
+		"a name that only begins so": {"cert-rotation-of-tyres", conflict, `"level":"error"`},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			var said bytes.Buffer
+			logger, err := newLogger(Settings{LogLevel: "info", LogFormat: "json"}, &said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logger.WithName("program").WithName(test.logger).WithValues("secret", "certificate").Error(test.err, "could not refresh", "attempt", 1)
+			for _, part := range []string{test.want, "could not refresh", `"secret":"certificate"`, `"attempt":1`, "program." + test.logger} {
+				if !strings.Contains(said.String(), part) {
+					t.Errorf("the line lacks %s: %s", part, said.String())
+				}
+			}
+			if test.err != nil && !strings.Contains(said.String(), strings.ReplaceAll(test.err.Error(), `"`, `\"`)) {
+				t.Errorf("the line does not say why: %s", said.String())
+			}
+		})
+	}
+}
+
+var _ logr.LogSink = calmSink{}
