@@ -80,7 +80,7 @@ func (d *decision) certify(gang *Gang) {
 	if err != nil {
 		return // A gang that newProblem takes has no fault that a model finds.
 	}
-	if d.certificate = refute.Prove(model, proofSteps); d.certificate != nil {
+	if d.certificate = refute.Prove(model, proofSteps, d.p.scarce()); d.certificate != nil {
 		d.verdict = Infeasible
 	}
 }

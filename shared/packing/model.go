@@ -1,6 +1,9 @@
 package packing
 
 import (
+	"cmp"
+	"slices"
+
 	"packtree.dev/shared/packing/certificate"
 )
 
@@ -77,4 +80,36 @@ func (m *modelNodes) Allowed(kind int) []uint64 {
 		m.cluster.askFilter(m.filters[kind])
 	}
 	return m.filters[kind].nodes
+}
+
+// scarce are the resources that pods ask for, those first of which they ask for most
+// of what is free.
+func (p *problem) scarce() []string {
+	names := p.cluster.resources.names
+	need, free := make([]float64, len(names)), make([]float64, len(names))
+	kinds := p.kindsOf(0)
+	for k, n := range p.wants(p.pending, 0) {
+		for _, q := range p.shapes[kinds[k]].requests {
+			need[q.resource] += float64(n) * float64(q.amount)
+		}
+	}
+	for node := range p.cluster.nodes {
+		for column, amount := range p.cluster.resources.row(int32(node))[:len(names)] {
+			free[column] += float64(max(0, amount))
+		}
+	}
+	var columns []int
+	for column := range names {
+		if need[column] > 0 {
+			columns = append(columns, column)
+		}
+	}
+	slices.SortFunc(columns, func(a, b int) int {
+		return cmp.Or(cmp.Compare(need[b]*free[a], need[a]*free[b]), cmp.Compare(names[a], names[b]))
+	})
+	scarce := make([]string, len(columns))
+	for i, column := range columns {
+		scarce[i] = names[column]
+	}
+	return scarce
 }

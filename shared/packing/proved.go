@@ -23,6 +23,9 @@ func (d *decision) explainProof() Explanation {
 	switch {
 	case at >= 0:
 		d.name(&e, regions[at])
+	case c.rule != nil && c.rule.Few != nil && d.p.groups[c.group].required != none:
+		at = d.roomiest(regions, c.group, c.rule.Few.Resource)
+		d.name(&e, regions[at])
 	case len(regions) == 1:
 		at = 0
 		d.name(&e, regions[at])
@@ -36,6 +39,26 @@ func (d *decision) explainProof() Explanation {
 	}
 	e.Sentence = d.misfitSentence(c.group, &e, fits, lacks+excludedText(&e))
 	return e
+}
+
+// roomiest is the first of some regions with most of a resource free on nodes that
+// filters leave to the pods of a group.
+func (d *decision) roomiest(regions []region, group int, resource string) int {
+	column, known := d.p.cluster.resources.index[resource]
+	filters := d.filters(d.p.asked(d.p.pending, group))
+	best, most := 0, int64(none)
+	for at, r := range regions {
+		sum := int64(0)
+		d.p.nodes(r, func(node int32) {
+			if known && slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) }) {
+				sum = plusSaturating(sum, max(0, d.p.cluster.resources.row(node)[column]))
+			}
+		})
+		if sum > most {
+			best, most = at, sum
+		}
+	}
+	return best
 }
 
 // claim is what a certificate comes down to.

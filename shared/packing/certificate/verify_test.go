@@ -16,7 +16,7 @@ func prove(t rapid.TB, in *certificate.Input) *certificate.Proof {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return refute.Prove(m, 8*certificate.MaxSteps)
+	return refute.Prove(m, 8*certificate.MaxSteps, nil)
 }
 
 func TestWhatFitsNowhereIsProved(t *testing.T) {

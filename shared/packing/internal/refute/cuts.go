@@ -17,12 +17,13 @@ const (
 )
 
 // podCuts are few and the cuts by pods.
-func podCuts(in *certificate.Input) []certificate.Rule { return cutsOf(podMeasures(in)) }
+func podCuts(in *question) []certificate.Rule { return cutsOf(podMeasures(in)) }
 
 // cutsIn are those that are about one group alone: by its pods, and by the groups
 // inside it that must each stand in one domain, for each measure of pods.
-func cutsIn(in *certificate.Input, group int) []certificate.Rule {
-	only := *in
+func cutsIn(in *question, group int) []certificate.Rule {
+	input := *in.Input
+	only := &question{&input, in.scarce}
 	only.Groups = slices.Clone(in.Groups)
 	inside := within(in, group)
 	for i := range only.Groups {
@@ -30,7 +31,7 @@ func cutsIn(in *certificate.Input, group int) []certificate.Rule {
 			only.Groups[i].Pending = nil
 		}
 	}
-	measures := podMeasures(&only)
+	measures := podMeasures(only)
 	rules := cutsOf(measures)
 	for _, topology := range in.Topologies {
 		by := measures
@@ -71,7 +72,7 @@ func cutsOf(measures []certificate.Measure) []certificate.Rule {
 }
 
 // cutsBelow are cuts by the pods of single groups.
-func cutsBelow(in *certificate.Input) []certificate.Rule {
+func cutsBelow(in *question) []certificate.Rule {
 	if len(in.Groups) > measuredGroups {
 		return nil
 	}
@@ -90,7 +91,7 @@ func cutsBelow(in *certificate.Input) []certificate.Rule {
 
 // podMeasures are the resources, the number of pods, and of pods that ask for
 // much.
-func podMeasures(in *certificate.Input) []certificate.Measure {
+func podMeasures(in *question) []certificate.Measure {
 	var measures []certificate.Measure
 	all := map[string]int64{}
 	amounts := map[string][]int64{}
@@ -106,7 +107,7 @@ func podMeasures(in *certificate.Input) []certificate.Measure {
 			}
 		}
 	}
-	resources := slices.SortedFunc(maps.Keys(amounts), devicesFirst)
+	resources := slices.SortedFunc(maps.Keys(amounts), in.byScarcity)
 	for _, resource := range resources {
 		measures = append(measures, certificate.Measure{Resource: resource})
 	}
@@ -129,20 +130,19 @@ func podMeasures(in *certificate.Input) []certificate.Measure {
 	return measures
 }
 
-// devicesFirst puts resources first that have a domain in their name: of several that
-// are short, people look for these.
-func devicesFirst(a, b string) int {
-	device := func(name string) int {
-		if strings.Contains(name, "/") {
-			return 0
+// byScarcity sorts resources: those first that are scarce.
+func (q *question) byScarcity(a, b string) int {
+	rank := func(name string) int {
+		if at := slices.Index(q.scarce, name); at >= 0 {
+			return at
 		}
-		return 1
+		return len(q.scarce)
 	}
-	return cmp.Or(device(a)-device(b), strings.Compare(a, b))
+	return cmp.Or(rank(a)-rank(b), strings.Compare(a, b))
 }
 
 // largest counts pods that ask for at least so much of a resource.
-func largest(in *certificate.Input, first []string, resource string, size int64) map[string]int64 {
+func largest(in *question, first []string, resource string, size int64) map[string]int64 {
 	large := map[string]int64{}
 	for kind, pod := range first {
 		if pod != "" && in.Kinds[kind].Requests[resource] >= size {
@@ -153,7 +153,7 @@ func largest(in *certificate.Input, first []string, resource string, size int64)
 }
 
 // firstPods has a pod of each kind, "" if there is none.
-func firstPods(in *certificate.Input) []string {
+func firstPods(in *question) []string {
 	first := make([]string, len(in.Kinds))
 	for i := range in.Groups {
 		for _, pods := range in.Groups[i].Pending {
@@ -166,7 +166,7 @@ func firstPods(in *certificate.Input) []string {
 }
 
 // groupCuts count the groups that must each stand in one domain of a level.
-func groupCuts(in *certificate.Input) []certificate.Rule {
+func groupCuts(in *question) []certificate.Rule {
 	var rules []certificate.Rule
 	for _, topology := range in.Topologies {
 		by := podMeasures(in)
@@ -198,7 +198,7 @@ func groupCuts(in *certificate.Input) []certificate.Rule {
 
 // outermost are the groups inside one that require a level, or a narrower one, and
 // have none around them there that does.
-func outermost(in *certificate.Input, group int, topology certificate.Topology, depth int) []int {
+func outermost(in *question, group int, topology certificate.Topology, depth int) []int {
 	requires := func(i int) bool {
 		g := &in.Groups[i]
 		return g.Required != "" && g.Topology == topology.Name && slices.Index(topology.Levels, g.Required) >= depth
@@ -216,7 +216,7 @@ func outermost(in *certificate.Input, group int, topology certificate.Topology, 
 }
 
 // within says which groups are a group or below it.
-func within(in *certificate.Input, group int) []bool {
+func within(in *question, group int) []bool {
 	inside := make([]bool, len(in.Groups))
 	for i := range in.Groups {
 		up := in.Groups[i].Parent
@@ -226,7 +226,7 @@ func within(in *certificate.Input, group int) []bool {
 }
 
 // leaves are the names of the leaves of a group.
-func leaves(in *certificate.Input, group int) []string {
+func leaves(in *question, group int) []string {
 	inside, parent := within(in, group), make([]bool, len(in.Groups))
 	for i := range in.Groups {
 		if up := in.Groups[i].Parent; up >= 0 {
@@ -243,7 +243,7 @@ func leaves(in *certificate.Input, group int) []string {
 }
 
 // fewest is how many new pods a group needs at least, by its minima alone.
-func fewest(in *certificate.Input, group int) int64 {
+func fewest(in *question, group int) int64 {
 	var children []int64
 	for i := group + 1; i < len(in.Groups); i++ {
 		if in.Groups[i].Parent == group {

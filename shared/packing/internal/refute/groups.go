@@ -8,10 +8,16 @@ import (
 	"packtree.dev/shared/packing/certificate"
 )
 
+// question is what is to be proved about, and the resources that are scarce.
+type question struct {
+	*certificate.Input
+	scarce []string
+}
+
 // groups are some groups of a gang, by index.
 type groups []int
 
-func (g groups) names(in *certificate.Input) []string {
+func (g groups) names(in *question) []string {
 	var names []string
 	for _, i := range g {
 		names = append(names, in.Groups[i].Name)
@@ -20,7 +26,7 @@ func (g groups) names(in *certificate.Input) []string {
 }
 
 // confined are the groups that require a level.
-func confined(in *certificate.Input) groups {
+func confined(in *question) groups {
 	var groups groups
 	for i := range in.Groups {
 		if in.Groups[i].Required != "" {
@@ -32,7 +38,7 @@ func confined(in *certificate.Input) groups {
 
 // distinct are the groups that require a level, with those that are like them, if
 // their parent could do without some; the innermost first.
-func distinct(in *certificate.Input) []groups {
+func distinct(in *question) []groups {
 	numbers := map[string]int{}
 	numberOf := func(text []byte) int {
 		if _, known := numbers[string(text)]; !known {

@@ -12,9 +12,10 @@ import (
 )
 
 // Prove returns a proof that no placement satisfies the gang, or nil if it finds
-// none within so many steps of the verifier, which means nothing.
-func Prove(m *certificate.Model, steps int) *certificate.Proof {
-	in := m.Input()
+// none within so many steps of the verifier, which means nothing. Of resources that
+// are short alike it names the one that comes first in scarce.
+func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof {
+	in := &question{m.Input(), scarce}
 	if len(in.Groups) == 0 {
 		return nil
 	}
@@ -48,7 +49,7 @@ func Prove(m *certificate.Model, steps int) *certificate.Proof {
 
 // alone proves that one group, and each that is like it, fits into none of the domains
 // where it could go, and that the others do not suffice.
-func alone(in *certificate.Input, group groups) *certificate.Proof {
+func alone(in *question, group groups) *certificate.Proof {
 	first := group[0]
 	cuts := cutsIn(in, first)
 	if first == 0 {
@@ -84,7 +85,7 @@ func smaller(proof *certificate.Proof, try func(*certificate.Proof) *certificate
 // thorough has all rules: groups are set aside that cannot be satisfied, one
 // group after the other is followed into each domain, and at last the nodes are
 // searched.
-func thorough(in *certificate.Input) *certificate.Proof {
+func thorough(in *question) *certificate.Proof {
 	confined := confined(in)
 	var below []string
 	for i := 1; i < len(in.Groups); i++ {
@@ -114,7 +115,7 @@ func thorough(in *certificate.Input) *certificate.Proof {
 }
 
 // branch follows a group into each domain of the level that it requires.
-func branch(in *certificate.Input, group int, each, none []int) certificate.Rule {
+func branch(in *question, group int, each, none []int) certificate.Rule {
 	g := &in.Groups[group]
 	return certificate.Rule{Branch: &certificate.Branch{Group: g.Name, Topology: g.Topology, Level: g.Required, Each: each,
 		None: none}}
