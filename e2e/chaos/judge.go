@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -207,13 +208,15 @@ func (r *Run) judge(ctx context.Context, rested error) (*Report, error) {
 	}
 	topologies := placement.Topologies{}
 	topologies.AddTopology(r.topology())
-	for _, s := range now.standings() {
+	standings := now.standings()
+	for _, s := range standings {
 		_, message := s.condition()
 		switch {
 		case total(s.bound) == 0:
 			report.Waiting++
-			if strings.Contains(message, "kept for") {
+			if whose := keptFor.FindStringSubmatch(message); whose != nil {
 				report.Kept++
+				report.Violations = append(report.Violations, keptInVain(s, whose[1], standings)...)
 			}
 		case s.whole():
 			report.Standing++
@@ -238,6 +241,19 @@ func (r *Run) judge(ctx context.Context, rested error) (*Report, error) {
 		}
 	}
 	return report, nil
+}
+
+// keptFor finds in the message of a gang the one that room is kept for.
+var keptFor = regexp.MustCompile(`is kept for gang [^/ ]+/([^ ,]+),`)
+
+// keptInVain is what is wrong with a gang that waits for the sake of another one: that does not wait itself.
+func keptInVain(s standing, whose string, all []standing) []string {
+	for _, other := range all {
+		if other.group.Name == whose && total(other.bound) == 0 {
+			return nil
+		}
+	}
+	return []string{fmt.Sprintf("gang %s waits for room that is kept for gang %s, which does not wait", s.group.Name, whose)}
 }
 
 // outside are the constraints of a standing gang that do not hold.
@@ -306,7 +322,7 @@ func (r *Run) disagreements(ctx context.Context, now state) ([]string, error) {
 			disagreed = append(disagreed, fmt.Sprintf("gang %s stands, and place says %s: %s", group.Name, group.Verdict, group.Message))
 		}
 		for pod, node := range group.Assignments {
-			if unbound[pod] && !strings.Contains(message, "kept for") {
+			if unbound[pod] && !keptFor.MatchString(message) {
 				disagreed = append(disagreed, fmt.Sprintf("pod %s waits, and place finds node %s; its gang says %s: %s", pod, node, reason, message))
 				break
 			}

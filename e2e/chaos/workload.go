@@ -44,9 +44,16 @@ type gang struct {
 	priority  string
 
 	mu sync.Mutex
-	// made is how often a pod was made for each seat.
+	// made is how often a pod was made for each seat, and expected the last one and when, until the informer has shown it.
 	made     map[string]int
+	expected map[string]expectation
 	finished bool
+}
+
+// expectation is a pod that was made.
+type expectation struct {
+	pod  string
+	when time.Time
 }
 
 type leaf struct {
@@ -149,7 +156,7 @@ func (r *Run) come(ctx context.Context) error {
 // gang is the i-th gang: of one leaf in a rack, with pods above its minimum, of two leaves in a rack each of one block, with a preferred
 // rack, or without a constraint.
 func (r *Run) gang(i int) (*gang, *scheduling.PodGroup) {
-	g := &gang{name: fmt.Sprintf("gang-%04d", i), sameNames: r.chance(0.5), made: map[string]int{}}
+	g := &gang{name: fmt.Sprintf("gang-%04d", i), sameNames: r.chance(0.5), made: map[string]int{}, expected: map[string]expectation{}}
 	size := 2 + r.choose(5)
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: r.Name, Name: g.name}}
 	podGroup.Spec.StalenessGracePeriod = &metav1.Duration{Duration: 5 * time.Second}
@@ -246,7 +253,11 @@ func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists m
 	defer g.mu.Unlock()
 	taken := map[string]bool{}
 	for _, pod := range pods {
-		switch seat := pod.Labels[seatLabel]; {
+		seat := pod.Labels[seatLabel]
+		if g.expected[seat].pod == pod.Name {
+			delete(g.expected, seat)
+		}
+		switch {
 		case pod.DeletionTimestamp != nil:
 			taken[seat] = taken[seat] || g.sameNames
 			if err := r.letGo(ctx, pod); err != nil {
@@ -265,16 +276,19 @@ func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists m
 		return nil
 	}
 	for seat, leaf := range g.seats() {
-		if taken[seat] {
+		// One that was deleted before it was shown is never seen.
+		if taken[seat] || time.Since(g.expected[seat].when) < 10*time.Second {
 			continue
 		}
-		err := r.Create(ctx, r.pod(g, seat, leaf, g.made[seat]))
+		pod := r.pod(g, seat, leaf, g.made[seat])
+		err := r.Create(ctx, pod)
 		switch {
 		case apierrors.IsAlreadyExists(err): // The informer has not told of it yet.
 		case err != nil:
 			return fmt.Errorf("creating a pod: %w", err)
 		default:
 			g.made[seat]++
+			g.expected[seat] = expectation{pod.Name, time.Now()}
 		}
 	}
 	return nil

@@ -155,3 +155,31 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 		}).
 		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
+
+func TestRoomIsKeptForAGangThatOthersHaveOvertaken(t *testing.T) {
+	w := newWorld(4)
+	// One pod each: they fit beside the first where the big one does not.
+	single := func(name string) *gang {
+		g := w.gang(t, "two-in-a-rack.yaml", name)
+		g.group.Spec.MinMember = new(int32(1))
+		return g
+	}
+	first, late, big := single("first"), single("late"), w.gang(t, "four-in-a-rack.yaml", "big")
+	const overtakes = 8
+	cluster.Test(t, features.New("room that is kept").
+		Setup(w.create).
+		Assess("a pod stands in the rack, and a gang waits for all of it", suite.AllOf(
+			first.exists(1), first.stands(1), big.exists(4), big.waits(scheduling.ReasonInfeasible, "3 of 4 pods fit"))).
+		Assess("others come after it, stand and go", func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+			for i := range overtakes {
+				g := single(fmt.Sprintf("passing-%d", i))
+				suite.AllOf(g.exists(1), g.stands(1), g.goes)(ctx, t, config)
+			}
+			return ctx
+		}).
+		Assess("the next one is told whom the room is kept for", suite.AllOf(
+			late.exists(1), late.waits(scheduling.ReasonInfeasible, "is kept for gang "+w.Name+"/big"))).
+		Assess("with the first one gone the big one stands, and the status of the other says what was decided last", suite.AllOf(
+			first.goes, big.stands(4), late.waits(scheduling.ReasonInfeasible, "0 of 1 pods fit"))).
+		Teardown(w.remove))
+}
