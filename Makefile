@@ -23,7 +23,7 @@ export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-kind demo binaries images freeze release-check release matrix clean
+.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo binaries images freeze release-check release matrix clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ e2e: build tools ## the e2e suites, or SUITES, each on a dev cluster of its own,
 
 e2e-crashes: build tools ## the stories of suites that have them, each also with an operator that is killed half-way, and every fault of every API call
 	@E2E_CRASHES=all $(TESTS) --suites grove,dynamo,topologies,grouping --packages packtree.dev/grove-operator/internal/faults
+
+e2e-mpi: build ## TensorRT-LLM's leader and worker by a real Open MPI between two network namespaces; without root one line says that it was skipped
+	e2e/mpi/run
 
 e2e-kind: build tools ## real nodes and images: the suite kind on a cluster of kind, which needs Docker, or root on Debian (E2E_KIND_IMAGE, E2E_KIND_CONFIG)
 	@e2e/tools/kind/e2e.sh

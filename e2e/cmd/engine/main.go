@@ -23,14 +23,18 @@ func environment(name string) string {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	config, err := ctrl.GetConfig()
-	if err == nil {
-		err = engine.Run(ctx, environment, config)
-	}
-	if err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintf(os.Stderr, "engine: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	return engine.Run(ctx, environment, config)
 }

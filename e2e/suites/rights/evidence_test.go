@@ -20,7 +20,8 @@ import (
 
 // excused are the rights whose use cannot be brought about here at will, each with what proves that it is needed.
 var excused = map[string]string{
-	"ClusterRole kai-topology-plugin: patch events.events.k8s.io": "counts an event that happens again while the pod stays as it is to the last byte, as kube-scheduler does",
+	"ClusterRole kai-topology-plugin: patch events.events.k8s.io":    "counts an event that happens again while the pod stays as it is to the last byte, as kube-scheduler does",
+	"ClusterRole grove-operator: get resourceclaims.resource.k8s.io": "looks whose a claim is that has the name of one to be made",
 	"ClusterRole dynamo-operator: patch events.events.k8s.io": "counts an event that happens again within minutes, as grove-operator's and podgrouper's do here; " +
 		"dynamo-operator's are of topologies lost and found, which the suite dynamo tells",
 }

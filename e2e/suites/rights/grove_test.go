@@ -49,6 +49,17 @@ func (w *world) isScaled(ctx context.Context, t *testing.T, config *envconf.Conf
 	)(ctx, t, config)
 }
 
+// shares has pods share claims, which go with what they are made for; and a topology with domains of its own comes and goes.
+func (w *world) shares(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	const part = `{.metadata.labels.app\.kubernetes\.io/part-of}`
+	return suite.AllOf(
+		w.Applies("shares.yaml"), w.Reads("shares", "resourceclaim", "shares-0-g-0-shared", part), w.Reads("shares", "resourceclaim", "shares-0-g-1-shared", part),
+		w.Kubectl("scale", "pcsg", "shares-0-g", "--replicas=1"), w.Kubectl("wait", "--for=delete", "resourceclaim/shares-0-g-1-shared", "--timeout=4m"),
+		w.gone("pcs", "shares"),
+		w.Applies("binding.yaml"), w.Reads("hall,host", "ctb", "rights-halls", "{.status.domains}"), w.gone("ctb", "rights-halls"),
+	)(ctx, t, config)
+}
+
 // findsNamesTaken has a set whose children's names are taken. It tells of one, and of the next when that is given free.
 func (w *world) findsNamesTaken(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	ctx = w.Applies("taken.yaml")(ctx, t, config)

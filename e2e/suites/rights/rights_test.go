@@ -16,7 +16,7 @@ func TestEveryRightIsNeededAndNoneIsMissing(t *testing.T) {
 			w.create, w.Applies("topology.yaml"), w.Applies("storage.yaml"), w.Applies("devices.yaml"), w.Applies("set.yaml"),
 			w.Applies("inferencepools.yaml"), w.Applies("deployment.yaml"),
 			w.ready("pcs", "serve"), w.ready("dgd", "llm"), w.bound("claims-a-card"), w.bound("asks-for-a-card"), w.missesNothing)).
-		Assess("what a set consists of is put right, scaled and deleted", suite.AllOf(w.drifts, w.isScaled, w.findsNamesTaken, w.missesNothing)).
+		Assess("what a set consists of is put right, scaled and deleted", suite.AllOf(w.drifts, w.isScaled, w.shares, w.findsNamesTaken, w.missesNothing)).
 		Assess("sets that are edited all the time come and go", w.isEditedAllTheTime).
 		Assess("what a deployment consists of is put right; its services are stopped, started, scaled, and closed", suite.AllOf(w.deploymentDrifts, w.changesServices, w.missesNothing)).
 		Assess("pods are grouped by owners of every kind", suite.AllOf(w.ownersOfEveryKind, w.asksForWhatIsNot, w.missesNothing)).

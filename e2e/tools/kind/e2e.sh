@@ -47,6 +47,9 @@ for program in dynamo-operator grove-operator grove-startup podgrouper kai-topol
 	references+=("registry.example/team/packtree/$program:$(sed -n 's/^appVersion: "\(.*\)"$/\1/p' "$chart")=$root/bin/$program")
 done
 go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "${references[@]}"
+# What serves a request where no GPU is.
+go -C "$root/e2e" build -trimpath -ldflags '-s -w' -o "$root/bin/engine" ./cmd/engine
+go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "engine:1=$root/bin/engine"
 if [ -z "${E2E_KIND_IMAGE:-}" ]; then
 	# What the pods of the quick start run, of the same family as the image that they name.
 	go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" -links sleep,sh,nslookup,wget,nc,httpd "busybox:1.37=$("$here/node.sh" prepared)/bin/busybox"

@@ -8,6 +8,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -57,6 +58,7 @@ func Cache() cache.Options {
 			&rbacv1.Role{}:                           ours,
 			&rbacv1.RoleBinding{}:                    ours,
 			&autoscalingv2.HorizontalPodAutoscaler{}: ours,
+			&resourcev1.ResourceClaim{}:              ours,
 			&corev1.Node{}:                           {Transform: clustertopology.LabelsOnly},
 		},
 	}

@@ -68,6 +68,9 @@ spec:
 			Expect(pod.Spec.Containers[0].Resources.Claims).To(HaveLen(2))
 		}
 
+		Expect(c.Delete(ctx, get(in, "s-0-g-0-cache", &resourcev1.ResourceClaim{}))).To(Succeed(), "somebody deletes one that nobody holds")
+		Eventually(names(in)).Should(ContainElement("s-0-g-0-cache"))
+
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
 		Eventually(names(in)).Should(ContainElements("s-0-g-1-cache", "s-0-g-2-cache"))
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 1)

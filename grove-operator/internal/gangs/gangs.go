@@ -179,7 +179,7 @@ func (b builder) share(gang *schedulerv1alpha1.PodGang) {
 		return
 	}
 	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang, layout.BaseGang(b.set.Name, b.replica))
-	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology, b.resolved.Name)
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology, b.resolved.SchedulerTopology)
 	if required := shared.PackConstraint.Required; required != nil {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedRequired, *required)
 	}

@@ -132,3 +132,25 @@ func TestAllGangsOfASetAskForThePlacementThatItAsksFor(t *testing.T) {
 		}
 	}
 }
+
+// What the scheduler reads is the Topology that exists; by which the pods were made is the binding.
+func TestGangsReferToTheTopologyThatABindingNames(t *testing.T) {
+	binding := fixture.Binding("fabric", "hall", "host")
+	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{{SchedulerName: "kai-scheduler", TopologyReference: "existing"}}
+	set := fixture.Set(t, setWith("topologyConstraint: {topologyName: fabric, packDomain: hall}", "podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2}]"))
+	lookup := func(string) *topology.Topology { return topology.OfBinding(binding) }
+	made := gangs.Desired(set, 0, topology.Resolve(set, lookup), live{}.view())
+	if len(made) != 2 {
+		t.Fatalf("%d gangs", len(made))
+	}
+	for _, gang := range made {
+		for annotation, want := range map[string]string{
+			grovev1alpha1.AnnotationTopologyName: "existing", schedulingv2alpha2.AnnotationSharedTopology: "existing",
+			schedulingv2alpha2.AnnotationSharedRequired: "example.com/hall", schedulingv2alpha2.AnnotationPodsTopology: "fabric",
+		} {
+			if got := gang.Annotations[annotation]; got != want {
+				t.Errorf("%s of %s is %q, want %q", annotation, gang.Name, got, want)
+			}
+		}
+	}
+}

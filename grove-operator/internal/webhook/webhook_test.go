@@ -258,10 +258,10 @@ var _ = Describe("Admission of a ClusterTopologyBinding", func() {
 		Expect(causes(c.Create(ctx, fixture.Binding(grovev1alpha1.DefaultClusterTopologyName, "hall")))).To(ConsistOf("metadata.name"),
 			"the operator makes that one")
 
-		first := fixture.Binding("first", "hall")
+		first := fixture.Binding("halls-first", "hall")
 		Expect(c.Create(ctx, first)).To(Succeed())
 		Expect(first.Finalizers).To(ContainElement(grovev1alpha1.FinalizerClusterTopology))
-		err = c.Create(ctx, fixture.Topology("first", "zone"))
+		err = c.Create(ctx, fixture.Topology("halls-first", "zone"))
 		Expect(causes(err)).To(ConsistOf("metadata.name"))
 		Expect(err).To(MatchError(ContainSubstring("give this ClusterTopology another name, or delete the ClusterTopologyBinding first")))
 	})

@@ -29,7 +29,7 @@ import (
 type Reconciler struct {
 	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
-	// Writer applies claims; it reads them past the cache, which does not have them.
+	// Writer applies claims; it reads them past the cache, which may not have the kind.
 	Writer apply.Writer
 	// Events tells what stands in the way.
 	Events events.Recorder
@@ -154,8 +154,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 // apply makes a claim as soon as there is what it is deleted with.
 func (r *Reconciler) apply(ctx context.Context, scope *scope, claim claims.Claim) error {
 	owner := scope.ownerOf(claim)
-	if owner == nil {
-		return nil // Its appearance brings the set back.
+	if owner == nil || scope.standing[claim.Name] != nil {
+		return nil // What it goes with brings the set back when it appears; and what stands cannot be changed.
 	}
 	template := claims.Internal(scope.set, claim.Sharing)
 	if template == nil {
@@ -169,11 +169,7 @@ func (r *Reconciler) apply(ctx context.Context, scope *scope, claim claims.Claim
 		}
 		template = &found.Spec
 	}
-	standing := scope.standing[claim.Name]
-	if standing != nil && metav1.GetControllerOf(standing) != nil && metav1.GetControllerOf(standing).UID == owner.UID {
-		return nil // It cannot be changed.
-	}
-	_, err := r.Writer.Apply(ctx, claims.Object(scope.set, claim, template, owner), standing)
+	_, err := r.Writer.Apply(ctx, claims.Object(scope.set, claim, template, owner), nil)
 	return client.IgnoreNotFound(err) // The namespace goes.
 }
 

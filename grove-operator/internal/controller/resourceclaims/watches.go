@@ -2,8 +2,11 @@ package resourceclaims
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,20 +22,28 @@ import (
 	"packtree.dev/grove-operator/internal/passes"
 )
 
-// SetupWithManager watches sets that share claims, and what tells how large they are.
+// SetupWithManager watches sets that share claims, what tells how large they are, and claims that go: that of a PodClique which is made
+// anew has the name of one that the garbage collector still has to take. Clusters before Kubernetes 1.34 have no such kind.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	ofSet := passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.sharing))
-	return builder.ControllerManagedBy(mgr).
+	controller := builder.ControllerManagedBy(mgr).
 		Named("resourceclaims").
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodClique{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, ofSet, builder.WithPredicates(gone())).
-		WithOptions(passes.Options[reconcile.Request](workers)).
-		Complete(r)
+		WithOptions(passes.Options[reconcile.Request](workers))
+	kind := resourcev1.SchemeGroupVersion.WithKind("ResourceClaim")
+	switch _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); {
+	case err == nil:
+		controller = controller.Watches(&resourcev1.ResourceClaim{}, ofSet, builder.WithPredicates(gone()))
+	case !meta.IsNoMatchError(err):
+		return fmt.Errorf("looking for ResourceClaims: %w", err)
+	}
+	return controller.Complete(r)
 }
 
-// gone lets through that a pod is no longer there, and so may leave a claim behind.
+// gone lets through that a pod is no longer there, and so may leave a claim behind, or that a claim is not.
 func gone() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

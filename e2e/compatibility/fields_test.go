@@ -1,0 +1,71 @@
+package compatibility_test
+
+import (
+	"flag"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/e2e/compatibility"
+	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
+	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write docs/fields.md anew")
+
+// specs are the types of the kinds in the list.
+var specs = map[string]reflect.Type{
+	"DynamoGraphDeployment v1beta1":   reflect.TypeFor[dynamov1beta1.DynamoGraphDeploymentSpec](),
+	"DynamoGraphDeployment v1alpha1":  reflect.TypeFor[dynamov1alpha1.DynamoGraphDeploymentSpec](),
+	"PodCliqueSet v1alpha1":           reflect.TypeFor[grovev1alpha1.PodCliqueSetSpec](),
+	"ClusterTopologyBinding v1alpha1": reflect.TypeFor[grovev1alpha1.ClusterTopologyBindingSpec](),
+}
+
+func TestFieldsOfUpstreamAreTaken(t *testing.T) {
+	content, err := os.ReadFile("testdata/upstream.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream, err := compatibility.ReadUpstream(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, kind := range upstream.Kinds {
+		name := kind.Kind + " " + kind.Version
+		listed[name] = true
+		t.Run(name, func(t *testing.T) {
+			want := slices.Clone(kind.Ours)
+			for path, becomes := range kind.Fields {
+				want = append(want, path)
+				if becomes == "" {
+					t.Errorf("nothing is said of %s", path)
+				}
+			}
+			slices.Sort(want)
+			if diff := cmp.Diff(want, compatibility.FieldsOf(specs[name], "spec")); diff != "" {
+				t.Errorf("fields of our type (-listed +ours):\n%s", diff)
+			}
+		})
+	}
+	if len(listed) != len(specs) {
+		t.Errorf("listed: %v", listed)
+	}
+	const page = "../../docs/fields.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(upstream.Page()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(upstream.Page(), string(written)); diff != "" {
+		t.Errorf("docs/fields.md (-made +written); -update writes it:\n%s", diff)
+	}
+}
