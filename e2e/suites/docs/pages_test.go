@@ -49,7 +49,7 @@ func TestPages(t *testing.T) {
 			reader := newReader(t, root, own.Machine.Kubeconfig, shims)
 			before := tidier{own.Cluster}.wide(t)
 			for _, block := range page.Blocks {
-				if err := reader.tries(t.Context(), block); err != nil {
+				if err := reader.tries(own.While(t.Context()), block); err != nil {
 					t.Error(err)
 				}
 			}

@@ -77,13 +77,13 @@ func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Conte
 		return ctx, err
 	}
 	config.WithKubeconfigFile(c.Machine.Kubeconfig)
-	return ctx, nil
+	return c.While(ctx), nil
 }
 
 func (c *Cluster) down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	var down, after error
 	if c.Own != nil {
-		down = c.TakeDown(ctx)
+		down = c.TakeDown(context.WithoutCancel(ctx))
 	}
 	if c.Afterwards != nil {
 		after = c.Afterwards()
