@@ -84,36 +84,20 @@ func componentsOf(directory string, records []processes.Record) []processes.Reco
 	return components
 }
 
-// takenDown says whether somebody has called Down, or is about to be done with it.
-func (c *Cluster) takenDown() bool {
-	dir, err := statedir.Existing(c.Dir)
-	if err == nil {
-		dir.Release()
+// Down ends the cluster as the package's Down does, and returns when the calling process knows how each program ended: only then is what the
+// program computed counted as its own.
+func (c *Cluster) Down(ctx context.Context) error {
+	if _, err := Down(ctx, c.Dir); err != nil {
+		return err
 	}
-	return err != nil
-}
-
-// Watch reports every process that ends by itself, and returns when the context ends, with nil, or when no process is left.
-func (c *Cluster) Watch(ctx context.Context, report func(error)) error {
-	ended := make(chan *processes.Process)
-	for _, process := range c.running {
-		go func() {
-			select {
-			case <-process.Ended():
-				ended <- process
-			case <-ctx.Done():
-			}
-		}()
-	}
-	for range c.running {
+	c.plane.mu.Lock()
+	defer c.plane.mu.Unlock()
+	for _, process := range c.plane.running {
 		select {
+		case <-process.Ended():
 		case <-ctx.Done():
-			return nil
-		case process := <-ended:
-			if !c.takenDown() {
-				report(process.Failure())
-			}
+			return context.Cause(ctx)
 		}
 	}
-	return errors.New("no process of the cluster is left")
+	return nil
 }

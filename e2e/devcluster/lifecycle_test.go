@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -123,18 +124,19 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var ended error
-		if err := cluster.Watch(watching, func(err error) { ended = err; stop() }); err != nil {
+		var end devcluster.End
+		if err := cluster.Supervise(watching, func(one devcluster.End) { end = one; stop() }); err != nil {
 			t.Error(err)
 		}
-		if ended == nil || !strings.Contains(ended.Error(), last.Name+" ended (signal: killed)") {
-			t.Errorf("watching reports %v", ended)
+		if end.Program != last.Name || end.Again != 0 || !strings.Contains(end.How.Error(), last.Name+" ended (signal: killed)") {
+			t.Errorf("reported is %v", end)
 		}
 		if status, err = devcluster.ReadStatus(ctx, directory); err != nil || status.Processes[3].Problem == nil {
 			t.Errorf("status %+v, %v", status, err)
 		}
 	})
 	t.Run("what has ended is started again", func(t *testing.T) { startAgain(t, cluster) })
+	t.Run("a component that ends by itself comes back", func(t *testing.T) { supervised(t, cluster) })
 	found, err := devcluster.Down(ctx, directory)
 	if err != nil || !found {
 		t.Errorf("down: %v, %v", found, err)
@@ -174,6 +176,71 @@ func startAgain(t *testing.T, cluster *devcluster.Cluster) {
 	}
 	if len(status.Processes) != 4 {
 		t.Errorf("status %+v", status)
+	}
+}
+
+// supervised has a component end in each way that there is, and counts how often it ran.
+func supervised(t *testing.T, cluster *devcluster.Cluster) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ends := make(chan devcluster.End, 100)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() {
+		if err := cluster.Supervise(ctx, func(end devcluster.End) { ends <- end }); err != nil {
+			t.Error(err)
+		}
+	})
+	runs := filepath.Join(t.TempDir(), "runs")
+	health := cluster.Health("kube-apiserver")
+	err := cluster.Run(ctx, devcluster.Program{
+		Name: "component", Path: "/bin/sh", Args: []string{"-c", `echo run >>"$1"; exec sleep 600`, "sh", runs}, Health: health,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			content, err := os.ReadFile(runs)
+			if err == nil && strings.Count(string(content), "run") == want && cluster.PID("component") != 0 {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("runs %q, %v; want %d, and the last under way", content, err, want)
+			}
+		}
+	}
+	counts(1)
+	for _, again := range []time.Duration{time.Second, 2 * time.Second} {
+		first := cluster.PID("component")
+		if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if end := <-ends; end.Program != "component" || end.Again != again || !strings.Contains(end.How.Error(), "signal: killed") {
+			t.Errorf("reported is %v", end)
+		}
+		counts(int(again/time.Second) + 1)
+	}
+	// What is asked to end stays down, also if it had ended by itself and waits for its next start.
+	if err := syscall.Kill(cluster.PID("component"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	end := <-ends
+	if err := cluster.Stop(ctx, "component"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(end.Again + time.Second)
+	if content, err := os.ReadFile(runs); err != nil || strings.Count(string(content), "run") != 3 || cluster.PID("component") != 0 {
+		t.Errorf("runs %q, %v, process %d: it was asked to end", content, err, cluster.PID("component"))
+	}
+	if err := cluster.Start(ctx, "component"); err != nil {
+		t.Fatal(err)
+	}
+	counts(4)
+	if err := cluster.Stop(ctx, "component"); err != nil || len(ends) != 0 {
+		t.Errorf("%d ends are reported that were asked for; %v", len(ends), err)
 	}
 }
 

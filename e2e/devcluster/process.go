@@ -27,29 +27,28 @@ type Program struct {
 
 // Run starts a further program and returns when it works.
 func (c *Cluster) Run(ctx context.Context, program Program) error {
-	if c.process(program.Name) != nil {
-		return fmt.Errorf("%s runs already, or has run: Start starts it again", program.Name)
-	}
-	return c.launch(ctx, processes.Spec{Program: program.Path, Args: program.Args},
-		statedir.Process{Name: program.Name, Component: true, Health: program.Health})
+	return c.launch(ctx, program.Name, func(ran *processes.Process, _ statedir.Process) (processes.Spec, statedir.Process, error) {
+		if ran != nil {
+			return processes.Spec{}, statedir.Process{}, fmt.Errorf("%s runs already, or has run: Start starts it again", program.Name)
+		}
+		return processes.Spec{Program: program.Path, Args: program.Args},
+			statedir.Process{Name: program.Name, Component: true, Health: program.Health}, nil
+	})
 }
 
 // Start runs a program that has ended once more, with the arguments that it had, and returns when it works.
 func (c *Cluster) Start(ctx context.Context, name string) error {
-	ended := c.process(name)
-	if ended == nil {
-		return fmt.Errorf("%s is not in this cluster", name)
-	}
-	select {
-	case <-ended.Ended():
-	default:
-		return fmt.Errorf("%s runs already", name)
-	}
-	i := slices.IndexFunc(c.plane.state.Processes, func(p statedir.Process) bool { return p.Name == name })
-	about := c.plane.state.Processes[i]
-	c.plane.state.Processes = slices.Delete(c.plane.state.Processes, i, i+1)
-	c.plane.running = slices.DeleteFunc(c.plane.running, func(p *processes.Process) bool { return p == ended })
-	return c.launch(ctx, ended.Spec, about)
+	return c.launch(ctx, name, func(ran *processes.Process, about statedir.Process) (processes.Spec, statedir.Process, error) {
+		if ran == nil {
+			return processes.Spec{}, statedir.Process{}, fmt.Errorf("%s is not in this cluster", name)
+		}
+		select {
+		case <-ran.Ended():
+			return ran.Spec, about, nil
+		default:
+			return processes.Spec{}, statedir.Process{}, fmt.Errorf("%s runs already", name)
+		}
+	})
 }
 
 // Kill ends a program as a crash of its machine would: at once, without a chance to say goodbye.
@@ -134,26 +133,34 @@ func (c *Cluster) Identity(user string, groups ...string) (string, error) {
 	return filepath.Join(c.Dir, file), err
 }
 
-// launch holds the directory's lock until the program is recorded, so that Down cannot miss it.
-func (c *Cluster) launch(ctx context.Context, spec processes.Spec, about statedir.Process) error {
+// launch runs what choose makes of the last run of a program, and returns when it works. It holds the directory's lock, so that Down cannot miss the
+// program, and Supervise does not start it at the same time.
+func (c *Cluster) launch(
+	ctx context.Context, name string,
+	choose func(ran *processes.Process, about statedir.Process) (processes.Spec, statedir.Process, error),
+) error {
 	dir, err := c.claimAgain(ctx)
 	if err != nil {
 		return err
 	}
 	defer dir.Release()
 	c.plane.dir = dir
+	spec, about, err := choose(c.plane.process(name))
+	if err != nil {
+		return err
+	}
+	c.plane.forget(name)
 	process, err := c.plane.keep(spec, about)
 	if err != nil {
 		return err
 	}
-	c.running = c.plane.running
 	if err := c.plane.probe.await(ctx, about.Health, process); err != nil {
 		return fmt.Errorf("starting %s: %w", about.Name, err)
 	}
 	return nil
 }
 
-// claimAgain takes the lock that Up has given back. For a moment Watch, or a status in the making, may have it.
+// claimAgain takes the lock that Up has given back. Somebody who starts a program may have it, and for a moment a status in the making.
 func (c *Cluster) claimAgain(ctx context.Context) (*statedir.Dir, error) {
 	for {
 		dir, err := statedir.Existing(c.Dir)
@@ -169,11 +176,8 @@ func (c *Cluster) claimAgain(ctx context.Context) (*statedir.Dir, error) {
 }
 
 func (c *Cluster) process(name string) *processes.Process {
-	i := slices.IndexFunc(c.running, func(p *processes.Process) bool { return p.Spec.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return c.running[i]
+	process, _ := c.plane.process(name)
+	return process
 }
 
 // Root is the clone of the repository that the cluster's programs come from.
@@ -183,9 +187,6 @@ func (c *Cluster) Root() string {
 
 // Health is the URL that reports whether a program works; empty if there is no such program.
 func (c *Cluster) Health(name string) string {
-	i := slices.IndexFunc(c.plane.state.Processes, func(p statedir.Process) bool { return p.Name == name })
-	if i < 0 {
-		return ""
-	}
-	return c.plane.state.Processes[i].Health
+	_, about := c.plane.process(name)
+	return about.Health
 }

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"packtree.dev/e2e/devcluster/internal/processes"
-	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
 // Upgrade is helm upgrade of the charts with other values of components, laid over those that make them run here. Then each component ends and
@@ -59,9 +55,7 @@ func (c *Cluster) releases(ctx context.Context, change func(context.Context) err
 	c.plane.dir = dir
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err = change(ctx)
-	c.running = c.plane.running
-	return err
+	return change(ctx)
 }
 
 // endComponents asks every component to end, waits until all have, and forgets them.
@@ -71,9 +65,6 @@ func (c *Cluster) endComponents(ctx context.Context) error {
 			return fmt.Errorf("ending the components: %w", err)
 		}
 	}
-	ended := func(name string) bool { return slices.Contains(c.plane.components, name) }
-	c.plane.running = slices.DeleteFunc(c.plane.running, func(p *processes.Process) bool { return ended(p.Spec.Name) })
-	c.plane.state.Processes = slices.DeleteFunc(c.plane.state.Processes, func(p statedir.Process) bool { return ended(p.Name) })
-	c.running = c.plane.running
+	c.plane.forget(c.plane.components...)
 	return c.plane.dir.Save(c.plane.state)
 }

@@ -22,8 +22,7 @@ type Cluster struct {
 	// Kubeconfig is a file that makes its bearer an administrator.
 	Kubeconfig string
 
-	plane   *controlPlane
-	running []*processes.Process
+	plane *controlPlane
 }
 
 // limit is how long all of a start may take, for a request that is never answered.
@@ -40,7 +39,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &start{plan: plan, dir: dir, begin: time.Now(), releasePorts: func() {}}
+	s := &start{plan: plan, dir: dir, begin: time.Now(), ended: make(chan *processes.Process), releasePorts: func() {}}
 	defer func() { s.releasePorts() }()
 	s.state = statedir.State{Started: s.begin, Owner: processes.Self("up")}
 	bounded, cancel := context.WithTimeout(ctx, limit+plan.perNodes())
@@ -55,7 +54,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	dir.Release()
-	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(programs.AdministratorFile), plane: s.plane, running: s.running}, nil
+	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(programs.AdministratorFile), plane: s.plane}, nil
 }
 
 // claim takes the state directory, and cleans up after a cluster whose processes are gone.
@@ -92,7 +91,9 @@ type start struct {
 	mu      sync.Mutex
 	state   statedir.State
 	running []*processes.Process
-	plane   *controlPlane
+	// ended has each program that stays and has ended, for Supervise.
+	ended chan *processes.Process
+	plane *controlPlane
 }
 
 // run has the order of things: who needs whom.
@@ -144,7 +145,31 @@ func (s *start) keep(spec processes.Spec, about statedir.Process) (*processes.Pr
 		return nil, err
 	}
 	s.running = append(s.running, process)
+	go func() {
+		<-process.Ended()
+		s.ended <- process
+	}()
 	return process, nil
+}
+
+// process is the last run of a program, with what the state says of it; nil if there is no such program.
+func (s *start) process(name string) (*processes.Process, statedir.Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run := slices.IndexFunc(s.running, func(p *processes.Process) bool { return p.Spec.Name == name })
+	about := slices.IndexFunc(s.state.Processes, func(p statedir.Process) bool { return p.Name == name })
+	if run < 0 || about < 0 {
+		return nil, statedir.Process{}
+	}
+	return s.running[run], s.state.Processes[about]
+}
+
+// forget drops programs that have ended.
+func (s *start) forget(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = slices.DeleteFunc(s.running, func(p *processes.Process) bool { return slices.Contains(names, p.Spec.Name) })
+	s.state.Processes = slices.DeleteFunc(s.state.Processes, func(p statedir.Process) bool { return slices.Contains(names, p.Name) })
 }
 
 // finish runs a program that ends by itself. It is recorded like the others, for a crash may come while it runs.

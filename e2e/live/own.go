@@ -34,6 +34,9 @@ type Own struct {
 	Server *rest.Config
 
 	directory string
+	ends      ends
+	// unsupervise returns when nothing is started again any more.
+	unsupervise func()
 }
 
 // BringUp starts a dev cluster in a directory of its own, whatever Dir the options name, tells its progress on standard error, and
@@ -48,6 +51,7 @@ func BringUp(ctx context.Context, options devcluster.Options) (*Own, error) {
 	if own.Machine, err = devcluster.Up(ctx, options); err != nil {
 		return nil, fmt.Errorf("bringing a dev cluster up: %w", joined(err, os.RemoveAll(directory)))
 	}
+	own.supervise()
 	if err := own.connect(ctx, options.Components); err != nil {
 		return nil, joined(err, own.TakeDown(context.WithoutCancel(ctx)))
 	}
@@ -64,7 +68,7 @@ func (o *Own) connect(ctx context.Context, components []string) (err error) {
 	if components != nil && !slices.Contains(components, "grove-operator") {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(o.While(ctx), patience)
 	defer cancel()
 	return Wait(waiting, "grove-operator has made the topology of its configuration", o.DefaultTopologyMade)
 }
@@ -106,7 +110,8 @@ func (o *Own) Behind(ctx context.Context, program string, proxy *apiproxy.Proxy)
 
 // TakeDown ends every program of the cluster and removes its directory.
 func (o *Own) TakeDown(ctx context.Context) error {
-	if _, err := devcluster.Down(ctx, o.Machine.Dir); err != nil {
+	o.unsupervise()
+	if err := o.Machine.Down(ctx); err != nil {
 		return fmt.Errorf("taking the dev cluster down: %w", err)
 	}
 	return os.RemoveAll(o.directory)

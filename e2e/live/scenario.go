@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// reporting is how long a report may take, also when the context that ended the wait has ended with it.
+const reporting = time.Minute
+
 // Test is what a scenario needs of a *testing.T, which the commands that import this package have no use for.
 type Test interface {
 	Helper()
@@ -31,6 +34,8 @@ func (s Scenario) Until(ctx context.Context, t Test, what string, look Look) {
 func (s Scenario) Must(ctx context.Context, t Test, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, s.Report(ctx))
+		reported, cancel := context.WithTimeout(context.WithoutCancel(ctx), reporting)
+		defer cancel()
+		t.Fatalf("%v\n%s", err, s.Report(reported))
 	}
 }

@@ -62,7 +62,7 @@ func up(cmd *cobra.Command, options devcluster.Options, keep bool) error {
 		return nil
 	}
 	fmt.Fprintln(out, "Ctrl-C takes it down.")
-	gone := cluster.Watch(ctx, func(ended error) { fmt.Fprintln(cmd.ErrOrStderr(), ended) })
+	gone := cluster.Supervise(ctx, func(end devcluster.End) { fmt.Fprintln(cmd.ErrOrStderr(), end) })
 	// The context may have ended, and taking down is to happen all the same.
 	found, err := devcluster.Down(context.WithoutCancel(ctx), cluster.Dir)
 	switch {

@@ -83,7 +83,7 @@ func every(standing programs, wanted func(on []string) bool) string {
 
 func until(t *testing.T, what string, lacks func(programs) string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(cluster.While(t.Context()), patience)
 	defer cancel()
 	err := live.Wait(ctx, what, func(ctx context.Context) (bool, string, error) {
 		standing, err := look(ctx)
@@ -186,7 +186,7 @@ func report(ctx context.Context) string {
 
 // TestEveryDeploymentIsAvailable compares with what Kubernetes itself counts, which the pods above do not tell.
 func TestEveryDeploymentIsAvailable(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(cluster.While(t.Context()), patience)
 	defer cancel()
 	err := live.Wait(ctx, "every Deployment has two available pods", func(ctx context.Context) (bool, string, error) {
 		var deployments appsv1.DeploymentList

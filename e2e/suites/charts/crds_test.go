@@ -1,6 +1,7 @@
 package charts_test
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,7 +89,8 @@ func (i installation) untilLeft(t *testing.T, names ...string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		var found apiextensionsv1.CustomResourceDefinitionList
-		if err := i.client.List(t.Context(), &found); err != nil {
+		// The context of a test that clears up has ended.
+		if err := i.client.List(context.WithoutCancel(t.Context()), &found); err != nil {
 			t.Fatal(err)
 		}
 		var left []string

@@ -62,13 +62,13 @@ func chartPath(t *testing.T, chart string) string {
 	return filepath.Join(repository(t), "charts", chart)
 }
 
-// helm runs the built helm with a home of its own, and returns its standard output, and standard error for a failure.
+// helm runs the built helm with a home and a cache of its own: the test before had other kinds. It returns its standard output, and standard error for a failure.
 func helm(t *testing.T, kubeconfig string, arguments ...string) (string, string, error) {
 	t.Helper()
 	home := t.TempDir()
 	command := exec.Command(filepath.Join(repository(t), "bin", "tools", "helm"), arguments...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig,
-		"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+		"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECACHEDIR="+home)
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems
 	err := command.Run()
@@ -95,7 +95,7 @@ func mustHelm(t *testing.T, kubeconfig string, arguments ...string) string {
 	return out
 }
 
-// kubectl runs the built one with a cache of its own: another test's API server may have had other kinds at the same address.
+// kubectl runs the built one with a cache of its own, as helm.
 func kubectl(t *testing.T, kubeconfig string, arguments ...string) (string, error) {
 	t.Helper()
 	command := exec.Command(filepath.Join(repository(t), "bin", "tools", "kubectl"), append(arguments, "--kubeconfig="+kubeconfig)...)

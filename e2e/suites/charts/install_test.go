@@ -2,10 +2,12 @@ package charts_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +25,7 @@ import (
 
 const namespace = "packtree-system"
 
-// installation is a chart on an API server of its own.
+// installation is a chart on the API server.
 type installation struct {
 	client     client.Client
 	kubeconfig string
@@ -57,18 +59,14 @@ func install(t *testing.T, chart string) installation {
 	return installed
 }
 
-// emptyCluster is an API server with nothing but the namespace, which takes no pods but those of the restricted Pod Security Standard.
+// emptyCluster is an API server with nothing but the namespace, which takes no pods but those of the restricted Pod Security Standard. All tests have
+// the same one, one after the other, and each leaves it as it was.
 func emptyCluster(t *testing.T) installation {
 	t.Helper()
-	cluster, err := apiservertest.StartEmpty()
+	cluster, err := server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, cluster.Environment.KubeConfig, 0o600); err != nil {
 		t.Fatal(err)
@@ -83,13 +81,53 @@ func emptyCluster(t *testing.T) installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	empty := installation{client: reader, kubeconfig: kubeconfig}
+	empty.untilLeft(t)
+	t.Cleanup(func() { empty.clear(t) })
+	return empty
+}
+
+// server is the API server of all tests, started by the first that needs it.
+var server = sync.OnceValues(func() (*apiservertest.Cluster, error) {
+	cluster, err := apiservertest.StartEmpty()
+	if err != nil {
+		return nil, err
+	}
+	started = cluster
+	writer, err := client.New(cluster.Config, client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return cluster, writer.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-	}}
-	if err := reader.Create(t.Context(), restricted); err != nil {
+	}})
+})
+
+// started is the API server, if a test has needed one.
+var started *apiservertest.Cluster
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if started != nil {
+		if err := started.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// clear uninstalls what a test has left installed, with its kinds.
+func (i installation) clear(t *testing.T) {
+	t.Helper()
+	for release := range strings.FieldsSeq(mustHelm(t, i.kubeconfig, "list", "--namespace", namespace, "--short", "--all")) {
+		mustHelm(t, i.kubeconfig, "uninstall", release, "--namespace", namespace)
+	}
+	// The context of the test has ended.
+	if err := i.client.DeleteAllOf(context.WithoutCancel(t.Context()), &apiextensionsv1.CustomResourceDefinition{}); err != nil {
 		t.Fatal(err)
 	}
-	return installation{client: reader, kubeconfig: kubeconfig}
+	i.untilLeft(t)
 }
 
 // deployments checks what runs: names, service accounts, and that a namespace with restricted pod security takes the pods.

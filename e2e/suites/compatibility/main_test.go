@@ -25,7 +25,7 @@ type installation struct {
 // until waits, and prints what went wrong where when it does so in vain.
 func (i *installation) until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	t.Helper()
-	live.Scenario{Patience: patience, Report: i.report}.Until(ctx, t, what, look)
+	live.Scenario{Patience: patience, Report: i.report}.Until(i.While(ctx), t, what, look)
 }
 
 func (i *installation) must(ctx context.Context, t *testing.T, err error) {

@@ -37,7 +37,7 @@ func TestPages(t *testing.T) {
 	if kubeconfig := os.Getenv("E2E_KUBECONFIG"); kubeconfig != "" {
 		for _, page := range all {
 			if slices.Contains(installing, page.File) {
-				readsOn(t, newReader(t, root, kubeconfig, nil), page)
+				readsOn(t.Context(), t, newReader(t, root, kubeconfig, nil), page)
 			}
 		}
 		return
@@ -57,7 +57,7 @@ func TestPages(t *testing.T) {
 		}
 		t.Run(strings.ReplaceAll(strings.TrimSuffix(page.File, ".md"), "/", "."), func(t *testing.T) {
 			before := tidier{own.Cluster}.wide(t)
-			readsOn(t, newReader(t, root, own.Machine.Kubeconfig, shims), page)
+			readsOn(own.While(t.Context()), t, newReader(t, root, own.Machine.Kubeconfig, shims), page)
 			tidier{own.Cluster}.tidies(t, before)
 		})
 	}
@@ -83,10 +83,10 @@ func TestPages(t *testing.T) {
 	}
 }
 
-func readsOn(t *testing.T, reader reader, page pages.Page) {
+func readsOn(ctx context.Context, t *testing.T, reader reader, page pages.Page) {
 	t.Helper()
 	for _, block := range page.Blocks {
-		if err := reader.tries(t.Context(), block); err != nil {
+		if err := reader.tries(ctx, block); err != nil {
 			t.Error(err)
 		}
 	}

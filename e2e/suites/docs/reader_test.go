@@ -54,6 +54,10 @@ func (r reader) bash(ctx context.Context, commands, stdin string) (string, error
 	shell.Dir, shell.Env, shell.Stdin = r.directory, r.env, strings.NewReader(stdin)
 	shell.WaitDelay = 10 * time.Second
 	output, err := shell.CombinedOutput()
+	if ctx.Err() != nil {
+		// That the shell was killed says less than why.
+		err = errors.Join(context.Cause(ctx), err)
+	}
 	return string(output), err
 }
 

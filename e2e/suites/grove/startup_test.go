@@ -140,13 +140,8 @@ func (s *startup) routersStart(ctx context.Context, _ *testing.T, _ *envconf.Con
 func (s *startup) end(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	s.stop()
 	s.kubelet.ended.Wait()
-	// A program that could not renew its lease while the API server was away has ended.
-	for _, name := range components {
-		if cluster.Machine.PID(name) == 0 {
-			if err := cluster.Machine.Start(ctx, name); err != nil {
-				t.Error(err)
-			}
-		}
+	if err := cluster.Machine.Start(ctx, operator); err != nil {
+		t.Error(err)
 	}
 	if err := cluster.Remove(ctx, append(s.objects(t), namespaceObject(s.namespace))...); err != nil {
 		t.Error(err)

@@ -47,13 +47,13 @@ func onDevCluster() target {
 				return ctx, err
 			}
 			config.WithKubeconfigFile(own.Machine.Kubeconfig)
-			return ctx, nil
+			return own.While(ctx), nil
 		},
 		down: func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 			if own == nil {
 				return ctx, nil
 			}
-			return ctx, own.TakeDown(ctx)
+			return ctx, own.TakeDown(context.WithoutCancel(ctx))
 		},
 	}
 }

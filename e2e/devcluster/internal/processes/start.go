@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Spec is a program to run.
@@ -28,10 +30,15 @@ type Spec struct {
 // Process is a process that the calling one has started.
 type Process struct {
 	// Spec is what it was started from.
-	Spec  Spec
-	pid   int
+	Spec    Spec
+	pid     int
+	started time.Time
+	// asked is whether the caller has ended it, or would have.
+	asked atomic.Bool
 	ended chan struct{}
-	err   error
+	// ran is how long it ran, and err how it ended. Both are set when it has ended.
+	ran time.Duration
+	err error
 }
 
 const recordSuffix = ".pid"
@@ -70,9 +77,10 @@ func Start(spec Spec, directory string, lock *os.File) (*Process, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
-	process := &Process{Spec: spec, pid: command.Process.Pid, ended: make(chan struct{})}
+	process := &Process{Spec: spec, pid: command.Process.Pid, started: time.Now(), ended: make(chan struct{})}
 	go func() {
 		process.err = command.Wait()
+		process.ran = time.Since(process.started)
 		close(process.ended)
 	}()
 	return process, nil
@@ -86,6 +94,16 @@ func (p *Process) PID() int {
 // Ended is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} {
 	return p.ended
+}
+
+// Ran is how long the process ran. It must have ended.
+func (p *Process) Ran() time.Duration {
+	return p.ran
+}
+
+// Asked reports whether the calling process has asked this one to end, before or after it ended by itself.
+func (p *Process) Asked() bool {
+	return p.asked.Load()
 }
 
 // Succeeded says whether the process ended as it should. It must have ended.

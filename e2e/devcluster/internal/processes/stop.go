@@ -54,6 +54,7 @@ func waitForEnd(records []Record, limit time.Duration) []Record {
 
 // Kill ends a process that the caller has started and whatever that has started, whether it is recorded or not.
 func (p *Process) Kill() {
+	p.asked.Store(true)
 	select {
 	case <-p.ended:
 		return
@@ -65,6 +66,7 @@ func (p *Process) Kill() {
 
 // Terminate asks a process that the caller has started to end.
 func (p *Process) Terminate() {
+	p.asked.Store(true)
 	select {
 	case <-p.ended:
 	default:

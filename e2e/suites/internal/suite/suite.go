@@ -80,15 +80,17 @@ func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Conte
 	}
 	config.WithKubeconfigFile(c.Machine.Kubeconfig)
 	if c.Prepare != nil {
-		return ctx, c.Prepare(ctx)
+		if err := c.Prepare(ctx); err != nil {
+			return ctx, err
+		}
 	}
-	return ctx, nil
+	return c.While(ctx), nil
 }
 
 func (c *Cluster) down(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	var down, after error
 	if c.Own != nil {
-		down = c.TakeDown(ctx)
+		down = c.TakeDown(context.WithoutCancel(ctx))
 	}
 	if c.Afterwards != nil {
 		after = c.Afterwards()

@@ -90,6 +90,9 @@ func (w *World) scenario() live.Scenario {
 // Report shows why gangs wait, what the story is about, where each pod is, and what the operator said last.
 func (w *World) Report(ctx context.Context) string {
 	var out strings.Builder
+	if ends := w.Cluster.Ends(); ends != "" {
+		fmt.Fprintf(&out, "--- programs that ended\n%s\n", ends)
+	}
 	out.WriteString(w.Cluster.Reasons(ctx, w.Name))
 	for _, what := range [][]string{{"get", w.Shown, "-o", "yaml"}, {"get", "events"}} {
 		said, err := w.Cluster.Kubectl(ctx, w.Name, what...)

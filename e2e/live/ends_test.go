@@ -1,0 +1,61 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"packtree.dev/e2e/devcluster"
+)
+
+func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
+	crashed := errors.New("etcd ended (signal: killed), its log ends with: out of memory")
+	for name, test := range map[string]struct {
+		end  devcluster.End
+		told bool
+	}{
+		"a program of the control plane":        {devcluster.End{Program: "etcd", How: crashed}, true},
+		"a component that has ended once":       {devcluster.End{Program: "podgrouper", How: crashed, Again: time.Second}, false},
+		"a component that ends again and again": {devcluster.End{Program: "podgrouper", How: crashed, Again: hopeless}, true},
+	} {
+		for when, first := range map[string]bool{"before the wait": true, "during the wait": false} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				var all ends
+				if first {
+					all.add(test.end)
+				}
+				ctx, cancel := context.WithTimeout(all.while(t.Context()), 20*time.Millisecond)
+				defer cancel()
+				if !first {
+					all.add(test.end)
+				}
+				err := Wait(ctx, "all pods run", func(context.Context) (bool, string, error) { return false, "none runs", nil })
+				if told := strings.Contains(err.Error(), "out of memory"); told != test.told {
+					t.Errorf("the wait ends with %v", err)
+				}
+				if told := !errors.Is(err, context.DeadlineExceeded); told != test.told {
+					t.Errorf("the wait ends with %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestEveryEndIsInTheReport(t *testing.T) {
+	var own Own
+	if said := own.Ends(); said != "" {
+		t.Errorf("nothing has ended: %q", said)
+	}
+	own.ends.add(devcluster.End{Program: "podgrouper", How: errors.New("podgrouper ended"), Again: time.Second})
+	own.ends.add(devcluster.End{Program: "etcd", How: errors.New("etcd ended")})
+	own.ends.add(devcluster.End{Program: "kwok", How: errors.New("kwok ended")})
+	if said, want := own.Ends(), "started again after 1s: podgrouper ended\n"+
+		"nothing starts it again: etcd ended\nnothing starts it again: kwok ended"; said != want {
+		t.Errorf("got %q, want %q", said, want)
+	}
+	if err := context.Cause(own.While(t.Context())); err == nil || !strings.Contains(err.Error(), "etcd ended") {
+		t.Errorf("the cause is %v, not the first end for good", err)
+	}
+}
