@@ -4,11 +4,14 @@ package archives
 import (
 	"archive/tar"
 	"bytes"
+	"debug/elf"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -51,6 +54,9 @@ func Write(file string, program Program) error {
 }
 
 func (p Program) image() (v1.Image, error) {
+	if err := checkStatic(p.File); err != nil {
+		return nil, err
+	}
 	files, err := p.files()
 	if err != nil {
 		return nil, err
@@ -74,6 +80,19 @@ func (p Program) image() (v1.Image, error) {
 }
 
 func (p Program) path() string { return "/" + filepath.Base(p.File) }
+
+// checkStatic refuses a program that needs a loader, which no image here has: its container would end with "no such file".
+func checkStatic(file string) error {
+	program, err := elf.Open(file)
+	if err != nil {
+		return nil //nolint:nilerr // a script, or a program for another system
+	}
+	defer program.Close()
+	if slices.ContainsFunc(program.Progs, func(segment *elf.Prog) bool { return segment.Type == elf.PT_INTERP }) {
+		return errors.New("the program is linked dynamically, and an image holds nothing but it: build it with CGO_ENABLED=0")
+	}
+	return nil
+}
 
 // files is the layer: times and owners of this machine stay out of it.
 func (p Program) files() ([]byte, error) {

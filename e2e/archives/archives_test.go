@@ -124,6 +124,9 @@ func TestWhatCannotBeAnImageIsSaid(t *testing.T) {
 		"a program that is not there is named": {
 			func(p *archives.Program) { p.File = filepath.Join(t.TempDir(), "missing") }, "missing: no such file",
 		},
+		"a program that needs a loader": {
+			func(p *archives.Program) { p.File = "/bin/sh" }, "build it with CGO_ENABLED=0",
+		},
 		"an image needs a tag":                {func(p *archives.Program) { p.Reference = "team/program" }, "naming the image"},
 		"a name that nobody can pull is none": {func(p *archives.Program) { p.Reference = "Team/Program:v1" }, "naming the image"},
 	} {
