@@ -10,12 +10,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/metrics"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of client-go
 	_ "k8s.io/component-base/metrics/prometheus/version"  // metric kubernetes_build_info
 	"k8s.io/component-base/term"
@@ -114,9 +116,9 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 	if err != nil {
 		return err
 	}
-	if opts.Metrics.AllowListMapping == nil && opts.Metrics.AllowListMappingManifest == "" {
+	if equality.Semantic.DeepEqual(opts.Metrics, metrics.NewOptions()) {
 		// Else kube-scheduler looks into a file without a name, and complains that it is empty.
-		opts.Metrics.AllowListMapping = map[string]string{}
+		opts.Metrics = nil
 	}
 	leading := make(chan struct{})
 	factory, marks := plugin.Factory(leading)
