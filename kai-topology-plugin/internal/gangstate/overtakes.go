@@ -285,7 +285,8 @@ func (s *State) KeptDomains(rank gang.Rank) (full []KeptDomain) {
 		}
 	}
 	slices.SortFunc(full, func(a, b KeptDomain) int {
-		return cmp.Or(cmp.Compare(a.For.String(), b.For.String()), cmp.Compare(a.Domain, b.Domain))
+		return cmp.Or(cmp.Compare(a.For.Namespace, b.For.Namespace), cmp.Compare(a.For.Name, b.For.Name),
+			cmp.Compare(a.Domain, b.Domain))
 	})
 	return full
 }

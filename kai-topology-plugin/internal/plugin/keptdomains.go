@@ -18,39 +18,80 @@ import (
 
 // keepClosed adds to the room that is kept from a gang the domains which are closed to it, as pods that fill them.
 func (r *reader) keepClosed(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo, result *kept) {
-	full := r.gangs.KeptDomains(assembled.Rank())
-	result.barred = len(full) > 0
+	all := r.gangs.KeptDomains(assembled.Rank())
+	result.barred = len(all) > 0
 	wants := asks(assembled.Pending)
-	closed := slices.DeleteFunc(full, func(domain gangstate.KeptDomain) bool {
-		return !slices.ContainsFunc(domain.Scarce, wants) || !r.couldHold(ctx, domain, nodes)
-	})
+	var closed closedDomains
+	for _, domain := range all {
+		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) || !r.couldHold(ctx, domain, nodes) {
+			continue
+		}
+		closed.add(domain)
+		if result.note == "" {
+			result.note = noteOf(domain)
+		}
+	}
 	if len(closed) == 0 {
 		return
 	}
 	for _, node := range nodes {
-		var scarce []string
-		for _, domain := range closed {
-			if domain.Keeps(node.Node().Labels) {
-				scarce = append(scarce, domain.Scarce...)
-			}
-		}
-		if len(scarce) > 0 {
-			slices.Sort(scarce)
+		if scarce := closed.scarce(node.Node().Labels); len(scarce) > 0 {
 			name := node.Node().Name
-			result.room[name] = append(result.room[name], kubeframework.Fillers(node, slices.Compact(scarce))...)
+			result.room[name] = append(result.room[name], kubeframework.Fillers(node, scarce)...)
 		}
 	}
-	result.note = noteOf(closed)
 }
 
-func noteOf(closed []gangstate.KeptDomain) string {
-	first := closed[0]
+// closedDomains are those that are closed to a gang. In a full cluster hundreds of gangs wait for the same few domains,
+// which are asked about and looked up once for all of them.
+type closedDomains []closedGround
+
+// closedGround has the scarce resources of domains by their path.
+type closedGround struct {
+	gangstate.Ground
+	domains map[string][]string
+}
+
+// has reports whether the domain is closed already, for the sake of gangs that are short of the same.
+func (c closedDomains) has(domain gangstate.KeptDomain) bool {
+	at := c.of(domain)
+	return at >= 0 && !slices.ContainsFunc(domain.Scarce, func(resource string) bool {
+		return !slices.Contains(c[at].domains[domain.Domain], resource)
+	})
+}
+
+func (c closedDomains) of(domain gangstate.KeptDomain) int {
+	return slices.IndexFunc(c, func(g closedGround) bool { return slices.Equal(g.Levels, domain.Ground.Levels) })
+}
+
+func (c *closedDomains) add(domain gangstate.KeptDomain) {
+	at := c.of(domain)
+	if at < 0 {
+		at = len(*c)
+		*c = append(*c, closedGround{Ground: domain.Ground, domains: map[string][]string{}})
+	}
+	domains := (*c)[at].domains
+	domains[domain.Domain] = append(domains[domain.Domain], domain.Scarce...)
+}
+
+// scarce returns the resources, each once, that a node with these labels is closed for.
+func (c closedDomains) scarce(labels map[string]string) (scarce []string) {
+	for _, ground := range c {
+		if domain, ok := ground.Domain(labels); ok {
+			scarce = append(scarce, ground.domains[domain]...)
+		}
+	}
+	slices.Sort(scarce)
+	return slices.Compact(scarce)
+}
+
+func noteOf(domain gangstate.KeptDomain) string {
 	where := "the cluster"
-	if len(first.Ground.Levels) > 0 {
-		where = fmt.Sprintf("%s %s", first.Ground.Levels[len(first.Ground.Levels)-1], first.Domain)
+	if levels := domain.Ground.Levels; len(levels) > 0 {
+		where = fmt.Sprintf("%s %s", levels[len(levels)-1], domain.Domain)
 	}
 	return fmt.Sprintf("room in %s is kept for gang %s, which %d others have overtaken",
-		where, first.For, gangstate.MaxOvertakes)
+		where, domain.For, gangstate.MaxOvertakes)
 }
 
 // couldHold reports whether the gang of a domain would fit into the domain if nothing stood there. The answer is
