@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
-	"sigs.k8s.io/e2e-framework/pkg/types"
+	e2e "sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/engine"
 	"packtree.dev/e2e/suites/internal/suite"
@@ -21,7 +22,7 @@ import (
 // serving has a deployment answer requests while it is changed. The pods are played, and an engine in miniature stands for each.
 func serving(w *world) *features.FeatureBuilder {
 	all := pods{"Frontend": "1 of engine:1", "Prefill": "2 of engine:1", "Decode": "2 of engine:1"}
-	engines := &engines{world: w, of: map[string]*process{}}
+	engines := &engines{world: w, of: map[types.UID]*process{}}
 	return features.New("serving").
 		Setup(w.create).
 		Assess("a deployment runs", suite.AllOf(w.Applies("serving.yaml"), w.runs("chat", all))).
@@ -45,8 +46,8 @@ func serving(w *world) *features.FeatureBuilder {
 // engines are the processes that stand for the pods of a deployment.
 type engines struct {
 	world *world
-	// of has them by the names of their pods.
-	of map[string]*process
+	// of has them by the UIDs of their pods: a pod that replaces another may have its name.
+	of map[types.UID]*process
 }
 
 // follow starts a process for each pod that runs, and ends those of pods that are gone.
@@ -55,21 +56,21 @@ func (e *engines) follow(ctx context.Context, deployment string) ([]corev1.Pod, 
 	if err != nil {
 		return nil, err
 	}
-	there := map[string]bool{}
+	there := map[types.UID]bool{}
 	for i := range found {
 		pod := &found[i]
-		there[pod.Name] = true
-		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || e.of[pod.Name] != nil {
+		there[pod.UID] = true
+		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || e.of[pod.UID] != nil {
 			continue
 		}
-		if e.of[pod.Name], err = start(pod); err != nil {
+		if e.of[pod.UID], err = start(pod); err != nil {
 			return nil, fmt.Errorf("starting an engine for pod %s: %w", pod.Name, err)
 		}
 	}
-	for name, engine := range e.of {
-		if !there[name] {
+	for uid, engine := range e.of {
+		if !there[uid] {
 			engine.stop()
-			delete(e.of, name)
+			delete(e.of, uid)
 		}
 	}
 	return found, nil
@@ -80,7 +81,7 @@ func (e *engines) follow(ctx context.Context, deployment string) ([]corev1.Pod, 
 func (e *engines) ask(ctx context.Context, found []corev1.Pod, requests int) (parts map[string]int, wrong string) {
 	parts = map[string]int{}
 	for i := range found {
-		frontend := e.of[found[i].Name]
+		frontend := e.of[found[i].UID]
 		if frontend == nil || found[i].Labels[dynamo.LabelComponentType] != engine.Frontend {
 			continue
 		}
@@ -101,7 +102,7 @@ func (e *engines) ask(ctx context.Context, found []corev1.Pod, requests int) (pa
 }
 
 // answer waits until every pod has a part in answers, and none that is not there.
-func (e *engines) answer(deployment string) types.StepFunc {
+func (e *engines) answer(deployment string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		e.world.Until(ctx, t, "every pod of "+deployment+" has a part in answers", func(ctx context.Context) (bool, string, error) {
 			found, err := e.follow(ctx, deployment)
@@ -125,7 +126,7 @@ func (e *engines) answer(deployment string) types.StepFunc {
 }
 
 // answerSome waits until a request is answered, whatever changes at that moment.
-func (e *engines) answerSome(deployment string) types.StepFunc {
+func (e *engines) answerSome(deployment string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		e.world.Until(ctx, t, deployment+" answers", func(ctx context.Context) (bool, string, error) {
 			found, err := e.follow(ctx, deployment)
@@ -140,15 +141,15 @@ func (e *engines) answerSome(deployment string) types.StepFunc {
 }
 
 // areOfTheirTypes checks that what a worker says of itself is what its labels say.
-func (e *engines) areOfTheirTypes(deployment string) types.StepFunc {
+func (e *engines) areOfTheirTypes(deployment string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		found, err := e.follow(ctx, deployment)
 		e.world.Must(ctx, t, err)
 		for i := range found {
 			pod := &found[i]
 			want := strings.ToLower(pod.Labels[dynamo.LabelComponent])
-			if component := pod.Labels[dynamo.LabelComponentType]; component != want || e.of[pod.Name].environment["DYN_COMPONENT"] != want {
-				t.Errorf("pod %s is %s by its label and %s by its environment", pod.Name, component, e.of[pod.Name].environment["DYN_COMPONENT"])
+			if component := pod.Labels[dynamo.LabelComponentType]; component != want || e.of[pod.UID].environment["DYN_COMPONENT"] != want {
+				t.Errorf("pod %s is %s by its label and %s by its environment", pod.Name, component, e.of[pod.UID].environment["DYN_COMPONENT"])
 			}
 		}
 		return ctx
@@ -156,7 +157,7 @@ func (e *engines) areOfTheirTypes(deployment string) types.StepFunc {
 }
 
 // lose deletes a pod of a service, and with it its engine.
-func (e *engines) lose(deployment, service string) types.StepFunc {
+func (e *engines) lose(deployment, service string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		found, err := e.world.podsOf(ctx, deployment)
 		e.world.Must(ctx, t, err)
@@ -164,7 +165,7 @@ func (e *engines) lose(deployment, service string) types.StepFunc {
 		if at < 0 {
 			t.Fatalf("%s has no pod\n%s", service, e.world.Report(ctx))
 		}
-		e.of[found[at].Name].stop()
+		e.of[found[at].UID].stop()
 		e.world.Must(ctx, t, cluster.Delete(ctx, &found[at]))
 		return ctx
 	}
@@ -172,9 +173,9 @@ func (e *engines) lose(deployment, service string) types.StepFunc {
 
 func (e *engines) logs() string {
 	var all strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(e.of)) {
-		if said := e.of[name].log.String(); said != "" {
-			fmt.Fprintf(&all, "\n%s: %s", name, said)
+	for _, engine := range e.of {
+		if said := engine.log.String(); said != "" {
+			fmt.Fprintf(&all, "\n%s: %s", engine.environment["POD_NAME"], said)
 		}
 	}
 	return all.String()
