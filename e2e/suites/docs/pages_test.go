@@ -15,12 +15,13 @@ import (
 var (
 	// installing is read while the programs of the dev cluster run: it uses what it installs.
 	installing = []string{"docs/quick-start.md"}
-	// administering is read when the programs are ended: it installs the charts as on any cluster, and KWOK plays their pods.
+	// administering is read when the programs are ended: it installs the charts as on any cluster, and KWOK plays
+	// their pods.
 	administering = []string{"docs/install.md", "docs/charts.md", "docs/operations.md"}
 )
 
-// helmHere is helm for a reader of a page that installs. The release is there already, with the values by which Packtree's programs run as
-// processes beside the cluster, and keeps them.
+// helmHere is helm for a reader of a page that installs. The release is there already, with the values by which
+// Packtree's programs run as processes beside the cluster, and keeps them.
 const helmHere = `#!/bin/sh
 case "$1" in
 install) shift; set -- upgrade --install --reuse-values "$@" ;;
@@ -48,8 +49,13 @@ func TestPages(t *testing.T) {
 		t.Run(strings.ReplaceAll(strings.TrimSuffix(page.File, ".md"), "/", "."), func(t *testing.T) {
 			reader := newReader(t, root, own.Machine.Kubeconfig, shims)
 			before := tidier{own.Cluster}.wide(t)
+			ctx := t.Context()
+			// Pages that install and remove Packtree have its programs end.
+			if !slices.Contains(installing, page.File) && !slices.Contains(administering, page.File) {
+				ctx = own.While(ctx)
+			}
 			for _, block := range page.Blocks {
-				if err := reader.tries(own.While(t.Context()), block); err != nil {
+				if err := reader.tries(ctx, block); err != nil {
 					t.Error(err)
 				}
 			}
@@ -93,7 +99,8 @@ if kubectl get crd clustertopologies.grove.io >/dev/null 2>&1; then
 fi
 kubectl get crds -l app.kubernetes.io/part-of=packtree -o name | xargs -r kubectl delete`
 
-// becomePlain ends Packtree's programs, removes what was installed for them, and gives the cluster the scheduler that every other cluster has.
+// becomePlain ends Packtree's programs, removes what was installed for them, and gives the cluster the scheduler that
+// every other cluster has.
 func becomePlain(t *testing.T, own *live.Own) {
 	t.Helper()
 	for _, component := range devcluster.Components {
