@@ -84,8 +84,8 @@ func componentsOf(directory string, records []processes.Record) []processes.Reco
 	return components
 }
 
-// Down ends the cluster as the package's Down does, and returns when the calling process knows how each program ended: only then is what the
-// program computed counted as its own.
+// Down ends the cluster as the package's Down does, and returns when the calling process knows how each program
+// ended: only then is what the program computed counted as its own.
 func (c *Cluster) Down(ctx context.Context) error {
 	if _, err := Down(ctx, c.Dir); err != nil {
 		return err

@@ -128,7 +128,8 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 		if err := cluster.Supervise(watching, func(one devcluster.End) { end = one; stop() }); err != nil {
 			t.Error(err)
 		}
-		if end.Program != last.Name || end.Again != 0 || !strings.Contains(end.How.Error(), last.Name+" ended (signal: killed)") {
+		said := last.Name + " ended (signal: killed)"
+		if end.Program != last.Name || end.Again != 0 || !strings.Contains(end.How.Error(), said) {
 			t.Errorf("reported is %v", end)
 		}
 		if status, err = devcluster.ReadStatus(ctx, directory); err != nil || status.Processes[3].Problem == nil {
@@ -195,7 +196,8 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 	runs := filepath.Join(t.TempDir(), "runs")
 	health := cluster.Health("kube-apiserver")
 	err := cluster.Run(ctx, devcluster.Program{
-		Name: "component", Path: "/bin/sh", Args: []string{"-c", `echo run >>"$1"; exec sleep 600`, "sh", runs}, Health: health,
+		Name: "component", Health: health,
+		Path: "/bin/sh", Args: []string{"-c", `echo run >>"$1"; exec sleep 600`, "sh", runs},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +220,8 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 		if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		if end := <-ends; end.Program != "component" || end.Again != again || !strings.Contains(end.How.Error(), "signal: killed") {
+		end := <-ends
+		if end.Program != "component" || end.Again != again || !strings.Contains(end.How.Error(), "signal: killed") {
 			t.Errorf("reported is %v", end)
 		}
 		counts(int(again/time.Second) + 1)
@@ -232,8 +235,9 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 		t.Fatal(err)
 	}
 	time.Sleep(end.Again + time.Second)
-	if content, err := os.ReadFile(runs); err != nil || strings.Count(string(content), "run") != 3 || cluster.PID("component") != 0 {
-		t.Errorf("runs %q, %v, process %d: it was asked to end", content, err, cluster.PID("component"))
+	content, err := os.ReadFile(runs)
+	if pid := cluster.PID("component"); err != nil || strings.Count(string(content), "run") != 3 || pid != 0 {
+		t.Errorf("runs %q, %v, process %d: it was asked to end", content, err, pid)
 	}
 	if err := cluster.Start(ctx, "component"); err != nil {
 		t.Fatal(err)

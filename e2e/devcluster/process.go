@@ -27,26 +27,28 @@ type Program struct {
 
 // Run starts a further program and returns when it works.
 func (c *Cluster) Run(ctx context.Context, program Program) error {
-	return c.launch(ctx, program.Name, func(ran *processes.Process, _ statedir.Process) (processes.Spec, statedir.Process, error) {
-		if ran != nil {
-			return processes.Spec{}, statedir.Process{}, fmt.Errorf("%s runs already, or has run: Start starts it again", program.Name)
+	return c.launch(ctx, program.Name, func(last *processes.Process, _ statedir.Process) (run, error) {
+		if last != nil {
+			return run{}, fmt.Errorf("%s runs already, or has run: Start starts it again", program.Name)
 		}
-		return processes.Spec{Program: program.Path, Args: program.Args},
-			statedir.Process{Name: program.Name, Component: true, Health: program.Health}, nil
+		return run{
+			spec:  processes.Spec{Program: program.Path, Args: program.Args},
+			about: statedir.Process{Name: program.Name, Component: true, Health: program.Health},
+		}, nil
 	})
 }
 
 // Start runs a program that has ended once more, with the arguments that it had, and returns when it works.
 func (c *Cluster) Start(ctx context.Context, name string) error {
-	return c.launch(ctx, name, func(ran *processes.Process, about statedir.Process) (processes.Spec, statedir.Process, error) {
-		if ran == nil {
-			return processes.Spec{}, statedir.Process{}, fmt.Errorf("%s is not in this cluster", name)
+	return c.launch(ctx, name, func(last *processes.Process, about statedir.Process) (run, error) {
+		if last == nil {
+			return run{}, fmt.Errorf("%s is not in this cluster", name)
 		}
 		select {
-		case <-ran.Ended():
-			return ran.Spec, about, nil
+		case <-last.Ended():
+			return run{last.Spec, about}, nil
 		default:
-			return processes.Spec{}, statedir.Process{}, fmt.Errorf("%s runs already", name)
+			return run{}, fmt.Errorf("%s runs already", name)
 		}
 	})
 }
@@ -99,8 +101,8 @@ func (c *Cluster) Ended(name string) <-chan struct{} {
 	return process.Ended()
 }
 
-// Refresh shows a component what the ConfigMaps and Secrets that it mounts hold now, as its kubelet would. What the component reads only at its
-// start, it knows once it was stopped and started.
+// Refresh shows a component what the ConfigMaps and Secrets that it mounts hold now, as its kubelet would. What the
+// component reads only at its start, it knows once it was stopped and started.
 func (c *Cluster) Refresh(ctx context.Context, component string) error {
 	if !slices.Contains(c.plane.components, component) {
 		return fmt.Errorf("%s is not in this cluster", component)
@@ -133,11 +135,16 @@ func (c *Cluster) Identity(user string, groups ...string) (string, error) {
 	return filepath.Join(c.Dir, file), err
 }
 
-// launch runs what choose makes of the last run of a program, and returns when it works. It holds the directory's lock, so that Down cannot miss the
-// program, and Supervise does not start it at the same time.
+// run is what a program is started from, and what the state says of it.
+type run struct {
+	spec  processes.Spec
+	about statedir.Process
+}
+
+// launch runs what choose makes of the last run of a program, and returns when it works. It holds the directory's lock,
+// so that Down cannot miss the program, and Supervise does not start it at the same time.
 func (c *Cluster) launch(
-	ctx context.Context, name string,
-	choose func(ran *processes.Process, about statedir.Process) (processes.Spec, statedir.Process, error),
+	ctx context.Context, name string, choose func(last *processes.Process, about statedir.Process) (run, error),
 ) error {
 	dir, err := c.claimAgain(ctx)
 	if err != nil {
@@ -145,22 +152,23 @@ func (c *Cluster) launch(
 	}
 	defer dir.Release()
 	c.plane.dir = dir
-	spec, about, err := choose(c.plane.process(name))
+	chosen, err := choose(c.plane.process(name))
 	if err != nil {
 		return err
 	}
 	c.plane.forget(name)
-	process, err := c.plane.keep(spec, about)
+	process, err := c.plane.keep(chosen.spec, chosen.about)
 	if err != nil {
 		return err
 	}
-	if err := c.plane.probe.await(ctx, about.Health, process); err != nil {
-		return fmt.Errorf("starting %s: %w", about.Name, err)
+	if err := c.plane.probe.await(ctx, chosen.about.Health, process); err != nil {
+		return fmt.Errorf("starting %s: %w", name, err)
 	}
 	return nil
 }
 
-// claimAgain takes the lock that Up has given back. Somebody who starts a program may have it, and for a moment a status in the making.
+// claimAgain takes the lock that Up has given back. Somebody who starts a program may have it, and for a moment a
+// status in the making.
 func (c *Cluster) claimAgain(ctx context.Context) (*statedir.Dir, error) {
 	for {
 		dir, err := statedir.Existing(c.Dir)

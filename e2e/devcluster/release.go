@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Upgrade is helm upgrade of the charts with other values of components, laid over those that make them run here. Then each component ends and
-// runs again as its Deployment has it by now, as in a rollout.
+// Upgrade is helm upgrade of the charts with other values of components, laid over those that make them run here.
+// Then each component ends and runs again as its Deployment has it by now, as in a rollout.
 func (c *Cluster) Upgrade(ctx context.Context, values map[string]map[string]any) error {
 	return c.releases(ctx, func(ctx context.Context) error {
 		c.plane.values = values
@@ -21,7 +21,8 @@ func (c *Cluster) Upgrade(ctx context.Context, values map[string]map[string]any)
 	})
 }
 
-// Uninstall ends the components and is helm uninstall of the charts. The serving certificates stay, as with whoever keeps them by hand.
+// Uninstall ends the components and is helm uninstall of the charts. The serving certificates stay, as with whoever
+// keeps them by hand.
 func (c *Cluster) Uninstall(ctx context.Context) error {
 	return c.releases(ctx, func(ctx context.Context) error {
 		if err := c.endComponents(ctx); err != nil {

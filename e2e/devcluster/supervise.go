@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"packtree.dev/e2e/devcluster/internal/processes"
+	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
 // End is the end of a program that nobody asked to end.
@@ -23,9 +25,9 @@ type End struct {
 // String is a line, and the end of the log.
 func (e End) String() string {
 	if e.Again == 0 {
-		return fmt.Sprintf("nothing starts it again: %v", e.How)
+		return fmt.Sprintf("%s is not started again: %v", e.Program, e.How)
 	}
-	return fmt.Sprintf("started again after %v: %v", e.Again, e.How)
+	return fmt.Sprintf("%s is started again after %v: %v", e.Program, e.Again, e.How)
 }
 
 // The pauses of a kubelet begin at 10 s and end at 5 min. Nobody waits for that here.
@@ -45,8 +47,9 @@ func pauseAfter(ends int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// Supervise reports each program that ends by itself. A component is started again after a pause, which doubles with each end in a row, as its
-// kubelet would. It returns nil when the context ends, and an error when the control plane is gone.
+// Supervise reports each program that ends by itself. A component is started again after a pause, which doubles with
+// each end in a row, as its kubelet would. It returns nil when the context ends, and an error when the control plane
+// is gone.
 func (c *Cluster) Supervise(ctx context.Context, report func(End)) error {
 	var restarts sync.WaitGroup
 	defer restarts.Wait()
@@ -94,21 +97,20 @@ func (c *Cluster) takenDown(ctx context.Context) error {
 func (c *Cluster) controlled() bool {
 	c.plane.mu.Lock()
 	defer c.plane.mu.Unlock()
-	for i, about := range c.plane.state.Processes {
-		if about.Component {
-			continue
-		}
+	return slices.ContainsFunc(c.plane.running, func(process *processes.Process) bool {
 		select {
-		case <-c.plane.running[i].Ended():
+		case <-process.Ended():
+			return false
 		default:
-			return true
+			return slices.ContainsFunc(c.plane.state.Processes, func(about statedir.Process) bool {
+				return about.Name == process.Spec.Name && !about.Component
+			})
 		}
-	}
-	return false
+	})
 }
 
-// startAgain starts a component after a pause, unless somebody has started it or asked it to end meanwhile, or the cluster is gone. It does not wait
-// until the component works: if it ends, that is an end like any other.
+// startAgain starts a component after a pause, unless somebody has started it or asked it to end meanwhile, or the
+// cluster is gone. It does not wait until the component works: if it ends, that is an end like any other.
 func (c *Cluster) startAgain(ctx context.Context, ended *processes.Process, pause time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -128,10 +130,6 @@ func (c *Cluster) startAgain(ctx context.Context, ended *processes.Process, paus
 	c.plane.dir = dir
 	c.plane.forget(name)
 	if _, err := c.plane.keep(ended.Spec, about); err != nil {
-		c.say("starting %s again: %v", name, err)
+		c.plane.say("starting %s again: %v", name, err)
 	}
-}
-
-func (c *Cluster) say(format string, args ...any) {
-	c.plane.say(format, args...)
 }

@@ -168,8 +168,9 @@ func (s *start) process(name string) (*processes.Process, statedir.Process) {
 func (s *start) forget(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = slices.DeleteFunc(s.running, func(p *processes.Process) bool { return slices.Contains(names, p.Spec.Name) })
-	s.state.Processes = slices.DeleteFunc(s.state.Processes, func(p statedir.Process) bool { return slices.Contains(names, p.Name) })
+	named := func(name string) bool { return slices.Contains(names, name) }
+	s.running = slices.DeleteFunc(s.running, func(p *processes.Process) bool { return named(p.Spec.Name) })
+	s.state.Processes = slices.DeleteFunc(s.state.Processes, func(p statedir.Process) bool { return named(p.Name) })
 }
 
 // finish runs a program that ends by itself. It is recorded like the others, for a crash may come while it runs.

@@ -11,7 +11,8 @@ import (
 	"packtree.dev/e2e/devcluster"
 )
 
-// hopeless is the pause before a component's next start from which on nobody need wait for it: it has ended again and again.
+// hopeless is the pause before a component's next start from which on nobody need wait for it: it has ended again and
+// again.
 const hopeless = 30 * time.Second
 
 // ends are the programs of a cluster that have ended by themselves.
@@ -62,8 +63,8 @@ func (o *Own) supervise() {
 	o.unsupervise = func() { stop(); running.Wait() }
 }
 
-// While is a context that ends with ctx, and when a program has ended without which the cluster does not work. Its cause says which, and how. It
-// lives as long as ctx or the cluster.
+// While is a context that ends with ctx, and when a program has ended without which the cluster does not work. Its
+// cause says which, and how. It lives as long as ctx or the cluster.
 func (o *Own) While(ctx context.Context) context.Context {
 	return o.ends.while(ctx)
 }

@@ -51,8 +51,8 @@ func TestEveryEndIsInTheReport(t *testing.T) {
 	own.ends.add(devcluster.End{Program: "podgrouper", How: errors.New("podgrouper ended"), Again: time.Second})
 	own.ends.add(devcluster.End{Program: "etcd", How: errors.New("etcd ended")})
 	own.ends.add(devcluster.End{Program: "kwok", How: errors.New("kwok ended")})
-	if said, want := own.Ends(), "started again after 1s: podgrouper ended\n"+
-		"nothing starts it again: etcd ended\nnothing starts it again: kwok ended"; said != want {
+	if said, want := own.Ends(), "podgrouper is started again after 1s: podgrouper ended\n"+
+		"etcd is not started again: etcd ended\nkwok is not started again: kwok ended"; said != want {
 		t.Errorf("got %q, want %q", said, want)
 	}
 	if err := context.Cause(own.While(t.Context())); err == nil || !strings.Contains(err.Error(), "etcd ended") {

@@ -18,14 +18,15 @@ import (
 	"packtree.dev/e2e/devcluster"
 )
 
-// heartbeat is how long a node is believed to live in a suite that does not say: in most of them no node dies, and what renews the leases of
-// nodes would be a quarter of all requests.
+// heartbeat is how long a node is believed to live in a suite that does not say: in most of them no node dies, and
+// what renews the leases of nodes would be a quarter of all requests.
 const heartbeat = 10 * time.Minute
 
 // patience is how long the operators may take to work once the cluster is up, on a machine that does other things too.
 const patience = 2 * time.Minute
 
-// Own is a dev cluster that a suite has for itself, beside one that the developer may have. What it embeds acts on it as a user.
+// Own is a dev cluster that a suite has for itself, beside one that the developer may have. What it embeds acts on it
+// as a user.
 type Own struct {
 	*Cluster
 	// Machine are its programs.
@@ -39,8 +40,8 @@ type Own struct {
 	unsupervise func()
 }
 
-// BringUp starts a dev cluster in a directory of its own, whatever Dir the options name, tells its progress on standard error, and
-// returns when constraints that name no topology are understood. If it fails nothing is left.
+// BringUp starts a dev cluster in a directory of its own, whatever Dir the options name, tells its progress on
+// standard error, and returns when constraints that name no topology are understood. If it fails nothing is left.
 func BringUp(ctx context.Context, options devcluster.Options) (*Own, error) {
 	directory, err := os.MkdirTemp("", "packtree-e2e-")
 	if err != nil {
@@ -73,7 +74,8 @@ func (o *Own) connect(ctx context.Context, components []string) (err error) {
 	return Wait(waiting, "grove-operator has made the topology of its configuration", o.DefaultTopologyMade)
 }
 
-// Kubectl runs the real one, as an administrator in a namespace, and returns all that it says. If it fails that stands in the error too.
+// Kubectl runs the real one, as an administrator in a namespace, and returns all that it says. If it fails that
+// stands in the error too.
 func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (string, error) {
 	common := []string{
 		"--kubeconfig=" + o.Machine.Kubeconfig, "--namespace=" + namespace, "--cache-dir=" + filepath.Join(o.Machine.Dir, "kubectl"),
@@ -86,8 +88,8 @@ func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (st
 	return string(output), nil
 }
 
-// StartKubeScheduler gives a cluster without components the scheduler that every other cluster has: kube-scheduler, which ours is without a
-// configuration. It ends with the context, and whoever started it waits for that.
+// StartKubeScheduler gives a cluster without components the scheduler that every other cluster has: kube-scheduler,
+// which ours is without a configuration. It ends with the context, and whoever started it waits for that.
 func (o *Own) StartKubeScheduler(ctx context.Context) (*exec.Cmd, error) {
 	program := filepath.Join(o.Machine.Root(), "bin", "kai-topology-plugin")
 	scheduler := exec.CommandContext(ctx, program, "--kubeconfig="+o.Machine.Kubeconfig, "--leader-elect=false", "--secure-port=0")

@@ -50,8 +50,8 @@ func TestCRDsAreKeptUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-// TestUninstallRemovesTheKindsWhenTold says so by an upgrade, as somebody does who decides it in the end. The topology that grove-operator
-// has made keeps its kind until the finalizer is taken off, as docs/charts.md says.
+// TestUninstallRemovesTheKindsWhenTold says so by an upgrade, as somebody does who decides it in the end. The
+// topology that grove-operator has made keeps its kind until the finalizer is taken off, as docs/charts.md says.
 func TestUninstallRemovesTheKindsWhenTold(t *testing.T) {
 	installed := install(t, "packtree")
 	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology))

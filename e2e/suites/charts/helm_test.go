@@ -62,7 +62,8 @@ func chartPath(t *testing.T, chart string) string {
 	return filepath.Join(repository(t), "charts", chart)
 }
 
-// helm runs the built helm with a home and a cache of its own: the test before had other kinds. It returns its standard output, and standard error for a failure.
+// helm runs the built helm with a home and a cache of its own: the test before had other kinds. It returns its
+// standard output, and standard error for a failure.
 func helm(t *testing.T, kubeconfig string, arguments ...string) (string, string, error) {
 	t.Helper()
 	home := t.TempDir()

@@ -59,8 +59,8 @@ func install(t *testing.T, chart string) installation {
 	return installed
 }
 
-// emptyCluster is an API server with nothing but the namespace, which takes no pods but those of the restricted Pod Security Standard. All tests have
-// the same one, one after the other, and each leaves it as it was.
+// emptyCluster is an API server with nothing but the namespace, which takes no pods but those of the restricted Pod
+// Security Standard. All tests have the same one, one after the other, and each leaves it as it was.
 func emptyCluster(t *testing.T) installation {
 	t.Helper()
 	cluster, err := server()
@@ -120,17 +120,20 @@ func TestMain(m *testing.M) {
 // clear uninstalls what a test has left installed, with its kinds.
 func (i installation) clear(t *testing.T) {
 	t.Helper()
-	for release := range strings.FieldsSeq(mustHelm(t, i.kubeconfig, "list", "--namespace", namespace, "--short", "--all")) {
+	releases := mustHelm(t, i.kubeconfig, "list", "--namespace", namespace, "--short", "--all")
+	for release := range strings.FieldsSeq(releases) {
 		mustHelm(t, i.kubeconfig, "uninstall", release, "--namespace", namespace)
 	}
 	// The context of the test has ended.
-	if err := i.client.DeleteAllOf(context.WithoutCancel(t.Context()), &apiextensionsv1.CustomResourceDefinition{}); err != nil {
+	ctx := context.WithoutCancel(t.Context())
+	if err := i.client.DeleteAllOf(ctx, &apiextensionsv1.CustomResourceDefinition{}); err != nil {
 		t.Fatal(err)
 	}
 	i.untilLeft(t)
 }
 
-// deployments checks what runs: names, service accounts, and that a namespace with restricted pod security takes the pods.
+// deployments checks what runs: names, service accounts, and that a namespace with restricted pod security takes the
+// pods.
 func (i installation) deployments(t *testing.T, want []string) {
 	t.Helper()
 	var found appsv1.DeploymentList

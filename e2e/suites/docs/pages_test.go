@@ -16,12 +16,13 @@ import (
 var (
 	// installing is read while the programs of the dev cluster run: it uses what it installs.
 	installing = []string{"docs/quick-start.md"}
-	// administering is read when the programs are ended: it installs the charts as on any cluster, and KWOK plays their pods.
+	// administering is read when the programs are ended: it installs the charts as on any cluster, and KWOK plays
+	// their pods.
 	administering = []string{"docs/install.md", "docs/charts.md", "docs/operations.md"}
 )
 
-// helmHere is helm for a reader of a page that installs. The release is there already, with the values by which Packtree's programs run as
-// processes beside the cluster, and keeps them.
+// helmHere is helm for a reader of a page that installs. The release is there already, with the values by which
+// Packtree's programs run as processes beside the cluster, and keeps them.
 const helmHere = `#!/bin/sh
 case "$1" in
 install) shift; set -- upgrade --install --reuse-values "$@" ;;
@@ -51,17 +52,22 @@ func TestPages(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	last := slices.Concat(installing, administering)
 	read := func(page pages.Page, shims map[string]string) {
 		if !slices.ContainsFunc(page.Blocks, isTried) {
 			return
 		}
 		t.Run(strings.ReplaceAll(strings.TrimSuffix(page.File, ".md"), "/", "."), func(t *testing.T) {
 			before := tidier{own.Cluster}.wide(t)
-			readsOn(own.While(t.Context()), t, newReader(t, root, own.Machine.Kubeconfig, shims), page)
+			ctx := t.Context()
+			// Pages that install and remove Packtree have its programs end.
+			if !slices.Contains(last, page.File) {
+				ctx = own.While(ctx)
+			}
+			readsOn(ctx, t, newReader(t, root, own.Machine.Kubeconfig, shims), page)
 			tidier{own.Cluster}.tidies(t, before)
 		})
 	}
-	last := slices.Concat(installing, administering)
 	for _, page := range all {
 		if !slices.Contains(last, page.File) {
 			read(page, nil)
@@ -107,7 +113,8 @@ if kubectl get crd clustertopologies.grove.io >/dev/null 2>&1; then
 fi
 kubectl get crds -l app.kubernetes.io/part-of=packtree -o name | xargs -r kubectl delete`
 
-// becomePlain ends Packtree's programs, removes what was installed for them, and gives the cluster the scheduler that every other cluster has.
+// becomePlain ends Packtree's programs, removes what was installed for them, and gives the cluster the scheduler that
+// every other cluster has.
 func becomePlain(t *testing.T, own *live.Own) {
 	t.Helper()
 	for _, component := range devcluster.Components {

@@ -15,14 +15,16 @@ import (
 	"packtree.dev/e2e/pages"
 )
 
-// reader is somebody who reads one page from top to bottom and does what it says, in a directory that looks like a clone.
+// reader is somebody who reads one page from top to bottom and does what it says, in a directory that looks like a
+// clone.
 type reader struct {
 	root      string
 	directory string
 	env       []string
 }
 
-// newReader gives a reader a directory and the programs. Shims are further programs by name, which come before the real ones.
+// newReader gives a reader a directory and the programs. Shims are further programs by name, which come before the
+// real ones.
 func newReader(t *testing.T, root, kubeconfig string, shims map[string]string) reader {
 	t.Helper()
 	r := reader{root: root, directory: t.TempDir()}
@@ -136,7 +138,8 @@ func (r reader) lays(ctx context.Context, block pages.Block) error {
 	return nil
 }
 
-// converses compares an answer with what the page shows. What only looks is asked again until it sees that, for things take their time.
+// converses compares an answer with what the page shows. What only looks is asked again until it sees that, for
+// things take their time.
 func (r reader) converses(ctx context.Context, block pages.Block, exchange pages.Exchange) error {
 	end := time.Now().Add(patience)
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {

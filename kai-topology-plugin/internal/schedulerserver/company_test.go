@@ -62,13 +62,14 @@ func toldTo(namespace, name string) func() string {
 	}
 }
 
-var _ = Describe("gangs that share a zone", func() {
+var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 	var namespace string
+
+	BeforeAll(func() { startScheduler() })
 
 	BeforeEach(func() {
 		namespace = givenNamespace()
 		givenTopology()
-		startScheduler()
 	})
 
 	It("join the one that is there, however empty another zone is, and wait for room in it", func() {

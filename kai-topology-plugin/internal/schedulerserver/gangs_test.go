@@ -12,13 +12,14 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-var _ = Describe("a gang", func() {
+var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 	var namespace string
+
+	BeforeAll(func() { startScheduler() })
 
 	BeforeEach(func() {
 		namespace = givenNamespace()
 		givenTopology()
-		startScheduler()
 	})
 
 	It("stands in the domains that its groups require, at every depth", func() {

@@ -119,8 +119,8 @@ var _ = Describe("preemption", func() {
 		givenPriorities()
 	})
 
-	Context("while the scheduler runs", func() {
-		BeforeEach(func() { startScheduler() })
+	Context("while the scheduler runs", Ordered, ContinueOnFailure, func() {
+		BeforeAll(func() { startScheduler() })
 
 		It("clears the cheapest rack, holds the room while pods stop, and leaves all others alone", func() {
 			givenRack("z1", "r1", 2, 2)

@@ -12,13 +12,14 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-var _ = Describe("a gang whose pods have rules about each other", func() {
+var _ = Describe("a gang whose pods have rules about each other", Ordered, ContinueOnFailure, func() {
 	var namespace string
+
+	BeforeAll(func() { startScheduler() })
 
 	BeforeEach(func() {
 		namespace = givenNamespace()
 		givenTopology()
-		startScheduler()
 	})
 
 	// givenGang creates a gang of one leaf that requires a rack, of pods that are changed before.

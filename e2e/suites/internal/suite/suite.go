@@ -1,5 +1,5 @@
-// Package suite has what suites have in common that take a dev cluster for themselves and tell stories on it: each story lives in a
-// world of its own, kubectl is its user, and an operator may die in the middle of it.
+// Package suite has what suites have in common that take a dev cluster for themselves and tell stories on it: each
+// story lives in a world of its own, kubectl is its user, and an operator may die in the middle of it.
 package suite
 
 import (
@@ -43,7 +43,8 @@ type Cluster struct {
 	*live.Own
 
 	env env.Environment
-	// alive is held by the story that has stopped a program, until it runs again, and by one that needs that none is stopped.
+	// alive is held by the story that has stopped a program, until it runs again, and by one that needs that none is
+	// stopped.
 	alive sync.Mutex
 }
 
@@ -67,11 +68,12 @@ func (c *Cluster) Test(t *testing.T, story *features.FeatureBuilder) {
 }
 
 func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Context, error) {
-	// An operator that is started again need not wait until the lease of the one that was killed runs out.
+	// A program that is started again need not wait until the lease of the one that was killed runs out, and nobody
+	// renews leases.
 	if !c.Elects {
 		c.Options.Values = map[string]map[string]any{}
-		for _, operator := range []string{c.Operator, GroveOperator} {
-			c.Options.Values[operator] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
+		for _, component := range devcluster.Components {
+			c.Options.Values[component] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
 		}
 	}
 	var err error

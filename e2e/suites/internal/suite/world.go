@@ -36,7 +36,8 @@ func (w *World) InNamespace(ctx context.Context, t *testing.T, _ *envconf.Config
 	return ctx
 }
 
-// Populate makes the namespace and nodes, and returns when pods can come. From then on a witness sees every change of pods.
+// Populate makes the namespace and nodes, and returns when pods can come. From then on a witness sees every change of
+// pods.
 func (w *World) Populate(ctx context.Context, t *testing.T, nodes []*corev1.Node) {
 	t.Helper()
 	w.InNamespace(ctx, t, nil)
@@ -50,8 +51,8 @@ func (w *World) Populate(ctx context.Context, t *testing.T, nodes []*corev1.Node
 	w.Must(ctx, t, err)
 }
 
-// Depopulate leaves nothing that could take the scheduler's time: workloads of a kind, and of kinds that have no namespace what bears the
-// world's label. The namespace goes by itself.
+// Depopulate leaves nothing that could take the scheduler's time: workloads of a kind, and of kinds that have no
+// namespace what bears the world's label. The namespace goes by itself.
 func (w *World) Depopulate(ctx context.Context, t *testing.T, workload client.Object, wide ...client.Object) {
 	t.Helper()
 	if w.witness != nil {
