@@ -34,9 +34,8 @@ demo: build tools ## the whole path on a real control plane: examples applied, p
 
 ci: verify lint build-standalone test ## everything that proves the project, as .ci/run does on a clean clone
 
-test: build tools ## the tests of all modules and the e2e suites, side by side; then those on real nodes, for root on Debian
+test: build tools ## the tests of all modules and the e2e suites, side by side
 	@$(TESTS) --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
-	@e2e/tools/kind/e2e.sh where-possible
 
 build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
 	go build -ldflags '$(LDFLAGS)' -o bin/ \

@@ -85,7 +85,7 @@ func (p Program) path() string { return "/" + filepath.Base(p.File) }
 func checkStatic(file string) error {
 	program, err := elf.Open(file)
 	if err != nil {
-		return nil //nolint:nilerr // a script, or a program for another system
+		return nil // A script, or a program for another system.
 	}
 	defer program.Close()
 	if slices.ContainsFunc(program.Progs, func(segment *elf.Prog) bool { return segment.Type == elf.PT_INTERP }) {

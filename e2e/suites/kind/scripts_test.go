@@ -76,7 +76,7 @@ func TestScriptsSayWhatIsMissing(t *testing.T) {
 // readableByAll makes a directory of which others than root make use.
 func readableByAll(t *testing.T) string {
 	t.Helper()
-	directory, err := os.MkdirTemp("", "packtree-kind-")
+	directory, err := os.MkdirTemp("", "packtree-kind-") //nolint:usetesting // below a directory that only its owner may enter
 	if err == nil {
 		err = os.Chmod(directory, 0o777) //nolint:gosec // others write there too
 	}

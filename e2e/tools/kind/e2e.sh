@@ -2,34 +2,12 @@
 # Runs the suite kind with the programs in bin, on nodes of E2E_KIND_IMAGE: one that Docker has or can pull. Unless given it is one that node.sh makes
 # for root; for others it is "default", the one that kind itself names.
 # E2E_KIND_CONFIG is a configuration of kind in place of the suite's own.
-#
-#   e2e.sh                runs it and shows all that it says
-#   e2e.sh where-possible runs it for root on Debian, and wherever E2E_KIND_IMAGE is set; elsewhere a line says that it was skipped. What it says goes to
-#                         bin/tests, and is shown if it fails
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 archives=$root/dist/kind
 user=65532:65532
-
-if [ "${1:-}" = where-possible ]; then
-	if [ -z "${E2E_KIND_IMAGE:-}" ] && { [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; }; then
-		echo "skipped: e2e/suites/kind, which needs root on Debian, or a Docker and E2E_KIND_IMAGE; 'make e2e-kind' runs it"
-		exit 0
-	fi
-	log=$root/bin/tests/e2e_suites_kind.log
-	mkdir -p "${log%/*}"
-	echo "running e2e/suites/kind on real nodes: ${log#"$root"/}"
-	started=$SECONDS
-	if ! "$0" >"$log" 2>&1; then
-		cat "$log"
-		echo "FAIL   $((SECONDS - started))s   e2e/suites/kind: ${log#"$root"/}"
-		exit 1
-	fi
-	echo "ok     $((SECONDS - started))s   e2e/suites/kind"
-	exit 0
-fi
 
 export GOWORK=off CGO_ENABLED=0
 if [ "$(id -u)" != 0 ]; then export E2E_KIND_IMAGE=${E2E_KIND_IMAGE:-default}; fi
