@@ -2,6 +2,7 @@ package kind_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,39 +22,36 @@ func policed() []string {
 	return flags
 }
 
-// hears waits until a pod gets an answer from an address, or until it gets none.
-func hears(namespace, pod string, address func(context.Context, *testing.T) string, answered bool) types.StepFunc {
+// hears waits until a pod gets an answer of HTTP from host, port and path, or until it gets none.
+func hears(namespace, pod string, address func(context.Context, *testing.T) [3]string, answered bool) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		url := address(ctx, t)
-		until(ctx, t, pod+" asks "+url, func(ctx context.Context) (bool, string, error) {
-			said, err := kubectl(ctx, "-n", namespace, "exec", pod, "--", "wget", "-T", "2", "-q", "-O", "-", url)
-			if err != nil {
-				said = err.Error()
-			}
-			// An API server asked without TLS says so, with this status.
-			heard := err == nil || strings.Contains(said, "400 Bad Request")
-			return heard == answered, said, nil
+		where := address(ctx, t)
+		// Any answer will do: an API server that is asked without TLS answers too.
+		const ask = `printf "GET $2 HTTP/1.0\r\n\r\n" | nc -w 2 "$0" "$1"`
+		until(ctx, t, fmt.Sprintf("%s asks %v", pod, where), func(ctx context.Context) (bool, string, error) {
+			said, err := kubectl(ctx, "-n", namespace, "exec", pod, "--", "sh", "-c", ask, where[0], where[1], where[2])
+			return strings.HasPrefix(said, "HTTP/") == answered, fmt.Sprintf("%q, %v", said, err), nil
 		})
 		return ctx
 	}
 }
 
 // metricsOf is where the first pod of a program has its metrics.
-func metricsOf(component string) func(context.Context, *testing.T) string {
-	return func(ctx context.Context, t *testing.T) string {
+func metricsOf(component string) func(context.Context, *testing.T) [3]string {
+	return func(ctx context.Context, t *testing.T) [3]string {
 		t.Helper()
 		address := answer(ctx, t, "-n", "packtree-system", "get", "pods", "--selector=app.kubernetes.io/name="+component,
 			"--field-selector=status.phase=Running", "-o", "jsonpath={.items[?(@.metadata.name!='lookalike')].status.podIP}")
-		return "http://" + strings.Fields(address)[0] + ":8080/metrics"
+		return [3]string{strings.Fields(address)[0], "8080", "/metrics"}
 	}
 }
 
-func apiServer(ctx context.Context, t *testing.T) string {
+func apiServer(ctx context.Context, t *testing.T) [3]string {
 	t.Helper()
-	return "http://" + answer(ctx, t, "-n", "default", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}") + ":443/"
+	return [3]string{answer(ctx, t, "-n", "default", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"), "443", "/"}
 }
 
-func prometheus(ctx context.Context, t *testing.T) string {
+func prometheus(ctx context.Context, t *testing.T) [3]string {
 	t.Helper()
-	return "http://" + answer(ctx, t, "-n", "monitoring", "get", "pod", "prometheus", "-o", "jsonpath={.status.podIP}") + ":9090/-/ready"
+	return [3]string{answer(ctx, t, "-n", "monitoring", "get", "pod", "prometheus", "-o", "jsonpath={.status.podIP}"), "9090", "/-/ready"}
 }

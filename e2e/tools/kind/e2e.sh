@@ -30,7 +30,7 @@ go -C "$root/e2e" build -trimpath -ldflags '-s -w' -o "$root/bin/engine" ./cmd/e
 go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "engine:1=$root/bin/engine"
 if [ -z "${E2E_KIND_IMAGE:-}" ]; then
 	# What the pods of the quick start run, of the same family as the image that they name.
-	go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" -links sleep,sh,nslookup,wget,nc,httpd "busybox:1.37=$("$here/node.sh" prepared)/bin/busybox"
+	go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" -links sleep,sh,nslookup,nc "busybox:1.37=$("$here/node.sh" prepared)/bin/busybox"
 fi
 # A Prometheus that looks for what it reads in Kubernetes alone, and what our dashboards and alerts would ask it.
 go -C "$here/../promql" build -tags remove_all_sd,enable_kubernetes_sd -ldflags '-s -w' -o "$root/bin/tools/prometheus" github.com/prometheus/prometheus/cmd/prometheus
