@@ -23,6 +23,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/apply"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
 	"packtree.dev/grove-operator/internal/controller/podclique"
@@ -81,10 +82,14 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 	writer := Writer(cached, mgr.GetAPIReader())
 	recorder := events.New(mgr.GetEventRecorder("grove-operator"))
 	syncs := config.Controllers
+	bindings, err := installation.Await(mgr, grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
+	if err != nil {
+		return err
+	}
 	for name, add := range map[string]func() error{
 		"PodCliqueSet": func() error {
 			reconciler := &podcliqueset.Reconciler{Client: cached, Writer: writer, Clock: now, Events: recorder}
-			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueSet.ConcurrentSyncs)
+			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueSet.ConcurrentSyncs, bindings)
 		},
 		"PodCliqueScalingGroup": func() error {
 			reconciler := &podcliquescalinggroup.Reconciler{Client: cached, Writer: writer, Clock: now, Events: recorder}
@@ -99,7 +104,7 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 		},
 		"PodGang": func() error {
 			reconciler := &podgang.Reconciler{Client: cached, Writer: writer}
-			return reconciler.SetupWithManager(mgr, *syncs.PodGang.ConcurrentSyncs)
+			return reconciler.SetupWithManager(mgr, *syncs.PodGang.ConcurrentSyncs, bindings)
 		},
 		"ResourceClaim": func() error {
 			reconciler := &resourceclaims.Reconciler{Client: cached, Writer: writer, Events: recorder}
@@ -108,7 +113,7 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 		"ClusterTopology": func() error {
 			reconciler := &clustertopology.Reconciler{
 				Client: cached, Writer: writer, Configuration: config.TopologyAwareScheduling,
-				Clock: now, AdmissionTime: clustertopology.AdmissionTime,
+				Bindings: bindings, Clock: now, AdmissionTime: clustertopology.AdmissionTime,
 			}
 			return reconciler.SetupWithManager(mgr)
 		},

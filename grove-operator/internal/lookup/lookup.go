@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,7 +47,7 @@ func (t *Topologies) read(name string) *topology.Topology {
 		if err == nil && clusterTopology != nil {
 			return topology.Of(clusterTopology)
 		}
-		binding, bindingErr := read(t.ctx, reader, name, &grovev1alpha1.ClusterTopologyBinding{})
+		binding, bindingErr := ClusterTopologyBinding(t.ctx, reader, name)
 		if t.err = errors.Join(err, bindingErr); t.err != nil {
 			return nil
 		}
@@ -62,9 +63,13 @@ func ClusterTopology(ctx context.Context, reader client.Reader, name string) (*g
 	return read(ctx, reader, name, &grovev1alpha1.ClusterTopology{})
 }
 
-// ClusterTopologyBinding reads the one of a name; nil if there is none.
+// ClusterTopologyBinding reads the one of a name; nil if there is none, as where the definitions are older than the operator.
 func ClusterTopologyBinding(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopologyBinding, error) {
-	return read(ctx, reader, name, &grovev1alpha1.ClusterTopologyBinding{})
+	found, err := read(ctx, reader, name, &grovev1alpha1.ClusterTopologyBinding{})
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	return found, err
 }
 
 func read[T client.Object](ctx context.Context, reader client.Reader, name string, found T) (T, error) {

@@ -17,6 +17,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apply"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
@@ -31,6 +32,8 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Configuration says whether topology awareness is on, and what the default topology is.
 	Configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration
+	// Bindings is the kind of ClusterTopologyBindings, which need not be installed.
+	Bindings *installation.Kind
 	// Clock tells when a deleted topology may go.
 	Clock clock.PassiveClock
 	// AdmissionTime is how long after a topology was deleted a PodCliqueSet can come that was admitted before.

@@ -20,6 +20,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/controller"
@@ -100,12 +101,16 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
+	bindings, err := installation.Await(mgr, grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
+	if err != nil {
+		t.Fatal(err)
+	}
 	reconciler := &clustertopology.Reconciler{
 		Client: mgr.GetClient(), Writer: controller.Writer(mgr.GetClient(), mgr.GetAPIReader()),
 		Configuration: groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
 			Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "zone", Key: "example.com/zone"}},
 		},
-		Clock: clock.RealClock{}, AdmissionTime: settled,
+		Bindings: bindings, Clock: clock.RealClock{}, AdmissionTime: settled,
 	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		t.Fatal(err)

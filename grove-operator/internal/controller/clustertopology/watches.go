@@ -17,26 +17,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// SetupWithManager watches ClusterTopologies and ClusterTopologyBindings, the Topologies made from them, the sets that use them, and the labels of
-// nodes. The scheduler's kind need not be installed, nor nodes be readable, where topology awareness is off.
+// SetupWithManager watches ClusterTopologies and ClusterTopologyBindings, the Topologies made from them, the sets that use
+// them, and the labels of nodes. The scheduler's kind need not be installed, nor nodes be readable, where topology awareness
+// is off; ClusterTopologyBindings need not be installed at all.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	ofBindings := func(requests handler.EventHandler, changes predicate.Predicate) source.Source {
+		return installation.Once(r.Bindings, source.TypedKind[client.Object, reconcile.Request](
+			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{}, requests, changes))
+	}
 	controller := builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.ClusterTopology{}, builder.WithPredicates(beyondStatus())).
 		// A status that was written is looked at, since the pass that wrote it may have gone by an old one; but not at once, or
 		// each write would bring the next for as long as nodes join.
 		Watches(&grovev1alpha1.ClusterTopology{}, passes.CoalesceWithin(nodeWindow, &handler.EnqueueRequestForObject{}),
 			builder.WithPredicates(predicate.Not(beyondStatus()))).
-		Watches(&grovev1alpha1.ClusterTopologyBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(beyondStatus())).
-		Watches(&grovev1alpha1.ClusterTopologyBinding{}, passes.CoalesceWithin(nodeWindow, &handler.EnqueueRequestForObject{}),
-			builder.WithPredicates(predicate.Not(beyondStatus()))).
+		WatchesRawSource(ofBindings(&handler.EnqueueRequestForObject{}, beyondStatus())).
+		WatchesRawSource(ofBindings(passes.CoalesceWithin(nodeWindow, &handler.EnqueueRequestForObject{}), predicate.Not(beyondStatus()))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Coalesce[reconcile.Request](usedTopologies()))
 	if r.Configuration.Enabled {
 		// All Topologies and not only owned ones: the end of a foreign one that took a name makes room for ours.
@@ -81,7 +87,11 @@ func (r *Reconciler) bindingsNaming(ctx context.Context, schedulers client.Objec
 func (r *Reconciler) cached(ctx context.Context) []*topology.Topology {
 	var clusterTopologies grovev1alpha1.ClusterTopologyList
 	var bindings grovev1alpha1.ClusterTopologyBindingList
-	for _, list := range []client.ObjectList{&clusterTopologies, &bindings} {
+	lists := []client.ObjectList{&clusterTopologies}
+	if r.Bindings.Served() {
+		lists = append(lists, &bindings)
+	}
+	for _, list := range lists {
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			log.FromContext(ctx).Error(err, "listing topologies")
 		}

@@ -15,9 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
@@ -26,7 +28,7 @@ import (
 )
 
 // SetupWithManager watches sets, their children, and the topologies that they use.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindings *installation.Kind) error {
 	ofOwner := passes.Coalesce(lookup.OwnerEvents("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
@@ -44,8 +46,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		Watches(&schedulerv1alpha1.PodGang{}, ofOwner).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&grovev1alpha1.ClusterTopologyBinding{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(installation.Once(bindings, source.TypedKind[client.Object, reconcile.Request](
+			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
+			predicate.GenerationChangedPredicate{}))).
 		WithOptions(passes.Options[reconcile.Request](workers)).
 		Complete(r)
 }

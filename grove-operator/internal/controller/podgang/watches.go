@@ -10,9 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -22,7 +24,7 @@ import (
 
 // SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies; and
 // the gangs themselves.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindings *installation.Kind) error {
 	ofChild := passes.Coalesce(handler.TypedEnqueueRequestsFromMapFunc(replicaOf))
 	return builder.TypedControllerManagedBy[Request](mgr).
 		Named("podgang").
@@ -36,8 +38,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		Watches(&schedulerv1alpha1.PodGang{}, ofChild).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&grovev1alpha1.ClusterTopologyBinding{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(installation.Once(bindings, source.TypedKind[client.Object, Request](
+			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
+			predicate.GenerationChangedPredicate{}))).
 		WithOptions(passes.Options[Request](workers)).
 		Complete(r)
 }

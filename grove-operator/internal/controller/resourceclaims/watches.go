@@ -2,11 +2,9 @@ package resourceclaims
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/installation"
 
 	"packtree.dev/grove-operator/internal/claims"
 	"packtree.dev/grove-operator/internal/passes"
@@ -25,22 +25,21 @@ import (
 // SetupWithManager watches sets that share claims, what tells how large they are, and claims that go: that of a PodClique which is made
 // anew has the name of one that the garbage collector still has to take. Clusters before Kubernetes 1.34 have no such kind.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
+	resourceClaims, err := installation.Await(mgr, resourcev1.SchemeGroupVersion.WithKind("ResourceClaim"))
+	if err != nil {
+		return err
+	}
 	ofSet := passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.sharing))
-	controller := builder.ControllerManagedBy(mgr).
+	return builder.ControllerManagedBy(mgr).
 		Named("resourceclaims").
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodClique{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, ofSet, builder.WithPredicates(gone())).
-		WithOptions(passes.Options[reconcile.Request](workers))
-	kind := resourcev1.SchemeGroupVersion.WithKind("ResourceClaim")
-	switch _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); {
-	case err == nil:
-		controller = controller.Watches(&resourcev1.ResourceClaim{}, ofSet, builder.WithPredicates(gone()))
-	case !meta.IsNoMatchError(err):
-		return fmt.Errorf("looking for ResourceClaims: %w", err)
-	}
-	return controller.Complete(r)
+		WatchesRawSource(installation.Once(resourceClaims, source.TypedKind[client.Object, reconcile.Request](
+			mgr.GetCache(), &resourcev1.ResourceClaim{}, ofSet, gone()))).
+		WithOptions(passes.Options[reconcile.Request](workers)).
+		Complete(r)
 }
 
 // gone lets through that a pod is no longer there, and so may leave a claim behind, or that a claim is not.
