@@ -141,10 +141,7 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 
 // judge lists what is wrong with a placement.
 func (v *verifier) judge(ctx context.Context, turn turns.Turn, nodes map[string]string) (faults []error, err error) {
-	question, err := v.table.Question(turn)
-	if err != nil {
-		return nil, err
-	}
+	question := v.table.Question(turn)
 	err = asInput(ctx, question, func(input *certificate.Input) { faults = certificate.Check(input, nodes) })
 	if err != nil || len(faults) > 0 {
 		return faults, err
@@ -166,10 +163,7 @@ func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.
 	if err != nil {
 		return []error{fmt.Errorf("its certificate: %w", err)}, nil
 	}
-	question, err := v.table.Question(turn)
-	if err != nil {
-		return nil, err
-	}
+	question := v.table.Question(turn)
 	question.Reserved = reserved
 	err = asInput(ctx, question, func(input *certificate.Input) {
 		if wrong := certificate.Verify(input, proof); wrong != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
@@ -118,6 +119,12 @@ type Table struct {
 	levels     podgrouptree.Levels
 	gangs      *gangstate.State
 	placement  packing.Placement
+	// nodes are those on the table, by name.
+	nodes []fwk.NodeInfo
+	// absent, reserved and terse are as in the questions that are asked under a change.
+	absent   []string
+	reserved clusterview.Reserved
+	terse    bool
 }
 
 // Set returns the table with everything on it that stands. Its filters run until ctx is done.
@@ -126,8 +133,12 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	nodes, err := offline.Nodes()
+	if err != nil {
+		return nil, err
+	}
 	return &Table{
-		cluster: offline, view: clusterview.New(offline),
+		nodes: nodes, cluster: offline, view: clusterview.New(offline),
 		related: related(cluster.PodGroups), members: cluster.Members(), topologies: cluster.Topologies,
 		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement,
 	}, nil
@@ -140,10 +151,7 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 	if turn.Hold != nil {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
-	question, err := t.Question(turn)
-	if err != nil {
-		return nil, err
-	}
+	question := t.Question(turn)
 	question.Budget = budget
 	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang)})
 	if err != nil {
@@ -153,13 +161,12 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.An
 }
 
 // Question returns what is to be decided about a gang that can be planned, on the table as it is.
-func (t *Table) Question(turn Turn) (decision.Question, error) {
+func (t *Table) Question(turn Turn) decision.Question {
 	t.meet(turn.Gang)
-	nodes, err := t.cluster.Nodes()
 	return decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes, Placement: t.placement,
-		Reserved: t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority),
-	}, err
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement, Terse: t.terse, Absent: t.absent,
+		Reserved: both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.reserved),
+	}
 }
 
 // Preempt returns who leaves so that the gang of a turn fits, given who may; nil if nobody's leaving helps. See
@@ -167,10 +174,7 @@ func (t *Table) Question(turn Turn) (decision.Question, error) {
 func (t *Table) Preempt(
 	ctx context.Context, turn Turn, podGroups preemption.PodGroups, mayLeave func(*preemption.Workload, []*corev1.Pod) bool,
 ) (*preemption.Choice, error) {
-	question, err := t.Question(turn)
-	if err != nil {
-		return nil, err
-	}
+	question := t.Question(turn)
 	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, question.Nodes, podGroups, preemption.Budgets{}, mayLeave)
 	if err != nil || candidates.Empty() {
 		return nil, err
@@ -186,11 +190,7 @@ func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
 	if turn.Hold != nil && turn.Hold.Reason == scheduling.ReasonInvalid {
 		return decision.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.
 	}
-	nodes, err := t.cluster.Nodes()
-	if err != nil {
-		return nil, err
-	}
-	answer, err := decision.Stand(decision.Question{Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: nodes})
+	answer, err := decision.Stand(decision.Question{Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}

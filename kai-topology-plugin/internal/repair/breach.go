@@ -1,0 +1,189 @@
+package repair
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// breach is a gang that has lost pods.
+type breach struct {
+	turn turns.Turn
+	// lost are its pods on failed nodes, kept those that stand elsewhere.
+	lost, kept []*corev1.Pod
+	// ladders has, for each innermost group with a constraint of its own that has lost pods, that group and those with a
+	// constraint around it, up to the root.
+	ladders [][]*group
+}
+
+// group is one that may move.
+type group struct {
+	*podgrouptree.Group
+	// pods are those of the group that stand.
+	pods []*corev1.Pod
+}
+
+func breachOf(turn turns.Turn, failed sets.Set[string]) *breach {
+	b := &breach{turn: turn}
+	for _, pod := range turn.Gang.Standing {
+		if failed.Has(pod.Spec.NodeName) {
+			b.lost = append(b.lost, pod)
+		} else {
+			b.kept = append(b.kept, pod)
+		}
+	}
+	known := map[*podgrouptree.Group]*group{}
+	for _, pod := range b.lost {
+		ladder := b.ladder(turn.Gang.Tree.Leaf(gang.LeafOf(pod)), known)
+		if !slices.ContainsFunc(b.ladders, func(other []*group) bool { return other[0] == ladder[0] }) {
+			b.ladders = append(b.ladders, ladder)
+		}
+	}
+	return b
+}
+
+// ladder returns the groups around a leaf that may move, the innermost first and the root last.
+func (b *breach) ladder(leaf *podgrouptree.Group, known map[*podgrouptree.Group]*group) []*group {
+	var rungs []*group
+	for at := leaf; at != nil; at = at.Parent {
+		if at.Parent != nil && at.Constraint.RequiredTopologyLevel == "" {
+			continue
+		}
+		if known[at] == nil {
+			known[at] = &group{Group: at, pods: b.within(at)}
+		}
+		rungs = append(rungs, known[at])
+	}
+	return rungs
+}
+
+// within returns the pods of a group that stand on nodes which have not failed.
+func (b *breach) within(top *podgrouptree.Group) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range b.kept {
+		for at := b.turn.Gang.Tree.Leaf(gang.LeafOf(pod)); at != nil; at = at.Parent {
+			if at == top {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	return pods
+}
+
+func (b *breach) key() string { return b.turn.Rank.Gang.String() }
+
+// root is the whole gang.
+func (b *breach) root() *group {
+	ladder := b.ladders[0]
+	return ladder[len(ladder)-1]
+}
+
+// maxChoices bounds how many combinations of groups are tried for one gang.
+const maxChoices = 256
+
+// choices returns what may move, in the order of how many pods that are. Where there are too many combinations they are
+// the groups of one rung: all innermost ones, then all around them. The last one is the whole gang.
+func (b *breach) choices() [][]*group {
+	combinations := 1
+	for _, ladder := range b.ladders {
+		if combinations *= len(ladder) + 1; combinations > maxChoices {
+			return b.rungs()
+		}
+	}
+	var all [][]*group
+	for number := range combinations {
+		chosen := sets.New[*group]()
+		for _, ladder := range b.ladders {
+			if at := number % (len(ladder) + 1); at > 0 {
+				chosen.Insert(ladder[at-1])
+			}
+			number /= len(ladder) + 1
+		}
+		if moved := outermost(chosen); len(moved) > 0 {
+			all = append(all, moved)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y []*group) int {
+		return cmp.Or(cmp.Compare(podsIn(x), podsIn(y)), cmp.Compare(len(x), len(y)))
+	})
+	return slices.CompactFunc(all, slices.Equal)
+}
+
+func (b *breach) rungs() [][]*group {
+	var all [][]*group
+	for rung := 0; ; rung++ {
+		chosen := sets.New[*group]()
+		for _, ladder := range b.ladders {
+			chosen.Insert(ladder[min(rung, len(ladder)-1)])
+		}
+		all = append(all, outermost(chosen))
+		if chosen.Len() == 1 && chosen.Has(b.root()) {
+			return all
+		}
+	}
+}
+
+// outermost leaves out groups inside of others, and sorts by name.
+func outermost(chosen sets.Set[*group]) []*group {
+	within := func(inner *group) bool {
+		for outer := range chosen {
+			for at := inner.Parent; at != nil; at = at.Parent {
+				if at == outer.Group {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	outer := slices.DeleteFunc(chosen.UnsortedList(), within)
+	slices.SortFunc(outer, func(x, y *group) int { return cmp.Compare(x.Name, y.Name) })
+	return outer
+}
+
+func podsIn(groups []*group) (count int) {
+	for _, moved := range groups {
+		count += len(moved.pods)
+	}
+	return count
+}
+
+// without returns the gang with its lost pods, and those of the groups that move, to be placed anew; and the latter.
+func (b *breach) without(moved []*group) (turn turns.Turn, moving []*corev1.Pod) {
+	for _, group := range moved {
+		moving = append(moving, group.pods...)
+	}
+	leaving := sets.New(moving...)
+	changed := *b.turn.Gang
+	changed.Standing = slices.DeleteFunc(slices.Clone(b.kept), leaving.Has)
+	changed.Pending, changed.Gated, changed.Expected = nil, nil, nil
+	for _, pod := range slices.Concat(b.lost, moving) {
+		changed.Pending = append(changed.Pending, successor(pod))
+	}
+	if changed.Shared != nil {
+		shared := *changed.Shared
+		changed.Shared = &shared
+	}
+	return turns.Turn{Gang: &changed, Rank: b.turn.Rank}, moving
+}
+
+// successor is the pod that somebody will create when one is gone.
+func successor(pod *corev1.Pod) *corev1.Pod {
+	next := *pod
+	next.Spec.NodeName = ""
+	next.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	return &next
+}
+
+func (b *breach) moves(moved []*group) []Move {
+	var moves []Move
+	for _, group := range moved {
+		moves = append(moves, Move{Gang: b.key(), SubGroup: group.Name, Pods: len(group.pods)})
+	}
+	return moves
+}

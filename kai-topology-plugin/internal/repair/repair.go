@@ -1,0 +1,176 @@
+// Package repair foretells what becomes of gangs when nodes fail: which are mended where they stand, which by moving
+// some of their pods, and which are lost. Every answer is a decision of the scheduler's own code on a copy of the cluster.
+package repair
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+)
+
+// Forecast is what would become of the gangs that have what they need, and stand on nodes that fail.
+type Forecast struct {
+	Failure
+	// MendedInPlace are gangs (as namespace/name) that need no pod but those on the failed nodes placed anew. So do gangs
+	// that have enough pods without them.
+	MendedInPlace []string `json:"mendedInPlace"`
+	// MendedByMoving are the groups whose other pods have to move too.
+	MendedByMoving []Move `json:"mendedByMoving"`
+	// Lost are gangs for which there is no room even if all of their pods move.
+	Lost []string `json:"lost"`
+}
+
+// Move is a group whose pods all get other nodes.
+type Move struct {
+	Gang string `json:"gang"`
+	// SubGroup is empty for the whole gang.
+	SubGroup string `json:"subGroup"`
+	// Pods counts those that would otherwise stay where they are.
+	Pods int `json:"pods"`
+}
+
+// Forecaster foretells failures of one cluster.
+type Forecaster struct {
+	table *turns.Table
+	// standing are the gangs that have what they need, in the order in which the scheduler would mend them.
+	standing []turns.Turn
+	// on has, by node, the indexes in standing of the gangs on it.
+	on map[string][]int
+}
+
+// New takes a cluster as it is; its filters run until ctx is done.
+func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error) {
+	table, err := turns.Set(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	f := &Forecaster{table: table, on: map[string][]int{}}
+	for _, turn := range turns.In(cluster) {
+		if turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 || !turn.Gang.Satisfied(gang.NoPending) {
+			continue
+		}
+		for _, node := range gang.NodesOf(turn.Gang.Standing) {
+			f.on[node] = append(f.on[node], len(f.standing))
+		}
+		f.standing = append(f.standing, turn)
+	}
+	return f, nil
+}
+
+// Foretell says what becomes of the gangs that a failure hits. Those that can be mended where they stand are mended first,
+// as that moves nobody; then the others in their order, each with as few moved pods as possible.
+func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, error) {
+	forecast := &Forecast{Failure: failure, MendedInPlace: []string{}, MendedByMoving: []Move{}, Lost: []string{}}
+	scene := &scene{reserved: clusterview.Reserved{}}
+	failed := sets.New(failure.Nodes...)
+	var hit []*breach
+	for _, at := range f.hitBy(failure) {
+		found := breachOf(f.standing[at], failed)
+		scene.gone = append(scene.gone, found.lost...)
+		hit = append(hit, found)
+	}
+	if len(hit) == 0 {
+		return forecast, nil
+	}
+	err := f.table.Under(turns.Change{Failed: failure.Nodes, Gone: scene.gone}, func(table *turns.Table) error {
+		scene.table = table
+		var moving []*breach
+		for _, next := range hit {
+			mended, err := scene.try(ctx, next, nil)
+			if err != nil {
+				return err
+			}
+			if !mended {
+				moving = append(moving, next)
+				continue
+			}
+			forecast.MendedInPlace = append(forecast.MendedInPlace, next.key())
+		}
+		for _, next := range moving {
+			moved, err := scene.mend(ctx, next)
+			if err != nil {
+				return err
+			}
+			if moved == nil {
+				forecast.Lost = append(forecast.Lost, next.key())
+			}
+			forecast.MendedByMoving = append(forecast.MendedByMoving, moved...)
+		}
+		return nil
+	})
+	return forecast, err
+}
+
+// hitBy returns the gangs that stand on the nodes of a failure, in their order.
+func (f *Forecaster) hitBy(failure Failure) []int {
+	hit := sets.New[int]()
+	for _, node := range failure.Nodes {
+		hit.Insert(f.on[node]...)
+	}
+	return sets.List(hit)
+}
+
+// scene is a cluster in which nodes have failed, and gangs are mended one after the other.
+type scene struct {
+	table *turns.Table
+	// gone are pods that have left their nodes, and reserved the pods that stand for them where they go.
+	gone     []*corev1.Pod
+	reserved clusterview.Reserved
+	// left are pods that had to move, of gangs that are mended.
+	left []*corev1.Pod
+}
+
+// try decides a gang whose pods in some of its groups move, and if it fits, keeps the room.
+func (s *scene) try(ctx context.Context, hit *breach, moved []*group) (bool, error) {
+	answer, turn, moving, err := s.decide(ctx, hit, moved)
+	if err != nil || !turns.Placed(answer) {
+		return false, err
+	}
+	for _, pod := range turn.Gang.Pending {
+		if node, ok := answer.Nodes[pod.Name]; ok {
+			s.reserved[node] = append(s.reserved[node], pod)
+		}
+	}
+	s.left = append(s.left, moving...)
+	return true, nil
+}
+
+// decide answers for a gang on the scene: its lost pods, and those of the groups that move, are to be placed.
+func (s *scene) decide(ctx context.Context, hit *breach, moved []*group) (*decision.Answer, turns.Turn, []*corev1.Pod, error) {
+	turn, moving := hit.without(moved)
+	var answer *decision.Answer
+	change := turns.Change{Gone: slices.Concat(s.left, moving), Reserved: s.reserved}
+	err := s.table.Under(change, func(table *turns.Table) (err error) {
+		answer, err = table.Decide(ctx, turn, 0)
+		return err
+	})
+	return answer, turn, moving, err
+}
+
+// mend finds the least that has to move for a gang to be whole again; nil if nothing helps.
+func (s *scene) mend(ctx context.Context, hit *breach) ([]Move, error) {
+	whole := hit.root()
+	answer, _, _, err := s.decide(ctx, hit, []*group{whole})
+	if err != nil || !turns.Placed(answer) {
+		return nil, err
+	}
+	for _, moved := range hit.choices() {
+		mended, err := s.try(ctx, hit, moved)
+		if err != nil {
+			return nil, err
+		}
+		if mended {
+			return hit.moves(moved), nil
+		}
+	}
+	_, err = s.try(ctx, hit, []*group{whole})
+	return hit.moves([]*group{whole}), err
+}

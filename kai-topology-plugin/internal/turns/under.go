@@ -1,0 +1,61 @@
+package turns
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+)
+
+// Change is how a cluster might be.
+type Change struct {
+	// Failed are the names of nodes that take no pods.
+	Failed []string
+	// Gone are standing pods that have left their nodes. Those of failed nodes have to be among them.
+	Gone []*corev1.Pod
+	// Reserved are pods that will stand on nodes.
+	Reserved clusterview.Reserved
+}
+
+// Under runs a function on a table with a change, on which gangs are decided without certificates. The table itself is
+// as before afterwards; nobody else asks it meanwhile.
+func (t *Table) Under(change Change, run func(*Table) error) error {
+	under := *t
+	under.terse = true
+	under.reserved = both(t.reserved, change.Reserved)
+	under.members = without(t.members, change.Gone)
+	under.absent = slices.Concat(t.absent, change.Failed)
+	return t.view.Aside(t.nodes, func() error {
+		return kubeframework.Without(t.cluster.SnapshotSharedLister().NodeInfos(), change.Gone, func() error { return run(&under) })
+	})
+}
+
+// both has the pods of two reservations.
+func both(a, b clusterview.Reserved) clusterview.Reserved {
+	if len(b) == 0 {
+		return a
+	}
+	all := clusterview.Reserved{}
+	maps.Copy(all, a)
+	for node, pods := range b {
+		all[node] = append(slices.Clip(all[node]), pods...)
+	}
+	return all
+}
+
+// without has the pods of each gang but for some.
+func without(members map[gang.Key][]*corev1.Pod, gone []*corev1.Pod) map[gang.Key][]*corev1.Pod {
+	leaving := sets.New(gone...)
+	left := maps.Clone(members)
+	for pod := range leaving {
+		if key, ok := gang.KeyOf(pod); ok && len(left[key]) == len(members[key]) {
+			left[key] = slices.DeleteFunc(slices.Clone(members[key]), leaving.Has)
+		}
+	}
+	return left
+}
