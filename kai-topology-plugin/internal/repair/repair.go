@@ -4,6 +4,7 @@ package repair
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,8 @@ type Forecaster struct {
 	standing []turns.Turn
 	// on has, by node, the indexes in standing of the gangs on it.
 	on map[string][]int
+	// empty are the nodes without pods.
+	empty []string
 }
 
 // New takes a cluster as it is; its filters run until ctx is done.
@@ -62,12 +65,19 @@ func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error)
 		}
 		f.standing = append(f.standing, turn)
 	}
+	f.empty = emptyNodes(cluster)
 	return f, nil
 }
 
 // Foretell says what becomes of the gangs that a failure hits. Those that can be mended where they stand are mended first,
 // as that moves nobody; then the others in their order, each with as few moved pods as possible.
 func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, error) {
+	forecast, _, err := f.foretell(ctx, failure, nil)
+	return forecast, err
+}
+
+// foretell is Foretell without some nodes on which nobody stands. It returns the nodes that successors of pods take, too.
+func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []string) (*Forecast, []string, error) {
 	forecast := &Forecast{Failure: failure, MendedInPlace: []string{}, MendedByMoving: []Move{}, Lost: []string{}}
 	scene := &scene{reserved: clusterview.Reserved{}}
 	failed := sets.New(failure.Nodes...)
@@ -78,9 +88,9 @@ func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, 
 		hit = append(hit, found)
 	}
 	if len(hit) == 0 {
-		return forecast, nil
+		return forecast, nil, nil
 	}
-	err := f.table.Under(turns.Change{Failed: failure.Nodes, Gone: scene.gone}, func(table *turns.Table) error {
+	err := f.table.Under(turns.Change{Failed: slices.Concat(failure.Nodes, absent), Gone: scene.gone}, func(table *turns.Table) error {
 		scene.table = table
 		var moving []*breach
 		for _, next := range hit {
@@ -106,7 +116,7 @@ func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, 
 		}
 		return nil
 	})
-	return forecast, err
+	return forecast, slices.Sorted(maps.Keys(scene.reserved)), err
 }
 
 // hitBy returns the gangs that stand on the nodes of a failure, in their order.
