@@ -64,6 +64,7 @@ func Command() *cobra.Command {
   tree      draws the topologies: what is used and free in each domain, and which gang stands where
   explain   says why a pod or a gang waits and what would have to change, or where it went
   what-if   decides manifests on the cluster as it is, with the scheduler's own code
+  repairability  foretells for each node and domain what its failure would do to gangs, and how many nodes to keep free
 
 support-bundle dumps the cluster for somebody else to ask the same.
 
@@ -85,7 +86,7 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 			_ = flags.MarkHidden(advanced)
 		}
 	}
-	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
+	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
 	return command
 }
 

@@ -76,6 +76,9 @@ func TestGolden(t *testing.T) {
 		"explain-wrong.txt":   {"explain", "wrong"},
 		"explain-lost.txt":    {"explain", "lost"},
 		"explain-empty.txt":   {"explain", "pcs/empty"},
+		"repairability.txt":   {"repairability"},
+		"repairability.ansi":  {"repairability", "--color", "always"},
+		"repairability.json":  {"repairability", "-o", "json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, err := run(t, append(args, "-f", dump)...)
@@ -130,6 +133,7 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 		"an empty namespace":     {[]string{"explain", "wide", "-n", "none", "-f", dump}, "Is it the right namespace (-n)?"},
 		"no such kind":           {[]string{"explain", "job/wide", "-f", dump}, "KIND is pod, podgroup, podgang, pcs or dgd"},
 		"a workload for what-if": {[]string{"what-if", "-f", "testdata/workload.yaml"}, "only DynamoGraphDeployment: turn workloads into PodGroups and Pods first:\n  kubectl get clustertopologies,clustertopologybindings"},
+		"a format for people":    {[]string{"repairability", "-o", "tree", "-f", dump}, "-o is json, or not given for a summary"},
 		"a negative budget":      {[]string{"what-if", "-f", dump, "--search-budget", "-1"}, "--search-budget is a number of steps"},
 		"no cluster":             {[]string{"tree", "-s", "nowhere://", "--request-timeout", "x"}, "finding a cluster"},
 	} {

@@ -22,7 +22,7 @@ type puzzle struct {
 	on    [2][]string
 }
 
-func zoneOf(node string) string { return node[:strings.Index(node, "-")] }
+func zoneOf(node string) string { zone, _, _ := strings.Cut(node, "-"); return zone }
 func rackOf(node string) string { return node[:strings.LastIndex(node, "-")] }
 
 func drawPuzzle(t *rapid.T) *puzzle {

@@ -78,7 +78,7 @@ func TestNoSmallerSetOfSparesWillDo(t *testing.T) {
 		if len(p.on[0]) == 0 || len(p.on[1]) == 0 {
 			r.Skip("a subgroup without pods needs none")
 		}
-		all := outcomes(t, p, nil)
+		all := outcomes(p, nil)
 		var empty []string
 		for _, name := range p.nodes {
 			if !slices.Contains(slices.Concat(p.on[0], p.on[1]), name) {
@@ -95,7 +95,7 @@ func TestNoSmallerSetOfSparesWillDo(t *testing.T) {
 					gone = append(gone, name)
 				}
 			}
-			if len(kept) < least && slices.Equal(outcomes(t, p, gone), all) {
+			if len(kept) < least && slices.Equal(outcomes(p, gone), all) {
 				least = len(kept)
 			}
 		}
@@ -107,7 +107,7 @@ func TestNoSmallerSetOfSparesWillDo(t *testing.T) {
 }
 
 // outcomes is how bad the failure of each node is for which pods stand, without some others.
-func outcomes(t *testing.T, p *puzzle, gone []string) (bad []string) {
+func outcomes(p *puzzle, gone []string) (bad []string) {
 	without := *p
 	without.free = map[string]int{}
 	for node, amount := range p.free {
