@@ -22,7 +22,7 @@ import (
 // Items are the SubGroups, the pods of PodsOf, or gangs; where none of the three is named, the pods of a PodGroup without
 // subgroups. What is said of them is exactly one of MaxPerDomain, MaxPercentPerDomain, Even and Near.
 type Relation struct {
-	// Name is what users and sentences call the relation: a label value, unique in its PodGroup.
+	// Name is what users and sentences call the relation, unique in its PodGroup: up to 253 letters, digits and -_.
 	Name string `json:"name"`
 	// SubGroups are items: names of subgroups, of which none is inside another. With Gangs they are what the relation means of
 	// this gang, with Near what stands near; without them it is the whole gang.

@@ -88,7 +88,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		`[{"name":"a"},{"color":1}]`:        at + `[1].color: Invalid value: unknown field`,
 		`[{"name":"a","maxPerDomain":"1"}]`: at + `[0].maxPerDomain: Invalid value: must be a whole number, not "1"`,
 		`[{"level":"zone","even":true}]`:    at + `[0].name: Required value: it tells the relation apart`,
-		`[{"name":"a b","level":"zone","even":true}]`:                                        at + `[0].name: Invalid value: "a b": a valid label`,
+		`[{"name":"a b","level":"zone","even":true}]`:                                        at + `[0].name: Invalid value: "a b": a valid config key`,
 		`[{"name":"a","even":true}]`:                                                         at + `[0].level: Required value: name the node label`,
 		`[{"name":"a","level":"zone"}]`:                                                      at + `[0]: Required value: say what holds of the items, by one of maxPerDomain,`,
 		`[{"name":"a","level":"zone","maxPerDomain":-1}]`:                                    at + `[0].maxPerDomain: Invalid value: -1: must be at least 1`,

@@ -31,7 +31,7 @@ func validateEach(relations []Relation) field.ErrorList {
 
 func validateName(name string, path *field.Path, seen sets.Set[string]) field.ErrorList {
 	var errs field.ErrorList
-	switch problems := validation.IsValidLabelValue(name); {
+	switch problems := validation.IsConfigMapKey(name); {
 	case name == "":
 		errs = append(errs, field.Required(path, "it tells the relation apart in messages"))
 	case len(problems) > 0:
