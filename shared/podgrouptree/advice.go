@@ -145,6 +145,6 @@ func (g *Group) describe() string {
 
 // broader reports whether level a lies strictly above level b. A level that is not known is not broader than any.
 func broader(known Hierarchy, a, b string) bool {
-	i, j := known.index(a), known.index(b)
+	i, j := known.Index(a), known.Index(b)
 	return i >= 0 && j >= 0 && i < j
 }

@@ -109,8 +109,8 @@ func (t *Tree) Resolve(levels Levels) {
 	}
 }
 
-// index returns where the level stands that a name means, or a negative number.
-func (h Hierarchy) index(name string) int {
+// Index returns where the level stands that a name means, or a negative number.
+func (h Hierarchy) Index(name string) int {
 	key := h.Key(name)
 	return slices.IndexFunc(h, func(level Level) bool { return level.Key == key })
 }

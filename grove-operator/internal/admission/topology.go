@@ -65,8 +65,10 @@ func validateTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Er
 	return append(errs, validateHierarchy(set, order)...)
 }
 
+const topologyOff = "topology awareness is off: switch it on in the operator's configuration (topologyAwareScheduling.enabled), or remove the constraint"
+
 func refuseConstraints(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
-	const reason = "topology awareness is off: switch it on in the operator's configuration (topologyAwareScheduling.enabled), or remove the constraint"
+	const reason = topologyOff
 	var errs field.ErrorList
 	if set.Spec.Template.ClusterTopologyName != "" {
 		errs = append(errs, field.Forbidden(templatePath.Child("clusterTopologyName"), reason))
@@ -103,8 +105,8 @@ func validateNames(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fiel
 	named := set.Spec.Template.ClusterTopologyName
 	path := templatePath.Child("clusterTopologyName")
 	if named != "" {
-		if len(constrained(set)) == 0 {
-			errs = append(errs, field.Forbidden(path, "it may only be given together with a topologyConstraint somewhere in the set"))
+		if len(constrained(set)) == 0 && len(topology.Spreads(set)) == 0 {
+			errs = append(errs, field.Forbidden(path, "it may only be given together with a topologyConstraint or a topologySpread somewhere in the set"))
 		}
 		errs = append(errs, validateChosen(path, named, lookup)...)
 	}

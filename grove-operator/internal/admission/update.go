@@ -41,6 +41,10 @@ func ValidateUpdate(old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, sched
 	if topology.NameFor(old) != topology.NameFor(set) {
 		warnings = append(warnings, warnOfTopology(set, cluster)...)
 	}
+	warnings = append(warnings, warnOfSpreads(set)...)
+	if len(validateSpreads(old, cluster)) == 0 {
+		errs = append(errs, validateSpreads(set, cluster)...)
+	}
 	return warnings, append(errs, validateTopologyChange(old, set, cluster, scheduled)...)
 }
 

@@ -36,7 +36,9 @@ func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings 
 	errs = append(errs, validateAnnotations(set)...)
 	errs = append(errs, validateAccount(set)...)
 	errs = append(errs, validateSchedulers(set, cluster.DefaultScheduler)...)
-	return append(warnings, warnOfTopology(set, cluster)...), append(errs, validateTopology(set, cluster)...)
+	warnings = append(warnings, warnOfSpreads(set)...)
+	errs = append(errs, validateTopology(set, cluster)...)
+	return append(warnings, warnOfTopology(set, cluster)...), append(errs, validateSpreads(set, cluster)...)
 }
 
 // validateAccount refuses the name whose ServiceAccount every namespace has already, and which is not ours to write to.
@@ -255,10 +257,18 @@ func validateGroupMember(path *field.Path, group, clique string, known []string,
 }
 
 func suggestion(word string, known []string) string {
+	if meant := nearest(word, known); meant != "" {
+		return meant
+	}
+	return "; the cliques are " + strings.Join(known, ", ")
+}
+
+// nearest asks for what was probably meant; empty if nothing comes near.
+func nearest(word string, known []string) string {
 	if closest, ok := didyoumean.Closest(word, known); ok {
 		return fmt.Sprintf(", did you mean %q?", closest)
 	}
-	return "; the cliques are " + strings.Join(known, ", ")
+	return ""
 }
 
 func validatePodSpec(spec *corev1.PodSpec, path *field.Path) (warnings []string, errs field.ErrorList) {
@@ -269,7 +279,7 @@ func validatePodSpec(spec *corev1.PodSpec, path *field.Path) (warnings []string,
 		errs = append(errs, field.Forbidden(path.Child("nodeName"), "the scheduler chooses the node"))
 	}
 	if len(spec.TopologySpreadConstraints) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint"))
+		errs = append(errs, field.Forbidden(path.Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint and topologySpread"))
 	}
 	if spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyAlways {
 		warnings = append(warnings, fmt.Sprintf("%s: pods of a clique that end are replaced, so that %s acts like Always", path.Child("restartPolicy"), spec.RestartPolicy))

@@ -11,6 +11,7 @@ import (
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
+	"packtree.dev/shared/relations"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/topology"
@@ -88,7 +89,7 @@ func (b builder) base() *schedulerv1alpha1.PodGang {
 			}
 		}
 	}
-	return b.named(gang)
+	return b.named(gang, b.baseRelations(gang))
 }
 
 func (b builder) scaled(group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32) *schedulerv1alpha1.PodGang {
@@ -101,8 +102,9 @@ func (b builder) scaled(group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIn
 		constraint = b.set.Spec.Template.TopologyConstraint
 	}
 	gang.Spec.TopologyConstraint = b.resolved.Translate(constraint)
-	gang.Spec.PodGroups = b.podGroups(layout.Copy(b.set, b.replica, group, copyIndex))
-	return b.named(gang)
+	members := layout.Copy(b.set, b.replica, group, copyIndex)
+	gang.Spec.PodGroups = b.podGroups(members)
+	return b.named(gang, b.scaledRelations(group, members, gang))
 }
 
 func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
@@ -138,9 +140,9 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 }
 
 // named adds the topology's name to a gang that has a constraint anywhere, for which topology its pods are made, how many are expected,
-// and what it shares with the other gangs of its replica.
-func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
-	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0
+// what it shares with the other gangs of its replica, and how its parts stand to one another and to other gangs.
+func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Relation) *schedulerv1alpha1.PodGang {
+	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0 || len(related) > 0
 	for _, group := range gang.Spec.PodGroups {
 		constrained = constrained || group.TopologyConstraint != nil
 	}
@@ -155,6 +157,9 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGa
 	}
 	if expected := b.expected(gang).String(); expected != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationExpectedPods, expected)
+	}
+	if written := relations.Format(related); written != "" {
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationRelations, written)
 	}
 	b.share(gang)
 	return gang
@@ -222,7 +227,8 @@ func (b builder) groupConfig(
 	group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32, podGroups []schedulerv1alpha1.PodGroup,
 ) *schedulerv1alpha1.TopologyConstraintGroupConfig {
 	constraint := b.resolved.Translate(group.TopologyConstraint)
-	if constraint == nil || len(podGroups) == 0 {
+	// Relations name a copy by its config, which without a constraint is there for them alone.
+	if constraint == nil && !b.related(group) || len(podGroups) == 0 {
 		return nil
 	}
 	config := &schedulerv1alpha1.TopologyConstraintGroupConfig{

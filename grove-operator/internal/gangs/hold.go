@@ -53,7 +53,7 @@ func made(live *schedulerv1alpha1.PodGang) string {
 }
 
 func keepAnnotations(gang, live *schedulerv1alpha1.PodGang) {
-	for _, key := range append(schedulingv2alpha2.CompanyAnnotations(), grovev1alpha1.AnnotationTopologyName) {
+	for _, key := range append(schedulingv2alpha2.CompanyAnnotations(), schedulingv2alpha2.AnnotationRelations, grovev1alpha1.AnnotationTopologyName) {
 		if value, ok := live.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
 		}

@@ -39,8 +39,8 @@ type Resolution struct {
 	keys map[grovev1alpha1.TopologyDomain]string
 }
 
-// NameFor returns the ClusterTopology that the constraints of a set refer to: clusterTopologyName, else the topologyName
-// of a constraint, else the default. A set without constraints refers to none, unless it names one.
+// NameFor returns the ClusterTopology that the constraints and spreads of a set refer to: clusterTopologyName, else the topologyName
+// of a constraint, else the default. A set without either refers to none, unless it names one.
 func NameFor(set *grovev1alpha1.PodCliqueSet) string {
 	template := &set.Spec.Template
 	if template.ClusterTopologyName != "" {
@@ -52,7 +52,7 @@ func NameFor(set *grovev1alpha1.PodCliqueSet) string {
 			return constraint.TopologyName
 		}
 	}
-	if len(constraints) == 0 {
+	if len(constraints) == 0 && len(Spreads(set)) == 0 {
 		return ""
 	}
 	return grovev1alpha1.DefaultClusterTopologyName
@@ -89,6 +89,19 @@ func Constraints(set *grovev1alpha1.PodCliqueSet) []*grovev1alpha1.TopologyConst
 	return constraints
 }
 
+// Spreads returns what a set says of how items stand to one another, in the order set, cliques, scaling groups.
+func Spreads(set *grovev1alpha1.PodCliqueSet) []grovev1alpha1.TopologySpread {
+	template := &set.Spec.Template
+	spreads := slices.Clone(template.TopologySpread)
+	for i := range template.Cliques {
+		spreads = append(spreads, template.Cliques[i].TopologySpread...)
+	}
+	for i := range template.PodCliqueScalingGroups {
+		spreads = append(spreads, template.PodCliqueScalingGroups[i].TopologySpread...)
+	}
+	return spreads
+}
+
 // DomainsOf returns the domains that a constraint names, required before preferred.
 func DomainsOf(constraint *grovev1alpha1.TopologyConstraint) []grovev1alpha1.TopologyDomain {
 	var named []grovev1alpha1.TopologyDomain
@@ -123,17 +136,27 @@ func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Reso
 	for _, level := range clusterTopology.Spec.Levels {
 		resolution.keys[level.Domain] = level.Key
 	}
-	for _, constraint := range Constraints(set) {
-		for _, domain := range DomainsOf(constraint) {
-			if _, ok := resolution.keys[domain]; !ok && !slices.Contains(resolution.Missing, domain) {
-				resolution.Missing = append(resolution.Missing, domain)
-			}
+	for _, domain := range domainsIn(set) {
+		if _, ok := resolution.keys[domain]; !ok && !slices.Contains(resolution.Missing, domain) {
+			resolution.Missing = append(resolution.Missing, domain)
 		}
 	}
 	slices.SortFunc(resolution.Missing, func(a, b grovev1alpha1.TopologyDomain) int {
 		return resolution.Order.Compare(string(a), string(b))
 	})
 	return resolution
+}
+
+// domainsIn returns every domain that a set names, as often as it does.
+func domainsIn(set *grovev1alpha1.PodCliqueSet) []grovev1alpha1.TopologyDomain {
+	var named []grovev1alpha1.TopologyDomain
+	for _, constraint := range Constraints(set) {
+		named = append(named, DomainsOf(constraint)...)
+	}
+	for _, spread := range Spreads(set) {
+		named = append(named, spread.Domain)
+	}
+	return named
 }
 
 // Has reports whether a domain is a level of the resolved topology.
@@ -153,6 +176,11 @@ func (r Resolution) Translate(constraint *grovev1alpha1.TopologyConstraint) *sch
 		return nil
 	}
 	return &schedulerv1alpha1.TopologyConstraint{PackConstraint: pack}
+}
+
+// Key is the node label of a domain; empty if the resolved topology has no such level.
+func (r Resolution) Key(domain grovev1alpha1.TopologyDomain) string {
+	return r.keys[domain]
 }
 
 func (r Resolution) keyOf(domain grovev1alpha1.TopologyDomain) *string {

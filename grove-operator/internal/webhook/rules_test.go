@@ -94,6 +94,12 @@ var _ = Describe("The rules for a PodCliqueSet", Ordered, func() {
 		Entry("clusterTopologyName: exists", "s", template("clusterTopologyName: none, topologyConstraint: {packDomain: rack}, cliques: ["+clique("a", "")+"]"), "spec.template.clusterTopologyName"),
 		Entry("clusterTopologyName: only with a constraint", "s", template("clusterTopologyName: ruled, cliques: ["+clique("a", "")+"]"), "spec.template.clusterTopologyName"),
 
+		Entry("topologySpread: one bound", "s", template("clusterTopologyName: ruled, topologySpread: [{domain: rack, maxPerDomain: 1, even: true}], cliques: ["+clique("a", "")+"]"),
+			"spec.template.topologySpread[0]"),
+		Entry("topologySpread: against a constraint", "s",
+			template("clusterTopologyName: ruled, topologyConstraint: {packDomain: rack}, cliques: ["+clique("a", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, topologySpread: [{domain: rack, maxPerDomain: 1}]}]"),
+			firstGroup+".topologySpread[0].maxPerDomain"),
+
 		Entry("nodeName", "s", template("cliques: [{name: a, spec: {podSpec: {nodeName: node-1, containers: [{name: main, image: x}]}}}]"), firstClique+".spec.podSpec.nodeName"),
 		Entry("topologySpreadConstraints", "s", template("cliques: [{name: a, spec: {podSpec: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: k, whenUnsatisfiable: DoNotSchedule}], containers: [{name: main, image: x}]}}}]"),
 			firstClique+".spec.podSpec.topologySpreadConstraints"),

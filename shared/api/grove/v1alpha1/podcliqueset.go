@@ -123,6 +123,11 @@ type PodCliqueSetTemplateSpec struct {
 	// TopologyConstraint holds for each replica of the set as a whole. Unset: none. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// TopologySpread says how the replicas of the set stand to one another or, with among, the copies of several scaling groups in each replica. Unset: nothing.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
 	// PodCliqueScalingGroups are the groups of cliques that scale together. A clique is in one group at most.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=map
@@ -168,6 +173,11 @@ type PodCliqueTemplateSpec struct {
 	// of the set or of the clique's scaling group. Unset: none. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// TopologySpread says how the pods of each PodClique made from this clique stand to one another. Unset: nothing.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
 	// ResourceSharing has the pods of each PodClique share ResourceClaims, or gives each pod its own that outlives it. Unset:
 	// none. Immutable.
 	// +kubebuilder:validation:MaxItems=32
@@ -212,6 +222,11 @@ type PodCliqueScalingGroupConfig struct {
 	// of the group's cliques. Unset: none. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// TopologySpread says how the copies of the group stand to one another, in each replica of the set. Unset: nothing.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
 	// ResourceSharing has the pods of the group, or of each copy, share ResourceClaims. Unset: none. Immutable.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic

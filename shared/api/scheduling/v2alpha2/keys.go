@@ -54,9 +54,14 @@ const (
 	AnnotationTopologyRank = "packtree.dev/topology-rank"
 )
 
+// AnnotationRelations, on a PodGroup and on the workload that it is made from, says how groups, pods and gangs stand to each other:
+// apart, at most so many in a domain, evenly, or near. It is a JSON list, of which package relations of module packtree.dev/shared has
+// the type. Unset: nothing is related. It is not part of the spec, since KAI's PodGroup has no field for it.
+const AnnotationRelations = "packtree.dev/relations"
+
 // CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
 func CarriedAnnotations() []string {
-	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement)
+	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations)
 }
 
 // AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected to have,

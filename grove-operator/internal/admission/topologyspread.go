@@ -1,0 +1,236 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/domains"
+	"packtree.dev/shared/relations"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/topology"
+)
+
+// spreadPlace is a spread and where it stands.
+type spreadPlace struct {
+	path   *field.Path
+	spread grovev1alpha1.TopologySpread
+	// ofSet is set where the template of the whole set says it.
+	ofSet bool
+	// items are what is counted, in words, and count is how many of them the template asks for.
+	items string
+	count int
+	// within are the constraints that hold for all items together.
+	within []place
+}
+
+// spreadPlaces returns every spread of a set.
+func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
+	var all []spreadPlace
+	add := func(path *field.Path, spreads []grovev1alpha1.TopologySpread, made spreadPlace) {
+		for i := range spreads {
+			one := made
+			one.path, one.spread = path.Child("topologySpread").Index(i), spreads[i]
+			if one.ofSet && len(spreads[i].Among) > 0 {
+				one.items, one.count, one.within = "copies", copiesOf(set, spreads[i].Among), []place{setPlace(set)}
+			}
+			all = append(all, one)
+		}
+	}
+	template := &set.Spec.Template
+	add(templatePath, template.TopologySpread, spreadPlace{ofSet: true, items: "replicas", count: int(set.Spec.Replicas)})
+	for i := range template.Cliques {
+		clique := &template.Cliques[i]
+		within := []place{setPlace(set), cliquePlace(set, i)}
+		if group := layout.GroupOf(set, clique.Name); group != nil {
+			at := slices.IndexFunc(template.PodCliqueScalingGroups, func(g grovev1alpha1.PodCliqueScalingGroupConfig) bool { return g.Name == group.Name })
+			within = append(within, groupPlace(set, at))
+		}
+		add(cliquePath(i), clique.TopologySpread, spreadPlace{items: "pods", count: int(clique.Spec.Replicas), within: within})
+	}
+	for i := range template.PodCliqueScalingGroups {
+		group := &template.PodCliqueScalingGroups[i]
+		add(groupPath(i), group.TopologySpread, spreadPlace{
+			items: "copies", count: int(layout.GroupReplicas(group)), within: []place{setPlace(set)},
+		})
+	}
+	return all
+}
+
+// copiesOf is how many copies scaling groups and cliques of these names have together.
+func copiesOf(set *grovev1alpha1.PodCliqueSet, names []string) int {
+	count := 0
+	for _, name := range names {
+		if group := layout.Group(set, name); group != nil {
+			count += int(layout.GroupReplicas(group))
+		} else {
+			count++
+		}
+	}
+	return count
+}
+
+// validateSpreads returns what is wrong with the spreads of a set: each by itself, and against the constraints.
+func validateSpreads(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.ErrorList {
+	var errs field.ErrorList
+	resolved := topology.Resolve(set, cluster.Lookup)
+	for _, place := range spreadPlaces(set) {
+		if !cluster.TopologyAware {
+			errs = append(errs, field.Forbidden(place.path, topologyOff))
+			continue
+		}
+		found := place.validateBound()
+		found = append(found, place.validateAmong(set)...)
+		found = append(found, place.validateDomain(resolved, cluster.Lookup)...)
+		if len(found) == 0 {
+			found = place.contradictions(resolved.Order)
+		}
+		errs = append(errs, found...)
+	}
+	return errs
+}
+
+// bounds are the fields of which a spread has one, with their values; 0 for those that it does not have.
+func (p spreadPlace) bounds() (named []string, values []int32) {
+	even := int32(0)
+	if p.spread.Even {
+		even = 1
+	}
+	for _, bound := range []struct {
+		name  string
+		value *int32
+	}{
+		{"maxPerDomain", p.spread.MaxPerDomain}, {"maxPercentPerDomain", p.spread.MaxPercentPerDomain}, {"perDomain", p.spread.PerDomain},
+		{"ofEachPerDomain", p.spread.OfEachPerDomain}, {"even", &even},
+	} {
+		if bound.value != nil && (bound.name != "even" || p.spread.Even) {
+			named, values = append(named, bound.name), append(values, *bound.value)
+		}
+	}
+	return named, values
+}
+
+func (p spreadPlace) validateBound() field.ErrorList {
+	named, values := p.bounds()
+	if len(named) != 1 {
+		return field.ErrorList{field.Invalid(p.path, strings.Join(named, ", "),
+			"exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given; write a spread for each")}
+	}
+	path := p.path.Child(named[0])
+	switch {
+	case values[0] < 1:
+		return field.ErrorList{field.Invalid(path, values[0], "must be at least 1")}
+	case named[0] == "maxPercentPerDomain" && values[0] > 100:
+		return field.ErrorList{field.Invalid(path, values[0], "must be at most 100")}
+	case named[0] == "ofEachPerDomain" && len(p.spread.Among) < 2:
+		return field.ErrorList{field.Required(p.path.Child("among"), "name the scaling groups of which each domain is to have as many; of one alone use perDomain")}
+	}
+	return nil
+}
+
+func (p spreadPlace) validateAmong(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	path := p.path.Child("among")
+	if !p.ofSet && len(p.spread.Among) > 0 {
+		return field.ErrorList{field.Forbidden(path, "is for spec.template.topologySpread alone: here the items are "+p.items)}
+	}
+	known := groupNames(set)
+	for _, clique := range cliqueNames(set) {
+		if layout.GroupOf(set, clique) == nil {
+			known = append(known, clique)
+		}
+	}
+	var errs field.ErrorList
+	for i, name := range p.spread.Among {
+		path := path.Index(i)
+		switch group := layout.GroupOf(set, name); {
+		case slices.Contains(p.spread.Among[:i], name):
+			errs = append(errs, field.Duplicate(path, name))
+		case layout.Group(set, name) != nil:
+		case group != nil:
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("the clique scales with its scaling group: name %q", group.Name)))
+		case !slices.Contains(known, name):
+			errs = append(errs, field.Invalid(path, name, "there is no such scaling group or standalone clique"+nearest(name, known)))
+		case podsOf(set, name) > 1:
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(
+				"the clique has %d pods, which are no copies: make a scaling group of it with a clique of one pod", podsOf(set, name))))
+		}
+	}
+	return errs
+}
+
+func podsOf(set *grovev1alpha1.PodCliqueSet, clique string) int32 {
+	at := slices.Index(cliqueNames(set), clique)
+	return set.Spec.Template.Cliques[at].Spec.Replicas
+}
+
+func (p spreadPlace) validateDomain(resolved topology.Resolution, lookup topology.Lookup) field.ErrorList {
+	path := p.path.Child("domain")
+	switch {
+	case p.spread.Domain == "":
+		return field.ErrorList{field.Required(path, "name the level in whose domains "+p.items+" are counted")}
+	case !resolved.Found:
+		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
+			"there is no ClusterTopology %q; create it, or name another topology in spec.template.clusterTopologyName", resolved.Name))}
+	case !resolved.Has(p.spread.Domain):
+		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
+			"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name, available(lookup(resolved.Name))))}
+	}
+	return nil
+}
+
+// limit is how many items may stand in one domain; exact where a used domain has no fewer either.
+func (p spreadPlace) limit() (limit int, exact bool) {
+	relation := relations.Relation{
+		MaxPerDomain:        ptr.Deref(p.spread.MaxPerDomain, 0),
+		MaxPercentPerDomain: ptr.Deref(p.spread.MaxPercentPerDomain, 0),
+		PerDomain:           ptr.Deref(p.spread.PerDomain, 0),
+	}
+	if each := p.spread.OfEachPerDomain; each != nil {
+		relation.PerDomain = *each * int32(len(p.spread.Among))
+	}
+	return relation.Limit(p.count), relation.PerDomain > 0
+}
+
+// contradictions returns the constraints by which all items stand in one domain of the spread's level, where that is against it.
+func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
+	limit, exact := p.limit()
+	if p.spread.Preferred() || p.count <= limit && (!exact || p.count == limit) {
+		return nil
+	}
+	for _, place := range p.within {
+		required := place.constraint.RequiredDomain()
+		if required == "" || order.Broader(string(required), string(p.spread.Domain)) {
+			continue
+		}
+		named, _ := p.bounds()
+		return field.ErrorList{field.Invalid(p.path.Child(named[0]), limit, fmt.Sprintf(
+			"contradicts %s, by which all %d %s stand in one %s: spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway",
+			place.path, p.count, p.items, required))}
+	}
+	return nil
+}
+
+// warnOfSpreads tells of spreads that say nothing: whatever the scheduler does, they hold.
+func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
+	var warnings []string
+	for _, place := range spreadPlaces(set) {
+		named, _ := place.bounds()
+		limit, exact := place.limit()
+		if len(named) != 1 || exact {
+			continue
+		}
+		switch {
+		case place.count <= 1:
+			warnings = append(warnings, fmt.Sprintf("%s: has no effect with %d %s", place.path, place.count, place.items))
+		case !place.spread.Even && place.count <= limit:
+			warnings = append(warnings, fmt.Sprintf("%s: has no effect: there are %d %s, and %d may stand in one %s",
+				place.path.Child(named[0]), place.count, place.items, limit, place.spread.Domain))
+		}
+	}
+	return warnings
+}

@@ -1,0 +1,183 @@
+package admission_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/domains"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/fixture"
+)
+
+// roles is a template of a clique a of two pods, and groups p of three copies and q of two, with constraints and spreads.
+func roles(ofSet, ofA, ofP string) string {
+	return ofSet + ` cliques: [
+  {name: a, ` + ofA + ` spec: {replicas: 2, podSpec: {containers: [{name: main}]}}}, ` + one("b", "") + `, ` + one("c", "") + `],
+podCliqueScalingGroups: [{name: p, cliqueNames: [b], replicas: 3, ` + ofP + `}, {name: q, cliqueNames: [c], replicas: 2}]`
+}
+
+func TestSpreadsThatAreRefused(t *testing.T) {
+	const whole, clique, group = "spec.template.topologySpread[0]", "spec.template.cliques[0].topologySpread[0]",
+		"spec.template.podCliqueScalingGroups[0].topologySpread[0]"
+	for name, c := range map[string]struct {
+		ofSet, ofA, ofP string
+		unaware         bool
+		want            string
+	}{
+		"copies apart":                   {ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
+		"copies apart inside of a zone":  {ofSet: "topologyConstraint: {packDomain: zone},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
+		"replicas apart, each in a zone": {ofSet: "topologyConstraint: {packDomain: zone}, topologySpread: [{domain: zone, maxPerDomain: 1}],"},
+		"one of each side by side":       {ofSet: "topologySpread: [{domain: rack, among: [p, q], ofEachPerDomain: 1}],"},
+		"two bounds": {
+			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}],", want: group + `: Invalid value: "maxPerDomain, even": exactly one of`,
+		},
+		"no bound":                {ofA: "topologySpread: [{domain: rack}],", want: clique + `: Invalid value: "": exactly one of maxPerDomain,`},
+		"even switched off":       {ofA: "topologySpread: [{domain: rack, even: false}],", want: clique + `: Invalid value: "": exactly one of`},
+		"none per domain":         {ofP: "topologySpread: [{domain: rack, perDomain: 0}],", want: group + `.perDomain: Invalid value: 0: must be at least 1`},
+		"more than all":           {ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}],", want: group + `.maxPercentPerDomain: Invalid value: 101: must be at most 100`},
+		"no domain":               {ofP: "topologySpread: [{maxPerDomain: 1}],", want: group + `.domain: Required value: name the level in whose domains copies are counted`},
+		"each of one":             {ofSet: "topologySpread: [{domain: rack, among: [p], ofEachPerDomain: 1}],", want: whole + `.among: Required value: name the scaling groups`},
+		"each of nothing":         {ofP: "topologySpread: [{domain: rack, ofEachPerDomain: 1}],", want: group + `.among: Required value`},
+		"among copies of a group": {ofP: "topologySpread: [{domain: rack, among: [q], maxPerDomain: 1}],", want: group + `.among: Forbidden: is for spec.template.topologySpread alone: here the items are copies`},
+		"among what does not exist": {
+			ofSet: "topologySpread: [{domain: rack, among: [p, qu], maxPerDomain: 1}],", want: whole + `.among[1]: Invalid value: "qu": there is no such scaling group or standalone clique`,
+		},
+		"among a clique of a group": {
+			ofSet: "topologySpread: [{domain: rack, among: [p, c], maxPerDomain: 1}],", want: whole + `.among[1]: Invalid value: "c": the clique scales with its scaling group: name "q"`,
+		},
+		"among pods": {
+			ofSet: "topologySpread: [{domain: rack, among: [p, a], maxPerDomain: 1}],", want: whole + `.among[1]: Invalid value: "a": the clique has 2 pods, which are no copies`,
+		},
+		"twice": {ofSet: "topologySpread: [{domain: rack, among: [p, p], maxPerDomain: 1}],", want: whole + `.among[1]: Duplicate value: "p"`},
+		"no such level": {
+			ofP: "topologySpread: [{domain: numa, maxPerDomain: 1}],", want: group + `.domain: Invalid value: "numa": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
+		},
+		"no such topology": {
+			ofSet: "clusterTopologyName: other,", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],",
+			want: group + `.domain: Invalid value: "rack": there is no ClusterTopology "other"`,
+		},
+		"a topology for spreads alone": {ofSet: "clusterTopologyName: gb,", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
+		"topology awareness is off": {
+			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],", unaware: true, want: group + `: Forbidden: topology awareness is off`,
+		},
+		"copies apart in one rack": {
+			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],",
+			want: group + `.maxPerDomain: Invalid value: 1: contradicts spec.template.topologyConstraint, by which all 3 copies stand in one rack: ` +
+				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway`,
+		},
+		"copies apart by rack in one host": {
+			ofSet: "topologyConstraint: {packDomain: host},", ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 60}],",
+			want: group + `.maxPercentPerDomain: Invalid value: 2: contradicts spec.template.topologyConstraint, by which all 3 copies stand in one host`,
+		},
+		"rather apart in one rack": {
+			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}],",
+		},
+		"apart where one rack is preferred": {
+			ofSet: "topologyConstraint: {pack: {preferred: rack}},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],",
+		},
+		"exactly two in a rack, and there are three in one": {
+			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, perDomain: 2}],",
+			want: group + `.perDomain: Invalid value: 2: contradicts spec.template.topologyConstraint`,
+		},
+		"exactly four in a rack, and there are three in one": {
+			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, perDomain: 4}],",
+			want: group + `.perDomain: Invalid value: 4: contradicts spec.template.topologyConstraint`,
+		},
+		"roles apart in one rack": {
+			ofSet: "topologyConstraint: {packDomain: rack}, topologySpread: [{domain: rack, among: [p, q], maxPerDomain: 4}],",
+			want:  whole + `.maxPerDomain: Invalid value: 4: contradicts spec.template.topologyConstraint, by which all 5 copies`,
+		},
+		"pods apart by host in one host": {
+			ofA:  "topologyConstraint: {packDomain: host}, topologySpread: [{domain: host, maxPerDomain: 1}],",
+			want: clique + `.maxPerDomain: Invalid value: 1: contradicts spec.template.cliques[0].topologyConstraint, by which all 2 pods stand in one host`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := cluster()
+			world.TopologyAware = !c.unaware
+			set := fixture.Set(t, manifest("s", roles(c.ofSet, c.ofA, c.ofP)))
+			_, errs := admission.ValidateCreate(set, world)
+			got := errs.ToAggregate()
+			if c.want == "" && got != nil || c.want != "" && (got == nil || !strings.Contains(got.Error(), c.want)) {
+				t.Errorf("got %v\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Of all pairs of a domain in which items are apart and one that they share, those contradict where the shared one is no broader.
+func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
+	all := domains.All()
+	var levels []grovev1alpha1.TopologyDomain
+	for _, domain := range all {
+		levels = append(levels, grovev1alpha1.TopologyDomain(domain))
+	}
+	everything := admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, levels...))}
+	for i, shared := range all {
+		for j, apart := range all {
+			constraint, spread := fmt.Sprintf("topologyConstraint: {packDomain: %s},", shared), fmt.Sprintf("topologySpread: [{domain: %s, maxPerDomain: 1}],", apart)
+			for where, template := range map[string]string{
+				"copies in a set":       roles(constraint, "", spread),
+				"pods in a set":         roles(constraint, spread, ""),
+				"pods in their clique":  roles("", constraint+spread, ""),
+				"several roles in one":  roles(constraint+fmt.Sprintf("topologySpread: [{domain: %s, among: [p, q], maxPerDomain: 1}],", apart), "", ""),
+				"pods in a copy":        "cliques: [{name: b, " + spread + " spec: {replicas: 2, podSpec: {containers: [{name: main}]}}}], podCliqueScalingGroups: [{name: p, cliqueNames: [b], " + strings.TrimSuffix(constraint, ",") + "}]",
+				"replicas, never in it": roles(constraint+spread, "", ""),
+			} {
+				_, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", template)), everything)
+				contradicts := i >= j && where != "replicas, never in it"
+				if refused := len(errs) > 0; refused != contradicts {
+					t.Errorf("%s: apart by %s within one %s: %v", where, apart, shared, errs)
+				}
+			}
+		}
+	}
+}
+
+func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
+	const group = "spec.template.podCliqueScalingGroups[0].topologySpread[0]"
+	for spread, want := range map[string][]string{
+		"{domain: rack, maxPerDomain: 1}":          nil,
+		"{domain: rack, maxPerDomain: 3}":          {group + ".maxPerDomain: has no effect: there are 3 copies, and 3 may stand in one rack"},
+		"{domain: rack, maxPercentPerDomain: 100}": {group + ".maxPercentPerDomain: has no effect: there are 3 copies, and 3 may stand in one rack"},
+		"{domain: rack, even: true}":               nil,
+		"{domain: rack, perDomain: 3}":             nil,
+	} {
+		warnings, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", roles("", "", "topologySpread: ["+spread+"],"))), cluster())
+		if diff := cmp.Diff(want, warnings); diff != "" || len(errs) > 0 {
+			t.Errorf("%s: %v (-want +got):\n%s", spread, errs, diff)
+		}
+	}
+	warnings, _ := admission.ValidateCreate(fixture.Set(t, manifest("s", roles("topologySpread: [{domain: zone, maxPerDomain: 1}],", "", ""))), cluster())
+	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"}, warnings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A spread may change, unlike a constraint, and what it says of a changed set is judged.
+func TestSpreadsChange(t *testing.T) {
+	set := func(template string) *grovev1alpha1.PodCliqueSet { return fixture.Set(t, manifest("s", template)) }
+	apart := roles("topologyConstraint: {packDomain: zone},", "", "topologySpread: [{domain: rack, maxPerDomain: 1}],")
+	for name, c := range map[string]struct {
+		old, changed string
+		want         int
+	}{
+		"a new bound":              {apart, strings.Replace(apart, "maxPerDomain: 1", "maxPerDomain: 2", 1), 0},
+		"a level that contradicts": {apart, strings.Replace(apart, "domain: rack", "domain: zone", 1), 1},
+		"as wrong as it was": {
+			strings.Replace(apart, "domain: rack", "domain: zone", 1),
+			strings.Replace(strings.Replace(apart, "domain: rack", "domain: zone", 1), "replicas: 2, podSpec", "replicas: 3, minAvailable: 2, podSpec", 1), 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, errs := admission.ValidateUpdate(set(c.old), set(c.changed), cluster(), 5); len(errs) != c.want {
+				t.Errorf("%v", errs)
+			}
+		})
+	}
+}

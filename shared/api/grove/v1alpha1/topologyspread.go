@@ -1,0 +1,58 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TopologySpread says how items stand in the domains of one level: replicas of the set, copies of a scaling group, or pods of a
+// clique, depending on where it is written. An item counts in each domain in which one of its pods stands. It holds for
+// replacements and for what scaling adds; pods that stand already are not moved.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given"
+type TopologySpread struct {
+	// Domain is the level in whose domains items are counted.
+	// +required
+	Domain TopologyDomain `json:"domain"`
+	// MaxPerDomain is how many items may stand in one domain; 1 keeps them apart. Unset: see the other fields.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	MaxPerDomain *int32 `json:"maxPerDomain,omitempty"`
+	// MaxPercentPerDomain is the share of the items that may stand in one domain, rounded up to a whole item. Unset: see the
+	// other fields.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	MaxPercentPerDomain *int32 `json:"maxPercentPerDomain,omitempty"`
+	// Even says that each domain that has items has as many as the others. Unset: false.
+	// +optional
+	Even bool `json:"even,omitempty"`
+	// PerDomain is how many items each domain has that has any. Unset: see the other fields.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	PerDomain *int32 `json:"perDomain,omitempty"`
+	// OfEachPerDomain is how many items of each name in among every domain has that has any: 1 puts one of each side by
+	// side. Unset: see the other fields.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	OfEachPerDomain *int32 `json:"ofEachPerDomain,omitempty"`
+	// Among names scaling groups and standalone cliques of the template, whose copies are the items, all of them together, in
+	// each replica of the set by itself. A clique with more pods than one has no copies: it needs a scaling group. Only on the
+	// set. Unset: the items are replicas of the set.
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=set
+	// +optional
+	Among []string `json:"among,omitempty"`
+	// WhenUnsatisfiable is DoNotSchedule where pods wait rather than stand against it, or ScheduleAnyway where it is met as far
+	// as possible, after the preferred domains of constraints. Unset: DoNotSchedule.
+	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
+	// +optional
+	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable,omitempty"`
+}
+
+// Preferred reports whether the spread is met as far as possible only.
+func (s *TopologySpread) Preferred() bool {
+	return s.WhenUnsatisfiable == corev1.ScheduleAnyway
+}
