@@ -41,12 +41,16 @@ func (p *problem) alike(i, j int) bool {
 	a, b := &p.groups[i], &p.groups[j]
 	return !p.unique(b) && a.slot == b.slot && a.required == b.required && a.preferred == b.preferred &&
 		a.need == b.need && a.minChildren == b.minChildren && a.leaf() == b.leaf() &&
+		slices.Equal(a.relations, b.relations) &&
 		slices.Equal(p.kindsOf(i), p.kindsOf(j)) && slices.Equal(p.wants(p.pending, i), p.wants(p.pending, j))
 }
 
 func (p *problem) classHash(i int, childClasses []int) uint64 {
 	g := &p.groups[i]
 	h := mix(uint64(g.slot), uint64(g.required), uint64(g.preferred), uint64(g.need), uint64(g.minChildren))
+	for _, r := range g.relations {
+		h = mix(h, uint64(r), 1)
+	}
 	kinds := p.kindsOf(i)
 	for k, n := range p.wants(p.pending, i) {
 		h = mix(h, uint64(kinds[k]), uint64(n))

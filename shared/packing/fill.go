@@ -18,6 +18,52 @@ type bin struct {
 // does, in as few as possible. False, with nothing placed, when they do not fit.
 // O(domains and nodes passed), plus a sort where pods are spread.
 func (g *greedy) fill(leaf, shape int, pods int64, r region) bool {
+	if g.p.related == nil || len(g.p.related[leaf]) == 0 {
+		return g.pack(leaf, shape, pods, r)
+	}
+	mark := len(g.trail)
+	if of := g.p.counting(leaf, r); of.level == none && g.pack(leaf, shape, pods, r) ||
+		of.level != none && g.packApart(leaf, shape, pods, r, of) {
+		if g.p.excess == 0 {
+			return true
+		}
+	}
+	g.undo(mark)
+	return false
+}
+
+// packApart is pack where relations of the leaf count in the domains of a level:
+// those first that may take most of the pods. On false something may remain.
+func (g *greedy) packApart(leaf, shape int, pods int64, r region, of levelOf) bool {
+	type share struct {
+		in          region
+		takes, room int64
+	}
+	var shares []share
+	for _, in := range g.p.domainsIn(r, of.slot, of.level) {
+		room := g.p.capacity(in, shape)
+		if takes := min(pods, room, g.p.allowance(leaf, in.within(of.slot), of)); takes > 0 {
+			shares = append(shares, share{in, takes, g.tightness(room)})
+		}
+	}
+	g.Steps += len(shares) / 4
+	slices.SortStableFunc(shares, func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.takes, a.takes), cmp.Compare(a.room, b.room))
+	})
+	for _, s := range shares {
+		// Relations of broader levels may have been used up.
+		if n := min(pods, s.takes, g.p.allowance(leaf, s.in.within(of.slot), of)); n > 0 && g.pack(leaf, shape, n, s.in) {
+			pods -= n
+		}
+		if pods == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// pack is fill for pods that no relation keeps apart.
+func (g *greedy) pack(leaf, shape int, pods int64, r region) bool {
 	if g.p.capacity(r, shape) < pods {
 		return false
 	}

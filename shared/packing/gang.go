@@ -4,6 +4,8 @@ package packing
 type Gang struct {
 	// Root is the gang itself; a gang without subgroups is one leaf.
 	Root Group
+	// Relations bound how many groups, or pods, stand in one domain.
+	Relations []Relation
 }
 
 // Group is a node in the tree of a gang. A group with children is a parent and
@@ -20,6 +22,9 @@ type Group struct {
 	// would rather join them than open another. Without a preferred level, and for
 	// nodes that the cluster doesn't know, it says nothing.
 	Beside []string
+	// Relations are the names of those of the gang that the group, or with PerPod each
+	// of its pods, is an item of.
+	Relations []string
 
 	// Children make the group a parent.
 	Children []Group

@@ -46,8 +46,12 @@ func (g *greedy) group(i int, r region) bool {
 	if !ok || g.Exhausted() {
 		return false
 	}
-	if required := g.p.groups[i].required; !g.p.implied(r, g.p.groups[i].slot, required) {
-		return g.choose(i, r)
+	grp := &g.p.groups[i]
+	if !g.p.implied(r, grp.sought.slot, grp.sought.level) && g.choose(i, r, grp.sought) {
+		return true
+	}
+	if constrained := grp.constrained(); !g.p.implied(r, constrained.slot, constrained.level) {
+		return grp.sought != constrained && g.choose(i, r, constrained)
 	}
 	return g.content(i, r)
 }
@@ -64,14 +68,13 @@ func (p *problem) enter(i int, r region) (region, bool) {
 	return r, ok
 }
 
-// choose places a group in one domain of its required level, the tightest first.
-func (g *greedy) choose(i int, r region) bool {
-	grp := &g.p.groups[i]
-	best, ok := g.scan(i, r, grp.required)
+// choose places a group in one domain of a level, the tightest first.
+func (g *greedy) choose(i int, r region, of levelOf) bool {
+	best, ok := g.scan(i, r, of)
 	if ok && g.into(i, best) {
 		return true
 	}
-	candidates := g.holding(i, g.regions(i, r, grp.required))
+	candidates := g.holding(i, g.regions(i, r, of))
 	g.sortByTightness(i, candidates)
 	for _, candidate := range candidates {
 		if (!ok || candidate.at != best.at) && g.into(i, candidate) {
@@ -84,7 +87,7 @@ func (g *greedy) choose(i int, r region) bool {
 // holding leaves out regions that cannot hold a group.
 func (g *greedy) holding(i int, candidates []region) []region {
 	g.Steps += len(candidates) * g.looks(i) / 16
-	return slices.DeleteFunc(candidates, func(r region) bool { return !g.p.holds(g.s, i, r) })
+	return slices.DeleteFunc(candidates, func(r region) bool { return !g.p.mayStand(i, r) || !g.p.holds(g.s, i, r) })
 }
 
 // looks is what it costs to compare a group with a region: a step for some kinds.
@@ -92,49 +95,48 @@ func (g *greedy) looks(i int) int { return 1 + len(g.p.kindsOf(i))/8 }
 
 // regions are those that the domains of a level cut out of a region, without those
 // where no pod of the group's leading shape fits if few nodes take any.
-func (g *greedy) regions(i int, r region, level int) []region {
-	slot := g.p.groups[i].slot
+func (g *greedy) regions(i int, r region, of levelOf) []region {
 	few := g.p.shapes[g.leading(i)].few
 	if few == nil {
-		return g.p.domainsIn(r, slot, level)
+		return g.p.domainsIn(r, of.slot, of.level)
 	}
 	var found []region
-	t := g.p.cluster.topologies[slot]
-	few.domains(t, whole, level, func(at int32) bool {
-		if cut, ok := g.p.narrow(r, place{slot, at}); ok {
+	t := g.p.cluster.topologies[of.slot]
+	few.domains(t, whole, of.level, func(at int32) bool {
+		if cut, ok := g.p.narrow(r, place{of.slot, at}); ok {
 			found = append(found, cut)
 		}
 		return true
 	})
 	slices.SortFunc(found, func(a, b region) int {
-		return slices.Compare(t.domains[a.within(slot)].path, t.domains[b.within(slot)].path)
+		return slices.Compare(t.domains[a.within(of.slot)].path, t.domains[b.within(of.slot)].path)
 	})
 	return found
 }
 
 // scan finds the tightest domain of a level with enough room for the pods of each
-// shape, without collecting all; it knows only regions without filters.
-func (g *greedy) scan(i int, r region, level int) (region, bool) {
-	grp := &g.p.groups[i]
+// shape, without collecting all; it knows only regions without filters, and groups
+// without relations.
+func (g *greedy) scan(i int, r region, of levelOf) (region, bool) {
 	best := int32(none)
 	switch {
-	case g.p.shapes[g.leading(i)].few != nil:
+	case g.p.shapes[g.leading(i)].few != nil || len(g.p.groups[i].relations) > 0:
 		return r, false
-	case len(r.filters) > 0 || r.slot != grp.slot && r.at != whole:
+	case len(r.filters) > 0 || r.slot != of.slot && r.at != whole:
 		return r, false
 	case r.at == whole:
-		best = g.scanLevel(i, grp.slot, level)
+		best = g.scanLevel(i, of.slot, of.level)
 	default:
 		spare := int64(math.MaxInt64)
-		g.p.cluster.topologies[grp.slot].domainsAt(r.at, level, func(at int32) bool {
-			here := region{place: place{grp.slot, at}}
+		g.p.cluster.topologies[of.slot].domainsAt(r.at, of.level, func(at int32) bool {
+			here := region{place: place{of.slot, at}}
 			if room := g.tightness(g.room(i, here)); (best == none || room < spare) && g.takesAll(i, here.place) {
 				best, spare = at, room
 			}
 			return true
 		})
 	}
-	return region{place: place{grp.slot, best}}, best != none
+	return region{place: place{of.slot, best}}, best != none
 }
 
 // scanLevel is scan over all domains of a level. O(domains), a nanosecond each.
@@ -230,11 +232,11 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 // into tries to place a group's content in one region.
 func (g *greedy) into(i int, r region) bool {
 	g.Steps += g.looks(i)
-	if g.Exhausted() || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
+	if g.Exhausted() || !g.p.mayStand(i, r) || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
 		return false
 	}
 	mark := len(g.trail)
-	if g.content(i, r) {
+	if grp := &g.p.groups[i]; g.p.implied(r, grp.slot, grp.required) && g.content(i, r) {
 		return true
 	}
 	g.undo(mark)
@@ -290,25 +292,27 @@ func (g *greedy) pods(leaf int, r region) bool {
 // candidates are passed only once.
 func (g *greedy) alike(siblings []int, r region) int {
 	first := &g.p.groups[siblings[0]]
-	if len(siblings) == 1 || g.emptiest || len(first.fixed) > 0 || first.blocked != "" ||
-		g.p.implied(r, first.slot, first.required) || g.p.total(g.s.want, siblings[0]) == 0 {
-		for k, sibling := range siblings {
-			if !g.whole(sibling, r) {
-				return k
+	of, k := first.constrained(), 0
+	if first.sought.level != none {
+		of = first.sought
+	}
+	if len(siblings) > 1 && !g.emptiest && len(first.fixed) == 0 && first.blocked == "" &&
+		!g.p.implied(r, of.slot, of.level) && g.p.total(g.s.want, siblings[0]) > 0 {
+		candidates := g.holding(siblings[0], g.regions(siblings[0], r, of))
+		g.sortByTightness(siblings[0], candidates)
+		for next := 0; k < len(siblings) && next < len(candidates); {
+			if g.into(siblings[k], candidates[next]) {
+				k++
+			} else {
+				next++
 			}
 		}
-		return len(siblings)
-	}
-	candidates := g.holding(siblings[0], g.regions(siblings[0], r, first.required))
-	g.sortByTightness(siblings[0], candidates)
-	next := 0
-	for k, sibling := range siblings {
-		for next < len(candidates) && !g.into(sibling, candidates[next]) {
-			next++
-		}
-		if next == len(candidates) {
+		if of == first.constrained() {
 			return k
 		}
 	}
-	return len(siblings)
+	for k < len(siblings) && g.whole(siblings[k], r) {
+		k++
+	}
+	return k
 }

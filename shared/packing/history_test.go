@@ -176,12 +176,25 @@ func rename(s *oracle.Scene, random *rand.Rand) *oracle.Scene {
 		}
 	}
 	r.Gang.Root = renameGroup(s.Gang.Root, r, names, random)
+	for _, k := range random.Perm(len(s.Gang.Relations)) {
+		relation := s.Gang.Relations[k]
+		relation.Others = nil
+		for _, nodes := range s.Gang.Relations[k].Others {
+			relation.Others = append(relation.Others, renameAll(nodes, names))
+		}
+		relation.Name = "other " + relation.Name
+		r.Gang.Relations = append(r.Gang.Relations, relation)
+	}
 	return r
 }
 
 func renameGroup(g packing.Group, r *oracle.Scene, names map[string]string, random *rand.Rand) packing.Group {
 	g.Name = fmt.Sprint("g", random.Uint64())
 	g.Running, g.Beside = renameAll(g.Running, names), renameAll(g.Beside, names)
+	g.Relations = slices.Clone(g.Relations)
+	for i := range g.Relations {
+		g.Relations[i] = "other " + g.Relations[i]
+	}
 	g.Follow = slices.Clone(g.Follow)
 	for i := range g.Follow {
 		g.Follow[i].Nodes = renameAll(g.Follow[i].Nodes, names)

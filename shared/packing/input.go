@@ -27,6 +27,9 @@ func writeGroups(in *certificate.Input, gang *Gang, levels map[string][]string, 
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		in.Topologies = append(in.Topologies, certificate.Topology{Name: name, Levels: levels[name]})
 	}
+	for _, r := range gang.Relations {
+		in.Relations = append(in.Relations, certificate.Relation(r))
+	}
 	w := &groupWriter{in: in, names: map[string]bool{}, kind: kind}
 	w.group(&gang.Root, -1)
 }
@@ -58,6 +61,7 @@ func (w *groupWriter) group(g *Group, parent int) {
 	to := certificate.Group{
 		Name: w.unique(g.Name, at), Parent: parent, Topology: g.Constraint.Topology, Required: g.Constraint.Required,
 		MinSubGroups: len(g.Children), MinMember: g.MinMember, Running: g.Running,
+		Relations: g.Relations,
 	}
 	if g.MinSubGroups != nil {
 		to.MinSubGroups = *g.MinSubGroups

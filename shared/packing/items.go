@@ -36,6 +36,10 @@ type items struct {
 	large bool
 	// restricted are the restrictions of each group beyond its fixed domains.
 	restricted map[int][]*restriction
+	// wrappers counts the items around others that only relations need. crowded says
+	// that some domain has more items than a relation allows, whatever is done.
+	wrappers int
+	crowded  bool
 }
 
 // owner is an item in one group of the gang that is an item too, or none for the root.
@@ -51,11 +55,13 @@ const (
 	maxTable = 1 << 20
 )
 
-// newItems turns a selection into items, with the given restrictions by group.
-func newItems(snap *snapshot, sel *selection, slot int, restricted map[int][]*restriction) *items {
+// newItems turns a selection into items, with the given restrictions by group, and
+// so many items of relations taken by domain.
+func newItems(snap *snapshot, sel *selection, slot int, restricted map[int][]*restriction, taken map[itemIn]int) *items {
 	c := &items{p: snap.p, snap: snap, sel: sel, slot: slot, index: map[string]int{}, owners: map[owner][]share{},
 		restricted: restricted}
 	c.Free, c.Domains = snap.free, snap.domains
+	c.seatItems(taken)
 	if c.Total = c.counts(0, none, none, nil); !c.large {
 		c.podsFirst()
 	}
@@ -111,14 +117,14 @@ func (c *items) counts(i, in, within int, outer []*restriction) exact.Counts {
 	}
 	grp := &c.p.groups[i]
 	inner := c.restrict(i, outer)
-	if grp.slot != c.slot || grp.required <= within || grp.pinned {
-		return c.contents(i, in, within, inner)
+	tokens, level := c.tokens(i, false), none
+	if grp.slot == c.slot && grp.required > within && !grp.pinned {
+		level = grp.required
 	}
-	content := c.contents(i, i, grp.required, inner)
-	at := c.intern(fmt.Sprint("group ", grp.required, trimmed(content)), exact.Item{Level: grp.required, Content: content},
-		none)
-	c.own(in, at, share{i, 1})
-	return plus(nil, at, 1)
+	if level = c.narrowest(level, within, tokens); level == none {
+		return c.withTokens(c.contents(i, in, within, inner), tokens)
+	}
+	return c.form(i, in, level, within, 1, c.withTokens(c.contents(i, i, level, inner), tokens))
 }
 
 func (c *items) restrict(i int, outer []*restriction) []*restriction {
@@ -140,10 +146,24 @@ func (c *items) contents(i, in, within int, inner []*restriction) exact.Counts {
 		}
 		return counts
 	}
+	tokens := c.tokens(i, true)
+	level := c.narrowest(none, within, tokens)
 	for _, a := range c.p.asked(c.sel.want, i) {
 		at := c.pods(a.kind, inner)
-		counts = plus(counts, at, int(a.pods))
-		c.own(in, at, share{i, int(a.pods)})
+		if level == none {
+			counts = plus(counts, at, int(a.pods))
+			c.own(in, at, share{i, int(a.pods)})
+			for _, r := range tokens {
+				counts = plus(counts, c.token(r), int(a.pods))
+			}
+			continue
+		}
+		c.wrappers++
+		pod := len(c.p.groups) + c.wrappers
+		c.own(pod, at, share{i, 1})
+		for at, n := range c.form(pod, in, level, within, int(a.pods), c.withTokens(plus(nil, at, 1), tokens)) {
+			counts = plus(counts, at, n)
+		}
 	}
 	return counts
 }
@@ -173,7 +193,7 @@ func (c *items) pods(kind int, inner []*restriction) int {
 	}
 	allowed := make([]bool, len(c.snap.nodes))
 	for n, node := range c.snap.nodes {
-		allowed[n] = c.p.shapes[kind].on(node) > 0 && admitted(c.p, inner, node)
+		allowed[n] = node != none && c.p.shapes[kind].on(node) > 0 && admitted(c.p, inner, node)
 	}
 	return c.intern(b.String(), exact.Item{Level: exact.None, Requests: c.snap.requests[kind], Allowed: allowed}, kind)
 }
@@ -219,17 +239,17 @@ func trimmed(counts exact.Counts) exact.Counts {
 // that own them.
 func (c *items) placements(root *exact.Packing) []placement {
 	supply := map[int][]share{}
-	c.supply(supply, none)
+	c.supply(supply, share{none, 1})
 	var out []placement
 	c.handOut(root, supply, &out)
 	return out
 }
 
-// supply adds what is in one group.
-func (c *items) supply(to map[int][]share, group int) {
+// supply adds what is in a group, or in some that are alike.
+func (c *items) supply(to map[int][]share, of share) {
 	for item := range c.Items {
-		if shares := c.owners[owner{group, item}]; len(shares) > 0 {
-			to[item] = append(to[item], shares...)
+		for _, s := range c.owners[owner{of.group, item}] {
+			to[item] = append(to[item], share{s.group, s.count * of.count})
 		}
 	}
 }
@@ -239,7 +259,7 @@ func (c *items) handOut(p *exact.Packing, supply map[int][]share, out *[]placeme
 	for i := len(c.Items) - 1; i >= 0; i-- {
 		if it := &c.Items[i]; it.Level != exact.None && it.Level <= level {
 			for _, opened := range supply[i] {
-				c.supply(supply, opened.group)
+				c.supply(supply, opened)
 			}
 			delete(supply, i)
 		}

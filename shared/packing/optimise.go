@@ -25,6 +25,9 @@ type optimiser struct {
 	choices []choice
 	least   []cost
 	chosen  map[int][]*restriction
+	// taken counts the items of relations by domain, of item none: those whose domain is
+	// fixed or chosen.
+	taken map[itemIn]int
 
 	// best is the cost to beat; nil means that any placement will do.
 	best  cost
@@ -35,18 +38,30 @@ type optimiser struct {
 
 // choice is a group and the level at which units are chosen for it.
 type choice struct {
-	group, level int
-	// soft: as many units as needed, at a cost; otherwise exactly one.
-	soft bool
+	group, slot, level int
+	// soft: as many units as needed, at a cost; spans: as many as needed; otherwise
+	// exactly one.
+	soft, spans bool
+	// joined are units that it uses anyway.
+	joined []unit
+	// relation is the one that counts in the units, or none.
+	relation int
 }
 
-// mainSlot is the topology that most groups have a required level in; of several
+// mainSlot is the topology that most groups have a required level or a relation in; of several
 // the one whose name sorts first, since slots depend on the cluster's history.
 func (p *problem) mainSlot() (slot int, levels []int) {
 	count := make([]int, len(p.cluster.topologies))
 	for i := range p.groups {
 		if g := &p.groups[i]; g.required != none && !g.pinned {
 			count[g.slot]++
+		}
+	}
+	for r := range p.relations {
+		count[p.relations[r].slot] += len(p.relations[r].items)
+		if p.relations[r].source.PerPod {
+			// Pods are counted in the main topology only.
+			count[p.relations[r].slot] += len(p.groups)
 		}
 	}
 	for i, n := range count {
@@ -59,23 +74,31 @@ func (p *problem) mainSlot() (slot int, levels []int) {
 			levels = append(levels, g.required)
 		}
 	}
+	for r := range p.relations {
+		if p.relations[r].slot == slot {
+			levels = append(levels, p.relations[r].level)
+		}
+	}
 	return slot, levels
 }
 
 // newOptimiser prepares a search for a selection. With goals it minimises the
 // cost; without it is content with the first placement.
 func newOptimiser(t *trial, snap *snapshot, slot int, sel *selection, goals bool) *optimiser {
-	o := &optimiser{t: t, p: t.p, snap: snap, sel: sel, slot: slot, chosen: map[int][]*restriction{}}
+	o := &optimiser{t: t, p: t.p, snap: snap, sel: sel, slot: slot, chosen: map[int][]*restriction{},
+		taken: t.p.settled(sel, slot)}
 	for i := range o.p.groups {
 		g := &o.p.groups[i]
 		if o.p.total(sel.want, i) == 0 {
 			continue
 		}
 		if g.required != none && g.slot != slot && !g.pinned {
-			o.choices = append(o.choices, choice{group: i, level: g.required})
+			o.choices = append(o.choices, choice{group: i, slot: g.slot, level: g.required, relation: none})
 		}
+		o.relate(i)
 		if goals && g.soft() {
-			o.choices = append(o.choices, choice{group: i, level: g.preferred, soft: true})
+			o.choices = append(o.choices, choice{group: i, slot: g.slot, level: g.preferred, soft: true, joined: g.joined,
+				relation: none})
 		}
 	}
 	slices.SortStableFunc(o.choices, func(a, b choice) int {
@@ -92,8 +115,37 @@ func newOptimiser(t *trial, snap *snapshot, slot int, sel *selection, goals bool
 	return o
 }
 
+// relate adds a choice for each relation that counts an item in domains which the
+// search without choices knows nothing of.
+func (o *optimiser) relate(i int) {
+	for _, r := range o.p.groups[i].relations {
+		relation := &o.p.relations[r]
+		c := choice{group: i, slot: relation.slot, level: relation.level, relation: int(r)}
+		switch o.p.settle(o.sel, o.slot, membership{r, int32(i)}).how {
+		case settled, token:
+			continue
+		case unsearched:
+			o.large = true
+			continue
+		case spanning:
+			c.spans = true
+		case chosen:
+		}
+		domains := o.p.cluster.topologies[relation.slot].rankedDomains(relation.level)
+		for rank, at := range domains {
+			if o.p.stands[itemIn{r, int32(i), int32(rank)}] > 0 {
+				c.joined = append(c.joined, unit{at: at, node: none})
+			}
+		}
+		o.choices = append(o.choices, c)
+	}
+}
+
 // run searches; afterwards found has the best placement that beats best, if any.
 func (o *optimiser) run() {
+	if o.large {
+		return
+	}
 	if len(o.choices) > 0 && !o.packs() {
 		return
 	}
@@ -119,9 +171,9 @@ func (o *optimiser) pack() []placement {
 
 // solve is pack without saying where.
 func (o *optimiser) solve() (*items, *exact.Packing) {
-	c := newItems(o.snap, o.sel, o.slot, o.chosen)
+	c := newItems(o.snap, o.sel, o.slot, o.chosen, o.taken)
 	o.t.Steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.Items)/32
-	if o.large = c.large; o.large {
+	if o.large = c.large; o.large || c.crowded {
 		return nil, nil
 	}
 	return c, exact.Solve(&c.Instance, &o.t.Budget)
@@ -151,21 +203,23 @@ func (o *optimiser) decide(k int, paid cost) {
 	c := &o.choices[k]
 	units := o.units(c)
 	g := &o.p.groups[c.group]
-	if !c.soft {
+	if !c.soft && !c.spans {
 		o.combine(k, paid, nil, units, 1)
 		return
 	}
 	from := 1
-	if len(g.joined) > 0 {
+	if len(c.joined) > 0 {
 		from = 0
 	}
-	for extra := from; extra <= len(units) && !o.enough(); extra++ {
+	for extra := from; extra <= min(len(units), o.p.total(o.sel.want, c.group)) && !o.enough(); extra++ {
 		least := paid.plus(o.least[k+1])
-		least[g.depth*o.p.costWidth()] += len(g.joined) + extra
+		if c.soft {
+			least[g.depth*o.p.costWidth()] += len(c.joined) + extra
+		}
 		if !o.promising(least) {
 			return
 		}
-		o.combine(k, paid, g.joined, units, extra)
+		o.combine(k, paid, c.joined, units, extra)
 	}
 }
 
@@ -183,18 +237,20 @@ func (o *optimiser) accept(found []placement, paid cost) {
 // units are those of a level with room for any pod that the group wants, the
 // roomiest first, without those that running members use anyway.
 func (o *optimiser) units(c *choice) []unit {
-	g := &o.p.groups[c.group]
 	room := map[unit]int64{}
 	asked := o.p.asked(o.sel.want, c.group)
 	var units []unit
 	o.t.Steps += len(o.snap.nodes) / 4
 	for _, node := range o.snap.nodes {
+		if node == none {
+			continue
+		}
 		fit := int64(0)
 		for _, a := range asked {
 			fit += int64(o.p.shapes[a.kind].on(node))
 		}
-		u := o.p.unitOf(g.slot, c.level, node)
-		if fit == 0 || c.soft && slices.Contains(g.joined, u) || !c.soft && u.at == none {
+		u := o.p.unitOf(c.slot, c.level, node)
+		if fit == 0 || slices.Contains(c.joined, u) || !c.soft && u.at == none || c.relation != none && !o.free(c, u) {
 			continue
 		}
 		if _, seen := room[u]; !seen {
@@ -204,6 +260,21 @@ func (o *optimiser) units(c *choice) []unit {
 	}
 	slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(room[b], room[a]) })
 	return units
+}
+
+// free reports whether a relation lets one more item into a unit.
+func (o *optimiser) free(c *choice, u unit) bool {
+	rank := o.p.cluster.topologies[c.slot].domains[u.at].rank
+	return o.p.relations[c.relation].room[rank] > o.taken[itemIn{int32(c.relation), none, rank}]
+}
+
+// occupy counts an item in units that it did not use before, or takes it off them.
+func (o *optimiser) occupy(c *choice, units []unit, items int) {
+	for _, u := range units {
+		if c.relation != none && !slices.Contains(c.joined, u) {
+			o.taken[itemIn{int32(c.relation), none, o.p.cluster.topologies[c.slot].domains[u.at].rank}] += items
+		}
+	}
 }
 
 // combine tries the sets of so many more units beside those chosen.
@@ -224,19 +295,20 @@ func (o *optimiser) combine(k int, paid cost, chosen, units []unit, more int) {
 // choose makes choice k and goes on.
 func (o *optimiser) choose(k int, paid cost, units []unit) {
 	c := &o.choices[k]
-	g := &o.p.groups[c.group]
 	if c.soft {
 		paid = slices.Clone(paid)
 		o.p.addUnits(paid, c.group, units)
 	}
-	if !o.promising(paid.plus(o.least[k+1])) || !o.roomy(c.group, g.slot, units) {
+	if !o.promising(paid.plus(o.least[k+1])) || !o.roomy(c.group, c.slot, units) {
 		return
 	}
 	before := o.chosen[c.group]
-	o.chosen[c.group] = append(slices.Clone(before), &restriction{slot: g.slot, level: c.level, units: units})
+	o.chosen[c.group] = append(slices.Clone(before), &restriction{slot: c.slot, level: c.level, units: units})
+	o.occupy(c, units, 1)
 	if k+1 == len(o.choices) || o.packs() {
 		o.decide(k+1, paid)
 	}
+	o.occupy(c, units, -1)
 	o.chosen[c.group] = before
 }
 

@@ -34,6 +34,14 @@ type problem struct {
 	wide    int
 	partial bool
 
+	// relations are those of the gang; related has by leaf the items that its pods are
+	// of, nil if there is no relation. stands counts the pods of items by domain, and
+	// excess the items, and pods in no domain, that relations don't allow.
+	relations []relation
+	related   [][]membership
+	stands    map[itemIn]int32
+	excess    int
+
 	// minima are of each group; nil until asked for.
 	minima []minimum
 
@@ -80,7 +88,14 @@ type group struct {
 	confines bool
 	// class is shared by groups that differ in nothing but their names.
 	class int
+	// relations are those that the group is an item of; sought is the level in one
+	// domain of which the greedy search tries to place it, beside the required one.
+	relations []int32
+	sought    levelOf
 }
+
+// constrained is the level that the group requires.
+func (g *group) constrained() levelOf { return levelOf{g.slot, g.required} }
 
 // place is a domain of a topology.
 type place struct {
@@ -119,6 +134,9 @@ func newProblem(c *Cluster, gang *Gang) (*problem, error) {
 	if err := p.countPending(); err != nil {
 		return nil, err
 	}
+	if err := p.relate(gang); err != nil {
+		return nil, err
+	}
 	p.chooseTree()
 	p.anchor()
 	p.confine()
@@ -153,7 +171,8 @@ func (p *problem) chooseTree() {
 func (p *problem) addGroup(source *Group, parent, depth int) error {
 	i := len(p.groups)
 	p.groups = append(p.groups, group{source: source, parent: parent, depth: depth, slot: none, required: none,
-		preferred: none})
+		preferred: none,
+		sought:    levelOf{level: none}})
 	if err := p.resolveConstraint(&p.groups[i]); err != nil {
 		return err
 	}

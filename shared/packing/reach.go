@@ -45,10 +45,18 @@ func (g *reach) whole(i int, r region) bool {
 		return false
 	}
 	grp := &g.p.groups[i]
-	if g.p.implied(r, grp.slot, grp.required) {
-		return g.into(i, r)
+	if !g.p.implied(r, grp.sought.slot, grp.sought.level) && g.choose(i, r, grp.sought) {
+		return true
 	}
-	candidates := g.regions(i, r, grp.required)
+	if constrained := grp.constrained(); !g.p.implied(r, constrained.slot, constrained.level) {
+		return grp.sought != constrained && g.choose(i, r, constrained)
+	}
+	return g.into(i, r)
+}
+
+// choose reaches a group's minimum in one domain of a level.
+func (g *reach) choose(i int, r region, of levelOf) bool {
+	candidates := g.regions(i, r, of)
 	g.Steps += len(candidates) * g.looks(i) / 16
 	candidates = slices.DeleteFunc(candidates, func(r region) bool { return !g.mayHold(i, r) })
 	g.sortByTightness(i, candidates)
@@ -96,7 +104,7 @@ func (g *reach) mayHold(i int, r region) bool {
 
 func (g *reach) into(i int, r region) bool {
 	g.Steps += g.looks(i)
-	if g.Exhausted() || !g.mayHold(i, r) {
+	if g.Exhausted() || !g.p.mayStand(i, r) || !g.mayHold(i, r) {
 		return false
 	}
 	mark := len(g.trail)

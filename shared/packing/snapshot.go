@@ -21,6 +21,10 @@ type snapshot struct {
 	// domains are those of the main topology at levels that matter, below the whole
 	// cluster, the first.
 	domains []exact.Domain
+	// seats are the nodes of relations, none in nodes; the amounts of their tokens
+	// stand behind width others.
+	seats []seat
+	width int
 }
 
 // newSnapshot copies the nodes. levels are those of the main topology at which
@@ -45,6 +49,7 @@ func newSnapshot(p *problem, slot int, levels []int) *snapshot {
 		}
 		return true
 	})
+	s.seatItems(t, slot, index)
 	s.collect(0)
 	return s
 }

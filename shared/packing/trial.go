@@ -26,14 +26,14 @@ type placement struct {
 func (t *trial) put(leaf, shape int, node int32, pods int32) {
 	t.Steps++
 	t.trail = append(t.trail, placement{leaf: int32(leaf), shape: int32(shape), pods: pods, node: node})
-	t.apply(shape, node, pods)
+	t.apply(leaf, shape, node, pods)
 }
 
 // undo takes off everything placed since the trail had the given length.
 func (t *trial) undo(length int) {
 	for i := len(t.trail) - 1; i >= length; i-- {
 		p := t.trail[i]
-		t.apply(int(p.shape), p.node, -p.pods)
+		t.apply(int(p.leaf), int(p.shape), p.node, -p.pods)
 	}
 	t.trail = t.trail[:length]
 }
@@ -45,8 +45,11 @@ func (t *trial) redo(placements []placement) {
 	}
 }
 
-func (t *trial) apply(shape int, node int32, pods int32) {
+func (t *trial) apply(leaf, shape int, node int32, pods int32) {
 	c := t.p.cluster
+	if t.p.related != nil {
+		t.p.stand(leaf, node, pods)
+	}
 	row := c.resources.row(node)
 	for _, q := range t.p.shapes[shape].requests {
 		row[q.resource] -= q.amount * int64(pods)

@@ -129,18 +129,26 @@ func (v *verifier) regionsOf(s *state) []*region {
 	return regions
 }
 
-// otherTopologies are the levels of those of which groups require levels, but for
-// one.
+// otherTopologies are the levels of those of which groups require levels, or relations
+// count in, but for one.
 func (v *verifier) otherTopologies(topology string) []*division {
-	var met []string
+	met := []string{topology}
 	var others []*division
-	for i := range v.in.Groups {
-		if g := &v.in.Groups[i]; g.Required != "" && g.Topology != topology && !slices.Contains(met, g.Topology) {
-			met = append(met, g.Topology)
-			for _, level := range v.levels(g.Topology) {
-				others = append(others, v.divide(g.Topology, level))
+	add := func(topology string) {
+		if !slices.Contains(met, topology) {
+			met = append(met, topology)
+			for _, level := range v.levels(topology) {
+				others = append(others, v.divide(topology, level))
 			}
 		}
+	}
+	for i := range v.in.Groups {
+		if g := &v.in.Groups[i]; g.Required != "" {
+			add(g.Topology)
+		}
+	}
+	for _, r := range v.relations {
+		add(r.source.Topology)
 	}
 	return others
 }
@@ -197,7 +205,7 @@ func (m *marker) one(node int) int {
 			text = binary.AppendUvarint(text, uint64(i)+1)
 		}
 	}
-	text = append(text, 0)
+	text = m.standsAs(append(text, 0), node)
 	for _, division := range m.others {
 		text = binary.AppendVarint(text, int64(division.of[node]))
 	}

@@ -8,6 +8,22 @@ type Input struct {
 	Kinds      []Kind
 	// Groups are the tree of the gang in preorder, the root first.
 	Groups []Group
+	// Relations bound how many items stand in one domain.
+	Relations []Relation
+}
+
+// Relation bounds how many items stand in one domain of a level: the groups that name
+// it, or with PerPod their pods.
+type Relation struct {
+	// Name is unique.
+	Name            string
+	Topology, Level string
+	// Max is how many items may stand in a domain that a further one enters, at least 1.
+	Max    int
+	PerPod bool
+	// Others are further items, by the nodes of their pods. Nodes that Input.Nodes does
+	// not have are in no domain.
+	Others [][]string
 }
 
 // Topology names levels (node label keys), broadest first.
@@ -49,6 +65,9 @@ type Group struct {
 	Topology, Required string
 	// Follow ties the pending pods of the group to pods of other gangs.
 	Follow []Anchor
+	// Relations are the names of those that the group is an item of. No group inside it
+	// is of the same.
+	Relations []string
 
 	// MinSubGroups is how many children of a parent must be satisfied.
 	MinSubGroups int

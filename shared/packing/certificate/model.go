@@ -29,6 +29,9 @@ type Model struct {
 	kinds     []kind
 	kindOf    []int
 	divisions map[[2]string]*division
+	relations []*relation
+	// related are by group the relations that it is an item of.
+	related [][]int
 	memory
 }
 
@@ -95,7 +98,10 @@ func ReadNodes(in *Input, nodes Nodes) (*Model, error) {
 			return nil, err
 		}
 	}
-	return m, m.readTree()
+	if err := m.readTree(); err != nil {
+		return nil, err
+	}
+	return m, m.readRelations()
 }
 
 // readKinds merges the kinds, and copies what is free of the resources that they ask

@@ -9,6 +9,10 @@ import (
 // offers gives for each node a bound of the weight of the pods below the goal that it
 // takes. If groups have the weight, what a domain takes is given for its first node.
 func (v *verifier) offers(s *state, by *scale, give func(node int, weight int64)) {
+	if by.relation != nil {
+		v.offersOfRelation(s, by, give)
+		return
+	}
 	if by.group != nil {
 		v.offersOfDomains(s, by, give)
 		return

@@ -23,6 +23,9 @@ func Check(in *Input, nodes map[string]string) []error {
 	for group := range in.Groups {
 		p.checkGroup(group)
 	}
+	for _, r := range p.relations {
+		p.checkRelation(r)
+	}
 	if has, needs := p.reached(0); has < needs {
 		p.wrong("%s reaches %d of the %d %s that it needs", m.called(0), has, needs, m.members(0))
 	}

@@ -65,6 +65,10 @@ type Measure struct {
 	// Of has the names of the leaves whose pods weigh; empty for all.
 	Of []string `json:"of,omitempty"`
 
+	// Relation has each item of a relation weigh 1 that has to enter a domain: its pods,
+	// or of its groups those without running pods.
+	Relation string `json:"relation,omitempty"`
+
 	// Groups has the weight of each group. None of them contains another, and each
 	// requires Level of Topology, or a narrower one, by itself or by a group around
 	// it.

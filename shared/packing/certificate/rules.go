@@ -269,9 +269,9 @@ func (v *verifier) classIn(s *state, group int) string {
 	for i := group; i < v.end[group]; i++ {
 		v.spend(1)
 		g := &v.in.Groups[i]
-		fmt.Fprintf(&class, "%d %d %d %d %q %q %p %v\n",
+		fmt.Fprintf(&class, "%d %d %d %d %q %q %p %v %v\n",
 			len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running), g.Topology, g.Required, v.region(s,
-				i), v.pending[i])
+				i), v.pending[i], v.related[i])
 	}
 	return class.String()
 }

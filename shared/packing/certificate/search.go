@@ -13,7 +13,9 @@ type counts []int64
 type search struct {
 	*verifier
 	classes []class
-	index   map[regionOf]int
+	index   map[classOf]int
+	// counts are the relations that it counts items of, by index.
+	counts []int
 	// needs are the least counts that satisfy the goal; more than most of a class
 	// is of no use to any of them.
 	needs []counts
@@ -22,10 +24,19 @@ type search struct {
 	seen int64
 }
 
+// classOf says which pods are of one class: of one kind and region, and of the items
+// of relations that related numbers.
+type classOf struct {
+	regionOf
+	related string
+}
+
 type class struct {
 	kind   int
 	region *region
 	takes  set
+	// members are the items that it is of, by relation; -1 for none.
+	members []int
 }
 
 // bin is nodes that take the same.
@@ -61,7 +72,7 @@ func (v *verifier) search(s *state, rule int) (proved bool) {
 			proved = false
 		}
 	}()
-	x := &search{verifier: v, index: map[regionOf]int{}}
+	x := &search{verifier: v, index: map[classOf]int{}}
 	x.classify(s)
 	x.needs = x.least(s, s.goal)
 	x.most = make(counts, len(x.classes))
@@ -70,7 +81,7 @@ func (v *verifier) search(s *state, rule int) (proved bool) {
 			x.most[i] = max(x.most[i], n)
 		}
 	}
-	if !x.fails(x.bins()) {
+	if len(x.relations) > 0 && !x.failsRelated() || len(x.relations) == 0 && !x.fails(x.bins()) {
 		return false
 	}
 	v.note(rule, figures{first: x.seen})
@@ -82,14 +93,18 @@ func (x *search) classify(s *state) {
 	for leaf := s.goal; leaf < x.end[s.goal]; leaf++ {
 		for _, some := range x.pending[leaf] {
 			x.spend(1)
-			key := regionOf{x.region(s, leaf), some.kind}
+			key := x.classAt(s, leaf, some.kind)
 			if _, known := x.index[key]; known || !x.usable(key.region, some.kind) {
 				continue
 			}
 			x.index[key] = len(x.classes)
-			x.classes = append(x.classes, class{some.kind, key.region, x.takes(some.kind)})
+			x.classes = append(x.classes, class{some.kind, key.region, x.takes(some.kind), x.members(leaf)})
 		}
 	}
+}
+
+func (x *search) classAt(s *state, leaf, kind int) classOf {
+	return classOf{regionOf{x.region(s, leaf), kind}, string(x.relatedAs(nil, leaf))}
 }
 
 // least are the least counts that satisfy a group.
@@ -114,7 +129,7 @@ func (x *search) leastOfLeaf(s *state, leaf int, g *Group) []counts {
 	left := int64(max(0, g.MinMember-len(g.Running)))
 	have := make(counts, len(x.classes))
 	for _, some := range x.pending[leaf] {
-		if i, usable := x.index[regionOf{x.region(s, leaf), some.kind}]; usable {
+		if i, usable := x.index[x.classAt(s, leaf, some.kind)]; usable {
 			have[i] += some.pods
 		}
 	}
@@ -200,10 +215,14 @@ func covers(a, b counts, sign int64) bool {
 
 // bins are the nodes that any class may use, in an order that does not depend on
 // that of the nodes.
-func (x *search) bins() []bin {
+func (x *search) bins() []bin { return x.binsOf(x.everywhere.nodes) }
+
+// binsOf are bins of some nodes.
+func (x *search) binsOf(nodes []int32) []bin {
 	var bins []bin
 	index := map[string]int{}
-	for node := range x.nodes.Len() {
+	for _, at := range nodes {
+		node := int(at)
 		x.spend(1 + len(x.classes))
 		var takes []bool
 		for i := range x.classes {
@@ -258,7 +277,7 @@ func (x *search) fails(bins []bin) bool {
 	}
 	front := []counts{make(counts, len(x.classes))}
 	for i := range bins {
-		patterns := x.patterns(&bins[i])
+		patterns := x.patterns(&bins[i], nil)
 		for range bins[i].count {
 			for class := range rest {
 				rest[class] -= x.fit(&bins[i], class, x.row(bins[i].node))
@@ -303,8 +322,8 @@ func (x *search) fit(b *bin, class int, free []int64) int64 {
 	return most
 }
 
-// patterns are the counts that a bin takes and no more.
-func (x *search) patterns(b *bin) []counts {
+// patterns are the counts that a bin takes and no more, in the domains around.
+func (x *search) patterns(b *bin, in []entered) []counts {
 	free := slices.Clone(x.row(b.node))
 	chosen := make(counts, len(x.classes))
 	var all []counts
@@ -329,5 +348,5 @@ func (x *search) patterns(b *bin) []counts {
 		chosen[class] = 0
 	}
 	choose(0)
-	return x.extremes(all, 1)
+	return x.allowed(all, in)
 }

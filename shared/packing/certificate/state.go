@@ -75,6 +75,9 @@ func (m *Model) start() {
 				m.first[i] = m.joining(m.first[i], anchor.Topology, anchor.Level, others)
 			}
 		}
+		for _, r := range m.related[i] {
+			m.first[i] = m.within(m.first[i], m.relations[r].division, -1)
+		}
 	}
 }
 
@@ -170,6 +173,10 @@ func (m *Model) findRuns() {
 		}
 		for _, some := range m.pending[i] {
 			text = binary.AppendVarint(binary.AppendVarint(text, int64(some.kind)), some.pods)
+		}
+		text = binary.AppendVarint(text, int64(len(m.related[i])))
+		for _, r := range m.related[i] {
+			text = binary.AppendVarint(text, int64(r))
 		}
 		for _, child := range m.children[i] {
 			last := len(m.runs[i]) - 1

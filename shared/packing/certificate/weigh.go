@@ -34,6 +34,8 @@ type scale struct {
 	group    map[int]int64
 	division *division
 	by       []*scale
+	// relation is the one whose items weigh; nil if others do.
+	relation *relation
 	// even is 1 if groups that differ in their names only weigh the same, -1 if they
 	// don't, 0 if that is not known yet.
 	even int
@@ -54,6 +56,9 @@ func (v *verifier) scaleOf(m *Measure) (*scale, error) {
 func (v *verifier) read(m *Measure) (*scale, error) {
 	v.spend(len(v.in.Groups) + len(v.kinds))
 	s := &scale{}
+	if m.Relation != "" {
+		return s, v.readRelation(s, m)
+	}
 	if len(m.Groups) > 0 {
 		s.of = make([]bool, len(v.in.Groups))
 		return s, v.readGroups(s, m)
@@ -143,8 +148,12 @@ func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
 		if err != nil {
 			return err
 		}
-		if inner.division != nil && (m.By[i].Topology != m.Topology || v.level(m.Topology, m.By[i].Level) < depth) {
-			return fmt.Errorf("%w: level %q is not below level %q", ErrNotProved, m.By[i].Level, m.Level)
+		topology, level := m.By[i].Topology, m.By[i].Level
+		if inner.relation != nil {
+			topology, level = inner.relation.source.Topology, inner.relation.source.Level
+		}
+		if inner.division != nil && (topology != m.Topology || v.level(m.Topology, level) < depth) {
+			return fmt.Errorf("%w: level %q is not below level %q", ErrNotProved, level, m.Level)
 		}
 		if inner.of == nil {
 			inner.of = slices.Clone(s.of)

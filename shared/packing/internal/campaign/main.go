@@ -92,12 +92,15 @@ func describe(s *oracle.Scene) string {
 	for _, n := range s.Nodes {
 		text += fmt.Sprintf("  %s %v %v\n", n.Name, n.Labels, n.Allocatable)
 	}
+	for _, r := range s.Gang.Relations {
+		text += fmt.Sprintf("  %+v\n", r)
+	}
 	return text + group(&s.Gang.Root, "  ") + fmt.Sprintf("  excluded %v", s.Excluded)
 }
 
 func group(g *packing.Group, indent string) string {
-	text := fmt.Sprintf("%s%s %+v follow %v beside %v running %v minimum %d", indent, g.Name, g.Constraint, g.Follow,
-		g.Beside, g.Running, g.MinMember)
+	text := fmt.Sprintf("%s%s %+v follow %v beside %v relations %v running %v minimum %d", indent, g.Name, g.Constraint,
+		g.Follow, g.Beside, g.Relations, g.Running, g.MinMember)
 	if g.MinSubGroups != nil {
 		text += fmt.Sprintf(" of subgroups %d", *g.MinSubGroups)
 	}

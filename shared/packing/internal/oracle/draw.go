@@ -53,6 +53,7 @@ func Draw(source Source, size Size) *Scene {
 	}
 	d.drawShapes()
 	d.scene.Gang.Root = d.group(0)
+	d.relations()
 	return d.scene
 }
 

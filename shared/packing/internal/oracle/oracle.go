@@ -163,6 +163,9 @@ func (o *oracle) score() Quality {
 			return Quality{}
 		}
 	}
+	if !o.related() {
+		return Quality{}
+	}
 	units := make([]int, 6*4)
 	for _, g := range o.groups {
 		o.countUnits(g, units)

@@ -32,7 +32,7 @@ func cutsIn(in *question, group int) []certificate.Rule {
 		}
 	}
 	measures := podMeasures(only)
-	rules := cutsOf(measures)
+	rules := append(cutsOf(measures), relationCuts(in)...)
 	for _, topology := range in.Topologies {
 		by := measures
 		for depth := len(topology.Levels) - 1; depth >= 0; depth-- {
@@ -44,23 +44,46 @@ func cutsIn(in *question, group int) []certificate.Rule {
 			for _, group := range groups {
 				m.Groups[in.Groups[group].Name] = 1
 			}
+			counted := relationMeasures(in, topology, depth)
 			for i := range by {
-				m.By = by[i : i+1]
+				m.By = append(by[i:i+1:i+1], counted...)
 				rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
 			}
 			// What the narrower domains take bounds what the broader ones do.
 			inner := by
 			for i := range inner {
-				m.By = inner[i : i+1]
+				m.By = append(inner[i:i+1:i+1], counted...)
 				by = append(slices.Clip(by), m)
 			}
 			if len(inner) > 1 {
-				m.By = measures
+				m.By = slices.Concat(measures, counted)
 				by = append(slices.Clip(by), m)
 			}
 		}
 	}
 	return rules
+}
+
+// relationCuts count the items of each relation.
+func relationCuts(in *question) []certificate.Rule {
+	var rules []certificate.Rule
+	for i := range in.Relations {
+		m := certificate.Measure{Relation: in.Relations[i].Name}
+		rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
+	}
+	return rules
+}
+
+// relationMeasures are the relations that count in domains of a level or narrower ones.
+func relationMeasures(in *question, topology certificate.Topology, depth int) []certificate.Measure {
+	var measures []certificate.Measure
+	for i := range in.Relations {
+		r := &in.Relations[i]
+		if r.Topology == topology.Name && slices.Index(topology.Levels, r.Level) >= depth {
+			measures = append(measures, certificate.Measure{Relation: r.Name})
+		}
+	}
+	return measures
 }
 
 func cutsOf(measures []certificate.Measure) []certificate.Rule {
@@ -175,7 +198,8 @@ func groupCuts(in *question) []certificate.Rule {
 			if len(groups) == 0 {
 				continue
 			}
-			m := certificate.Measure{Topology: topology.Name, Level: topology.Levels[depth], By: by, Groups: map[string]int64{}}
+			m := certificate.Measure{Topology: topology.Name, Level: topology.Levels[depth], Groups: map[string]int64{},
+				By: append(slices.Clip(by), relationMeasures(in, topology, depth)...)}
 			for _, group := range groups {
 				m.Groups[in.Groups[group].Name] = 1
 			}

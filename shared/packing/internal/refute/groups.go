@@ -53,6 +53,9 @@ func distinct(in *question) []groups {
 		if len(g.Follow)+len(g.Running) > 0 {
 			own = fmt.Appendf(own, " %v %q", g.Follow, g.Running)
 		}
+		if len(g.Relations) > 0 {
+			own = fmt.Appendf(own, " of %q", g.Relations)
+		}
 		if g.Parent >= 0 {
 			own = strconv.AppendInt(append(own, " in "...), int64(around[g.Parent]), 10)
 			children[g.Parent]++

@@ -32,6 +32,11 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 		Rules: []certificate.Rule{{Few: &certificate.Few{}}}}); proof != nil {
 		return proof
 	}
+	if cuts := relationCuts(in); len(cuts) > 0 {
+		if proof := try(&certificate.Proof{Start: from(0, len(cuts)), Rules: cuts}); proof != nil {
+			return proof
+		}
+	}
 	for _, group := range distinct(in) {
 		if proof := try(alone(in, group)); proof != nil {
 			return proof
@@ -95,7 +100,7 @@ func thorough(in *question) *certificate.Proof {
 	}
 	slices.Reverse(below)
 	cuts := append(podCuts(in), cutsBelow(in)...)
-	cuts = append(cuts, groupCuts(in)...)
+	cuts = slices.Concat(cuts, groupCuts(in), relationCuts(in))
 	few := 1 + len(confined)
 	anywhere := from(few, len(cuts)+1) // with the search, which stands last
 	start := append(slices.Clone(anywhere), from(1, len(confined))...)

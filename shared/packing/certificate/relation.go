@@ -1,0 +1,395 @@
+package certificate
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// relation is a Relation with its names looked up.
+type relation struct {
+	source   *Relation
+	division *division
+	depth    int
+	// items are the groups that name it.
+	items []int
+	// room is how many more items each domain takes, and stands the items that have
+	// running pods there.
+	room   []int64
+	stands map[itemIn]bool
+}
+
+// itemIn is an item in a domain.
+type itemIn struct{ item, domain int }
+
+// readRelations looks relations up, and what stands already.
+func (m *Model) readRelations() error {
+	m.related = make([][]int, len(m.in.Groups))
+	index := map[string]int{}
+	for i := range m.in.Relations {
+		source := &m.in.Relations[i]
+		r := &relation{source: source, depth: m.level(source.Topology, source.Level), stands: map[itemIn]bool{}}
+		_, twice := index[source.Name]
+		switch {
+		case r.depth < 0:
+			return fmt.Errorf("relation %q names level %q, which topology %q does not have", source.Name, source.Level,
+				source.Topology)
+		case twice || source.Max < 1:
+			return fmt.Errorf("relation %q is there twice, or allows %d items in a domain", source.Name, source.Max)
+		}
+		r.division = m.divide(source.Topology, source.Level)
+		index[source.Name] = i
+		m.relations = append(m.relations, r)
+	}
+	for group := range m.in.Groups {
+		for _, name := range m.in.Groups[group].Relations {
+			i, known := index[name]
+			if !known || m.itemOf(m.relations[i], group) >= 0 {
+				return fmt.Errorf("group %q names relation %q, which is not there or which it is in twice",
+					m.in.Groups[group].Name, name)
+			}
+			m.related[group] = append(m.related[group], i)
+			m.relations[i].items = append(m.relations[i].items, group)
+		}
+	}
+	for _, r := range m.relations {
+		m.fill(r)
+	}
+	return nil
+}
+
+// fill counts what stands in the domains of a relation.
+func (m *Model) fill(r *relation) {
+	r.room = slices.Repeat([]int64{int64(r.source.Max)}, len(r.division.paths))
+	for _, nodes := range r.source.Others {
+		for _, domain := range r.domains(m.known(nodes)) {
+			r.room[domain]--
+		}
+	}
+	for _, item := range r.items {
+		nodes := m.running(item)
+		for _, domain := range r.domains(nodes) {
+			if r.stands[itemIn{item, domain}] = true; !r.source.PerPod {
+				r.room[domain]--
+			}
+		}
+		for _, node := range nodes {
+			if domain := r.division.of[node]; r.source.PerPod && domain >= 0 {
+				r.room[domain]--
+			}
+		}
+	}
+	for domain := range r.room {
+		r.room[domain] = max(0, r.room[domain])
+	}
+}
+
+// domains are those of some nodes, each once.
+func (r *relation) domains(nodes []int) []int {
+	var domains []int
+	for _, node := range nodes {
+		if domain := r.division.of[node]; domain >= 0 && !slices.Contains(domains, domain) {
+			domains = append(domains, domain)
+		}
+	}
+	return domains
+}
+
+// itemOf is the item that a group is in, or is; -1 if it is in none.
+func (m *Model) itemOf(r *relation, group int) int {
+	for ; group >= 0; group = m.in.Groups[group].Parent {
+		if slices.Contains(r.items, group) {
+			return group
+		}
+	}
+	return -1
+}
+
+// checkRelation lists domains that have more items than there may be. p.placed has
+// the nodes of new pods.
+func (p *placement) checkRelation(r *relation) {
+	entered := map[int]int64{}
+	for _, item := range r.items {
+		for _, node := range p.placed[item] {
+			switch domain := r.division.of[node]; {
+			case domain < 0:
+				p.wrong("relation %q counts %s by %s, and node %q is in none", r.source.Name, p.called(item), r.source.Level,
+					p.in.Nodes[node].Name)
+			case r.source.PerPod:
+				entered[domain]++
+			}
+		}
+		for _, domain := range r.domains(p.placed[item]) {
+			if !r.source.PerPod && !r.stands[itemIn{item, domain}] {
+				entered[domain]++
+			}
+		}
+	}
+	for domain := range r.room {
+		if entered[domain] > r.room[domain] {
+			p.wrong("relation %q allows %d in %s %s, where %d come to what stands there", r.source.Name, r.source.Max,
+				r.source.Level, r.division.path(domain), entered[domain])
+		}
+	}
+}
+
+// readRelation makes a scale of the items of a relation: of groups those without
+// running pods, that have to enter some domain.
+func (v *verifier) readRelation(s *scale, m *Measure) error {
+	if m.Resource != "" || m.Level != "" || m.Topology != "" || len(m.Pods)+len(m.Of)+len(m.Groups)+len(m.By) > 0 {
+		return fmt.Errorf("%w: a measure of relation %q says more", ErrNotProved, m.Relation)
+	}
+	i := slices.IndexFunc(v.relations, func(r *relation) bool { return r.source.Name == m.Relation })
+	if i < 0 {
+		return fmt.Errorf("relation %q is not in the input", m.Relation)
+	}
+	r := v.relations[i]
+	s.relation, s.division = r, r.division
+	if r.source.PerPod {
+		s.of = make([]bool, len(v.in.Groups))
+		for _, item := range r.items {
+			for leaf := item; leaf < v.end[item]; leaf++ {
+				s.of[leaf] = v.leaf(leaf)
+			}
+		}
+		return nil
+	}
+	s.group = map[int]int64{}
+	for _, item := range r.items {
+		if len(v.running(item)) == 0 {
+			s.group[item] = 1
+		}
+	}
+	return nil
+}
+
+// offersOfRelation gives what each domain takes of a relation's items: no more than
+// there is room for, and than have a pod that some node there takes.
+func (v *verifier) offersOfRelation(s *state, by *scale, give func(node int, weight int64)) {
+	r := by.relation
+	usable := make([]int64, len(r.room))
+	if by.group == nil {
+		w := v.weighing(s, by)
+		for _, node := range w.nodes {
+			if domain := r.division.of[node]; domain >= 0 {
+				usable[domain] = plus(usable[domain], v.offer(int(node), w))
+			}
+		}
+	}
+	for item := range by.group {
+		if item < s.goal || item >= v.end[s.goal] {
+			continue
+		}
+		met := make([]bool, len(r.room))
+		for leaf := item; leaf < v.end[item]; leaf++ {
+			for _, some := range v.pending[leaf] {
+				v.reachable(v.region(s, leaf), some.kind, r.division, met)
+			}
+		}
+		for domain, meets := range met {
+			if meets {
+				usable[domain]++
+			}
+		}
+	}
+	for domain, n := range usable {
+		if n = min(n, r.room[domain]); n > 0 {
+			give(int(r.division.nodesOf(domain)[0]), n)
+		}
+	}
+}
+
+// reachable marks the domains in which a node of a region takes a pod of a kind.
+func (v *verifier) reachable(r *region, kind int, division *division, met []bool) {
+	if r == nil {
+		return
+	}
+	v.spend(len(r.nodes))
+	takes := v.takes(kind)
+	for _, node := range r.nodes {
+		if domain := division.of[node]; domain >= 0 && !met[domain] && takes.has(int(node)) {
+			met[domain] = true
+		}
+	}
+}
+
+// relatedAs numbers, for a group, the items that it is in or is.
+func (v *verifier) relatedAs(text []byte, group int) []byte {
+	for i, r := range v.relations {
+		if item := v.itemOf(r, group); item >= 0 {
+			if r.source.PerPod {
+				item = -1
+			}
+			text = binary.AppendVarint(binary.AppendVarint(text, int64(i)), int64(item))
+		}
+	}
+	return text
+}
+
+// standsAs says what relations know of a node's domains, but for which they are.
+func (v *verifier) standsAs(text []byte, node int) []byte {
+	for i, r := range v.relations {
+		domain := r.division.of[node]
+		if domain < 0 {
+			continue
+		}
+		text = binary.AppendVarint(binary.AppendUvarint(text, uint64(i)), r.room[domain])
+		for _, item := range r.items {
+			if r.stands[itemIn{item, domain}] {
+				text = binary.AppendVarint(text, int64(item))
+			}
+		}
+	}
+	return text
+}
+
+// entered is a domain of a relation that a search is in.
+type entered struct {
+	relation, domain int
+}
+
+// counted are the relations that a search counts: those of one topology, in the order
+// of their levels, and the levels.
+func (x *search) counted() []*division {
+	var levels []*division
+	for i, r := range x.relations {
+		if r.source.Topology == x.relations[0].source.Topology {
+			x.counts = append(x.counts, i)
+		}
+	}
+	slices.SortStableFunc(x.counts, func(a, b int) int { return cmp.Compare(x.relations[a].depth, x.relations[b].depth) })
+	for _, i := range x.counts {
+		if d := x.relations[i].division; !slices.Contains(levels, d) {
+			levels = append(levels, d)
+		}
+	}
+	return levels
+}
+
+// members are, by relation, the items that a leaf is in; -1 for none.
+func (x *search) members(leaf int) []int {
+	items := make([]int, len(x.relations))
+	for i, r := range x.relations {
+		items[i] = x.itemOf(r, leaf)
+	}
+	return items
+}
+
+// used is how many items some counts in a domain are for a relation, beside those
+// that stand there, and which.
+func (x *search) used(c counts, relation, domain int, key []byte) (int64, []byte) {
+	r := x.relations[relation]
+	var items []int
+	sum := int64(0)
+	for i, n := range c {
+		item := x.classes[i].members[relation]
+		if item < 0 || n == 0 {
+			continue
+		}
+		if r.source.PerPod {
+			sum += n
+		} else if !r.stands[itemIn{item, domain}] && !slices.Contains(items, item) {
+			items = append(items, item)
+		}
+	}
+	slices.Sort(items)
+	for _, item := range items {
+		key = binary.AppendUvarint(key, uint64(item)+1)
+	}
+	if !r.source.PerPod {
+		sum = int64(len(items))
+	}
+	return sum, binary.AppendUvarint(key, uint64(sum))
+}
+
+// allowed are the counts of a list that no relation forbids in the domains around; of
+// those that use as much of each only the ones that no other exceeds.
+func (x *search) allowed(list []counts, in []entered) []counts {
+	by := map[string][]counts{}
+	var order []string
+	for _, c := range list {
+		x.spend(1 + len(in)*len(c))
+		var key []byte
+		fits := true
+		for _, at := range in {
+			var sum int64
+			sum, key = x.used(c, at.relation, at.domain, key)
+			fits = fits && sum <= x.relations[at.relation].room[at.domain]
+		}
+		if !fits {
+			continue
+		}
+		if _, known := by[string(key)]; !known {
+			order = append(order, string(key))
+		}
+		by[string(key)] = append(by[string(key)], c)
+	}
+	var all []counts
+	for _, key := range order {
+		all = append(all, x.extremes(by[key], 1)...)
+	}
+	return all
+}
+
+// take lists what some nodes take together, level by level, inside the domains around.
+func (x *search) take(nodes []int32, levels []*division, in []entered) []counts {
+	front := []counts{make(counts, len(x.classes))}
+	if len(levels) == 0 {
+		for _, bin := range x.binsOf(nodes) {
+			patterns := x.patterns(&bin, in)
+			for range bin.count {
+				x.seen += int64(len(front) * len(patterns))
+				front = x.allowed(x.sums(front, patterns, x.most), in)
+			}
+		}
+		return front
+	}
+	for _, part := range x.parts(nodes, levels[0]) {
+		inner := slices.Clone(in)
+		for _, i := range x.counts {
+			if part.domain >= 0 && x.relations[i].division == levels[0] {
+				inner = append(inner, entered{i, part.domain})
+			}
+		}
+		list := x.allowed(x.take(part.nodes, levels[1:], inner), in)
+		x.seen += int64(len(front) * len(list))
+		front = x.allowed(x.sums(front, list, x.most), in)
+	}
+	return front
+}
+
+// part is the nodes of a domain, or of none.
+type part struct {
+	domain int
+	nodes  []int32
+}
+
+func (x *search) parts(nodes []int32, by *division) []part {
+	index := map[int]int{}
+	var parts []part
+	for _, node := range nodes {
+		x.spend(1)
+		domain := by.of[node]
+		at, known := index[domain]
+		if !known {
+			at = len(parts)
+			index[domain] = at
+			parts = append(parts, part{domain: domain})
+		}
+		parts[at].nodes = append(parts[at].nodes, node)
+	}
+	slices.SortFunc(parts, func(a, b part) int { return a.domain - b.domain })
+	return parts
+}
+
+// failsRelated reports whether the nodes cannot take any of the needs.
+func (x *search) failsRelated() bool {
+	list := x.take(x.everywhere.nodes, x.counted(), nil)
+	return !slices.ContainsFunc(x.needs, func(need counts) bool {
+		return slices.ContainsFunc(list, func(c counts) bool {
+			x.spend(len(c))
+			return covers(c, need, 1)
+		})
+	})
+}

@@ -1,0 +1,262 @@
+package packing
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Relation bounds how many items stand in one domain of a level. Its items are the
+// groups that name it in Group.Relations, none of which contains another; with
+// PerPod their pods. An item stands in each domain in which one of its pods does.
+type Relation struct {
+	// Name is what groups and answers call it, unique in the gang.
+	Name string
+	// Topology and Level (a node label key) say which domains are counted in. A pod of
+	// an item needs a node that is in one.
+	Topology, Level string
+	// Max is how many items may stand in one domain, at least 1. Where more stand
+	// already no further item goes.
+	Max int
+	// PerPod makes each pod of the groups an item.
+	PerPod bool
+	// Others are items of other gangs: for each the nodes where its pods stand. A node
+	// that the cluster doesn't know is in no domain.
+	Others [][]string
+}
+
+// relation is a Relation with its names looked up.
+type relation struct {
+	source      *Relation
+	slot, level int
+	// items are the groups that name it.
+	items []int
+	// room is how many more items each domain of the level takes, by rank; below 0
+	// while a trial has put too many there.
+	room []int
+}
+
+// itemIn is an item in a domain, by rank.
+type itemIn struct{ relation, item, rank int32 }
+
+// membership says that the pods of a leaf are of an item, or items, of a relation.
+type membership struct{ relation, item int32 }
+
+// relate looks the relations up, and what stands already. O(groups · depth +
+// domains of the levels + running pods and Others).
+func (p *problem) relate(gang *Gang) error {
+	if err := p.nameRelations(gang); err != nil {
+		return err
+	}
+	if len(p.relations) == 0 {
+		return nil
+	}
+	p.stands, p.related = map[itemIn]int32{}, make([][]membership, len(p.groups))
+	for i := range p.groups {
+		if g := &p.groups[i]; g.leaf() {
+			for up := i; up != none; up = p.groups[up].parent {
+				for _, r := range p.groups[up].relations {
+					p.related[i] = append(p.related[i], membership{r, int32(up)})
+				}
+			}
+		}
+	}
+	for r := range p.relations {
+		p.countOthers(&p.relations[r])
+	}
+	for i := range p.groups {
+		for _, node := range p.knownNodes(p.groups[i].source.Running) {
+			p.stand(i, node, 1)
+		}
+	}
+	for r := range p.relations {
+		for rank := range p.relations[r].room {
+			p.relations[r].room[rank] = max(0, p.relations[r].room[rank])
+		}
+	}
+	p.excess = 0
+	p.seek()
+	return nil
+}
+
+func (p *problem) nameRelations(gang *Gang) error {
+	index := map[string]int32{}
+	for k := range gang.Relations {
+		source := &gang.Relations[k]
+		r := relation{source: source}
+		_, twice := index[source.Name]
+		slot, known := p.cluster.topologyIndex[source.Topology]
+		if known {
+			r.slot, r.level = slot, p.cluster.topologies[slot].level(source.Level)
+		}
+		switch {
+		case twice:
+			return fmt.Errorf("relation %q is there twice", source.Name)
+		case source.Max < 1:
+			return fmt.Errorf("relation %q allows %d items in a domain; give at least 1", source.Name, source.Max)
+		case !known:
+			return fmt.Errorf("relation %q names topology %q, which does not exist", source.Name, source.Topology)
+		case r.level == none:
+			return fmt.Errorf("relation %q names level %q, which topology %q does not have; its levels are %q", source.Name,
+				source.Level, source.Topology, p.cluster.topologies[slot].levels)
+		}
+		if !slices.Contains(p.slots, slot) {
+			p.slots = append(p.slots, slot)
+		}
+		r.room = slices.Repeat([]int{source.Max}, len(p.cluster.topologies[slot].rankedDomains(r.level)))
+		index[source.Name] = int32(k)
+		p.relations = append(p.relations, r)
+	}
+	return p.nameItems(index)
+}
+
+// nameItems finds the items of each relation.
+func (p *problem) nameItems(index map[string]int32) error {
+	for i := range p.groups {
+		g := &p.groups[i]
+		for _, name := range g.source.Relations {
+			r, known := index[name]
+			if !known {
+				return fmt.Errorf("%s names relation %q, which the gang does not have", named(g.source), name)
+			}
+			for up := i; up != none; up = p.groups[up].parent {
+				if slices.Contains(p.groups[up].relations, r) {
+					return fmt.Errorf("%s is in relation %q twice, by itself or by a group around it", named(g.source), name)
+				}
+			}
+			g.relations = append(g.relations, r)
+			p.relations[r].items = append(p.relations[r].items, i)
+		}
+	}
+	return nil
+}
+
+func (p *problem) countOthers(r *relation) {
+	for _, nodes := range r.source.Others {
+		var seen []int32
+		for _, node := range p.knownNodes(nodes) {
+			if rank := p.rankIn(r, node); rank != none && !slices.Contains(seen, rank) {
+				seen = append(seen, rank)
+				r.room[rank]--
+			}
+		}
+	}
+}
+
+// rankIn is the domain of a node that a relation counts in, by rank, or none.
+func (p *problem) rankIn(r *relation, node int32) int32 {
+	t := p.cluster.topologies[r.slot]
+	at := t.domainOf(node, r.level)
+	if at == none {
+		return none
+	}
+	return t.domains[at].rank
+}
+
+// seek says for each item in which level's domain the greedy search looks for room
+// first: one that the relation counts in.
+func (p *problem) seek() {
+	for i := range p.groups {
+		g := &p.groups[i]
+		for _, at := range g.relations {
+			r := &p.relations[at]
+			if r.source.PerPod || g.sought.level != none && g.sought.slot != r.slot || g.slot != none && g.slot != r.slot {
+				continue
+			}
+			g.sought = levelOf{r.slot, max(g.required, g.sought.level, r.level)}
+		}
+	}
+}
+
+// levelOf is a level of a topology.
+type levelOf struct{ slot, level int }
+
+// stand counts pods of a leaf on a node, or takes them off. O(relations).
+func (p *problem) stand(leaf int, node, pods int32) {
+	for _, m := range p.related[leaf] {
+		r := &p.relations[m.relation]
+		rank := p.rankIn(r, node)
+		switch {
+		case rank == none:
+			p.excess += int(pods)
+		case r.source.PerPod:
+			p.take(r, rank, int(pods))
+		default:
+			key := itemIn{m.relation, m.item, rank}
+			before := p.stands[key]
+			if p.stands[key] = before + pods; before == 0 {
+				p.take(r, rank, 1)
+			} else if before+pods == 0 {
+				p.take(r, rank, -1)
+			}
+		}
+	}
+}
+
+func (p *problem) take(r *relation, rank int32, items int) {
+	before := max(0, -r.room[rank])
+	r.room[rank] -= items
+	p.excess += max(0, -r.room[rank]) - before
+}
+
+// mayStand reports whether an item may stand in a region, as far as relations say
+// that count in domains around it.
+func (p *problem) mayStand(i int, in region) bool {
+	for _, at := range p.groups[i].relations {
+		r := &p.relations[at]
+		t := p.cluster.topologies[r.slot]
+		domain := in.within(r.slot)
+		if domain != none {
+			domain = t.ancestor(domain, r.level)
+		}
+		if !r.source.PerPod && domain != none && !p.joins(membership{at, int32(i)}, t.domains[domain].rank) {
+			return false
+		}
+	}
+	return true
+}
+
+// joins reports whether an item stands in a domain, or may.
+func (p *problem) joins(m membership, rank int32) bool {
+	return p.relations[m.relation].room[rank] > 0 || p.stands[itemIn{m.relation, m.item, rank}] > 0
+}
+
+// allowance is how many pods of a leaf the relations let into a domain that count
+// there or in a broader one.
+func (p *problem) allowance(leaf int, domain int32, of levelOf) int64 {
+	allowed := int64(math.MaxInt64)
+	for _, m := range p.related[leaf] {
+		r := &p.relations[m.relation]
+		if r.slot != of.slot {
+			continue
+		}
+		t := p.cluster.topologies[r.slot]
+		at := t.ancestor(domain, r.level)
+		if at == none {
+			continue
+		}
+		switch rank := t.domains[at].rank; {
+		case r.source.PerPod:
+			allowed = min(allowed, int64(max(0, r.room[rank])))
+		case !p.joins(m, rank):
+			return 0
+		}
+	}
+	return allowed
+}
+
+// counting is the narrowest level that relations of a leaf count in and that a
+// region is not within one domain of, or that they count pods in; level none if
+// there is none. Of several topologies it is that of the first relation.
+func (p *problem) counting(leaf int, in region) levelOf {
+	narrowest := levelOf{level: none}
+	for _, m := range p.related[leaf] {
+		r := &p.relations[m.relation]
+		if r.source.PerPod || !p.implied(in, r.slot, r.level) {
+			if narrowest.level == none || narrowest.slot == r.slot && narrowest.level < r.level {
+				narrowest = levelOf{r.slot, r.level}
+			}
+		}
+	}
+	return narrowest
+}
