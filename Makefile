@@ -51,9 +51,9 @@ images: ## an image of each program for PLATFORMS, with SBOM, into dist/images, 
 release-check: build tools ## what files of a CHANGELOG ask for can be released (MODULE=… for one): rules, build and tests
 	go run ./e2e/cmd/release check $(if $(MODULE),--module $(MODULE))
 
-release: ## says what a release would publish; with PUSH=1 REGISTRY=… images, charts and tags go out (MODULE, REMOTE, BRANCH)
+release: ## says what a release would publish; with PUSH=1 REGISTRY=… images, charts and tags go out, with SIGN=1 signed (MODULE, REMOTE, BRANCH)
 	@e2e/tools/build.sh helm
-	go run ./e2e/cmd/release run $(if $(MODULE),--module $(MODULE)) $(if $(PUSH),--push) $(if $(REGISTRY),--registry $(REGISTRY)) \
+	go run ./e2e/cmd/release run $(if $(MODULE),--module $(MODULE)) $(if $(PUSH),--push) $(if $(SIGN),--sign) $(if $(REGISTRY),--registry $(REGISTRY)) \
 		$(if $(REMOTE),--remote $(REMOTE)) $(if $(BRANCH),--branch $(BRANCH))
 
 space := $(subst ,, )

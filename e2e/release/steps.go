@@ -20,6 +20,8 @@ type Destination struct {
 	Registry string
 	// Remote is the git remote that gets the tags.
 	Remote string
+	// Sign has cosign sign what goes into the registry, as whoever cosign takes the caller for.
+	Sign bool
 }
 
 // Step is one command of a release, run at the root of the repository.
@@ -45,13 +47,12 @@ func Steps(release Release, destination Destination) []Step {
 		})
 	}
 	if len(release.Images) > 0 {
-		steps = append(steps, Step{
-			Says:    "build and push the images",
-			Command: []string{".ci/images", "images"},
-			Set: []string{"IMAGES=" + strings.Join(release.Images, " "), "VERSION=" + release.Version, "TAG=" + release.Number(),
-				"REGISTRY=" + destination.Registry, "PUSH=1"},
-			Outward: true,
-		})
+		set := []string{"IMAGES=" + strings.Join(release.Images, " "), "VERSION=" + release.Version, "TAG=" + release.Number(),
+			"REGISTRY=" + destination.Registry, "PUSH=1"}
+		steps = append(steps, Step{Says: "build and push the images", Command: []string{".ci/images", "images"}, Set: set, Outward: true})
+		if destination.Sign {
+			steps = append(steps, Step{Says: "sign the images", Command: []string{".ci/images", "sign"}, Set: set, Outward: true})
+		}
 	}
 	if release.Chart != "" {
 		steps = append(steps, Step{
@@ -60,6 +61,13 @@ func Steps(release Release, destination Destination) []Step {
 				"oci://" + destination.Registry + "/packtree/charts"},
 			Outward: true,
 		})
+		if destination.Sign {
+			steps = append(steps, Step{
+				Says:    "sign the chart",
+				Command: []string{"cosign", "sign", "--yes", destination.Registry + "/packtree/charts/" + release.Name + ":" + release.Number()},
+				Outward: true,
+			})
+		}
 	}
 	// --force is for a tag that was made here and never arrived at the remote, which is what has been asked for tags.
 	return append(steps, Step{

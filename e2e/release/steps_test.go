@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,6 +60,50 @@ func TestAReleasePublishesAndTagsLast(t *testing.T) {
 	}
 	if message := git(t, remote, "tag", "--list", "--format=%(contents)", "podgrouper/v0.1.0"); message != strings.TrimSpace(changelog("podgrouper", "v0.1.0")) {
 		t.Errorf("the tag says %q, want the text of the CHANGELOG", message)
+	}
+}
+
+func TestAReleaseIsSignedBeforeItIsTagged(t *testing.T) {
+	checkout, remote := published(t)
+	signed := elsewhere
+	signed.Sign = true
+	t.Run("without cosign nothing is published", func(t *testing.T) {
+		tools := t.TempDir()
+		program, err := exec.LookPath("git")
+		if err == nil {
+			err = os.Symlink(program, filepath.Join(tools, "git"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", tools)
+		err = checkout.Publish(t.Context(), "", "main", signed, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "cosign") {
+			t.Errorf("error %v, want one that names cosign", err)
+		}
+		if tags := git(t, remote, "tag", "--list"); tags != "" {
+			t.Errorf("tags %q of what nobody signed", tags)
+		}
+	})
+	tools := t.TempDir()
+	write(t, tools, map[string]string{"cosign": "#!/bin/sh\necho cosign \"$@\" >>calls\n"})
+	t.Setenv("PATH", tools+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if err := checkout.Publish(t.Context(), "", "main", signed, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"helm package charts/podgrouper --destination dist/charts",
+		"docker images of later podgrouper v0.1.0 as 0.1.0 to registry.example/team push=1",
+		"docker sign of later podgrouper v0.1.0 as 0.1.0 to registry.example/team push=1",
+		"helm push dist/charts/podgrouper-0.1.0.tgz oci://registry.example/team/packtree/charts",
+		"cosign sign --yes registry.example/team/packtree/charts/podgrouper:0.1.0",
+		"helm package charts/packtree --destination dist/charts",
+		"helm push dist/charts/packtree-0.1.0.tgz oci://registry.example/team/packtree/charts",
+		"cosign sign --yes registry.example/team/packtree/charts/packtree:0.1.0",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(want, called(t, checkout)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 )
 
 // Check says on output whether what the commit of a checkout asks for, or one train of it, can be released. It builds and tests
@@ -47,6 +48,11 @@ func (r Repository) DryRun(ctx context.Context, train string, destination Destin
 func (r Repository) Publish(ctx context.Context, train, branch string, destination Destination, output io.Writer) error {
 	if destination.Registry == "" {
 		return errors.New("images and charts need somewhere to go: set REGISTRY to the host and path in front of packtree/<program>")
+	}
+	if destination.Sign {
+		if _, err := exec.LookPath("cosign"); err != nil {
+			return fmt.Errorf("what is published is to be signed: %w", err)
+		}
 	}
 	if err := r.CheckReviewed(ctx, destination.Remote, branch); err != nil {
 		return err

@@ -69,6 +69,7 @@ func run(repository *release.Repository, module *string) *cobra.Command {
 	}
 	command.Flags().BoolVar(&push, "push", false, "publish: otherwise say what would be done")
 	command.Flags().StringVar(&destination.Registry, "registry", "", "host and path in front of packtree/<program>")
+	command.Flags().BoolVar(&destination.Sign, "sign", false, "have cosign sign what is pushed into the registry")
 	command.Flags().StringVar(&destination.Remote, "remote", "origin", "the git remote that gets the tags, and is asked which there are")
 	command.Flags().StringVar(&branch, "branch", "main", "the branch of the remote that releases are made from")
 	return command

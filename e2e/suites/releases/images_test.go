@@ -175,6 +175,50 @@ func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 	}
 }
 
+// As buildx describes an image that it has pushed.
+const metadata = `{
+  "buildx.build.ref": "b/b0/x",
+  "containerimage.digest": "sha256:0123abcd",
+  "image.name": "registry.example/team/packtree/grove-startup:9"
+}
+`
+
+func TestImagesAreSignedByTheirDigests(t *testing.T) {
+	for name, test := range map[string]struct {
+		metadata, cosign, want, digests string
+		fails                           bool
+	}{
+		"what was pushed": {metadata, `echo "cosign $@"`, "cosign sign --yes --recursive registry.example/team/packtree/grove-startup@sha256:0123abcd\n",
+			"0123abcd  registry.example/team/packtree/grove-startup\n", false},
+		"what was not pushed":       {"", `echo "cosign $@"`, "dist/images/grove-startup.json tells no digest of grove-startup", "", true},
+		"what nobody can sign":      {metadata, "", "cosign is missing", "", true},
+		"what cosign does not sign": {metadata, "exit 3", "", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkout := checkOut(t, "here")
+			directory := filepath.Join(checkout, "dist", "images")
+			if err := os.MkdirAll(directory, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if test.metadata != "" {
+				if err := os.WriteFile(filepath.Join(directory, "grove-startup.json"), []byte(test.metadata), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			signing := images(t, checkout, "", "IMAGES=grove-startup", "REGISTRY=registry.example/team")
+			signing.has(t, "cosign", test.cosign)
+			printed, err := signing.run("sign")
+			if (err != nil) != test.fails || !strings.Contains(printed, test.want) {
+				t.Errorf("error %v and %q, want %q", err, printed, test.want)
+			}
+			digests, err := os.ReadFile(filepath.Join(directory, "digests"))
+			if string(digests) != test.digests || (err == nil) == test.fails {
+				t.Errorf("digests %q, %v, want %q", digests, err, test.digests)
+			}
+		})
+	}
+}
+
 func read(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(repository, file))
@@ -213,7 +257,19 @@ func checkOut(t *testing.T, directory string) string {
 // script is .ci/images with an environment.
 type script struct {
 	checkout string
+	tools    string
 	env      []string
+}
+
+// has puts a program of these lines where the script finds its programs; empty for none.
+func (s script) has(t *testing.T, name, lines string) {
+	t.Helper()
+	if lines == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(s.tools, name), []byte("#!"+filepath.Join(s.tools, "bash")+"\n"+lines+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // images returns the script of a checkout where docker is a script of these lines; empty for no docker at all.
@@ -229,13 +285,10 @@ func images(t *testing.T, checkout, docker string, set ...string) script {
 			t.Fatal(err)
 		}
 	}
-	if docker != "" {
-		if err := os.WriteFile(filepath.Join(tools, "docker"), []byte("#!"+filepath.Join(tools, "bash")+"\n"+docker+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
 	env := append(os.Environ(), "PATH="+tools, "IMAGES=", "PLATFORMS=", "REGISTRY=", "TAG=", "BASE=", "PUSH=", "VERSION=", "COMMIT=", "DATE=", "SOURCE_DATE_EPOCH=")
-	return script{checkout: checkout, env: append(env, set...)}
+	made := script{checkout: checkout, tools: tools, env: append(env, set...)}
+	made.has(t, "docker", docker)
+	return made
 }
 
 func (s script) run(verb string) (printed string, err error) {

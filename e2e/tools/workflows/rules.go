@@ -12,13 +12,15 @@ import (
 	"github.com/rhysd/actionlint"
 )
 
-// actions are those that may take part, with their version.
+// actions are those that may take part, each with the commit of one version: a tag can be moved.
 var actions = map[string]string{
-	"actions/checkout":           "v4",
-	"actions/setup-go":           "v5",
-	"actions/cache":              "v4",
-	"docker/setup-buildx-action": "v3",
-	"docker/login-action":        "v3",
+	"actions/checkout":           "11d5960a326750d5838078e36cf38b85af677262", // v4.4.0
+	"actions/setup-go":           "40f1582b2485089dde7abd97c1529aa768e1baff", // v5.6.0
+	"actions/cache":              "0057852bfaa89a56745cba8c7296529d2fc39830", // v4.3.0
+	"docker/setup-buildx-action": "8d2750c68a42422c14e847fe6c8ac0403b4cbd6f", // v3.12.0
+	"docker/login-action":        "c94ce9fb468520275223c153574b00df6fe4bcc9", // v3.7.0
+	"actions/attest":             "1e69f48acb82d1966a394da916b4c1698aa569d6", // v4.2.2
+	"sigstore/cosign-installer":  "6f9f17788090df1f26f669e9d70d6ae9567deba6", // v4.1.2
 }
 
 // events are those that may start a workflow. pull_request_target is not among them: it would run the code of strangers with the
@@ -92,7 +94,7 @@ func refusalsOfRun(run *actionlint.ExecRun, verbs []string) []string {
 func refusalsOfAction(action *actionlint.ExecAction, job *actionlint.Job) []string {
 	name, version, _ := strings.Cut(action.Uses.Value, "@")
 	if want, known := actions[name]; !known || version != want {
-		return []string{fmt.Sprintf("it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its version", action.Uses.Value)}
+		return []string{fmt.Sprintf("it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its commit", action.Uses.Value)}
 	}
 	if name == "actions/cache" && mayWrite(job) {
 		return []string{"what it publishes would be made of a cache that others write: do without actions/cache"}

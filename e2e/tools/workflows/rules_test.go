@@ -33,8 +33,11 @@ func TestTheWorkflowsOfThisRepository(t *testing.T) {
 	}
 }
 
+// uses is an action as a step names it.
+func uses(action string) string { return action + "@" + actions[action] }
+
 // good is a workflow with nothing wrong in it, which the cases below spoil.
-const good = `name: ci
+var good = `name: ci
 on:
   push: {branches: [main]}
 permissions:
@@ -46,7 +49,7 @@ jobs:
     strategy:
       matrix: {module: [shared]}
     steps:
-      - uses: actions/checkout@v4
+      - uses: ` + uses("actions/checkout") + `
         with: {persist-credentials: false}
       - run: make lint test MODULES=${{ matrix.module }} PUSH=1
 `
@@ -65,7 +68,7 @@ func publishing(needs, action string) string {
     environment: release
     permissions: {contents: write}
     steps:
-      - uses: actions/checkout@v4
+      - uses: ` + uses("actions/checkout") + `
       - uses: ` + action + "\n"
 }
 
@@ -106,17 +109,18 @@ func TestRules(t *testing.T) {
 		"a verb that is not there":             {"make lint", "make deploy", "'make help' lists no such verb"},
 		"make somewhere else":                  {"PUSH=1\n", "PUSH=1\n        working-directory: e2e\n", "and nothing else"},
 		"text of a stranger in a command":      {"PUSH=1", "PUSH=${{ github.event.head_commit.message }}", "and nothing else"},
-		"an unknown action":                    {"actions/checkout@v4", "somebody/checkout@v4", "it uses somebody/checkout@v4"},
-		"an action of no fixed version":        {"actions/checkout@v4", "actions/checkout@main", "it uses actions/checkout@main"},
+		"an unknown action":                    {"actions/checkout", "somebody/checkout", "it uses somebody/checkout@"},
+		"an action by a tag":                   {uses("actions/checkout"), "actions/checkout@v4", "it uses actions/checkout@v4"},
+		"an action by a branch":                {uses("actions/checkout"), "actions/checkout@main", "it uses actions/checkout@main"},
 		"a token that is left behind":          {"        with: {persist-credentials: false}\n", "", "leaves a token behind"},
 		"no word on permissions":               {"permissions:\n  contents: read\n", "", "does not say what it may do"},
 		"permission to write for all jobs":     {"contents: read", "contents: write", "it may write"},
 		"permission for everything":            {"permissions:\n  contents: read\n", "permissions: write-all\n", "it may write"},
 		"a job that writes and nothing guards": {"    timeout-minutes: 5\n", "    timeout-minutes: 5\n    permissions: {contents: write}\n", "an environment that guards them"},
 		"a job that may do everything":         {"    timeout-minutes: 5\n", "    timeout-minutes: 5\n    environment: release\n    permissions: write-all\n", "name single permissions"},
-		"a job that may write, guarded":        {"jobs:\n", "jobs:\n" + publishing("check", "actions/setup-go@v5"), ""},
-		"a job that writes unchecked":          {"jobs:\n", "jobs:\n" + strings.Replace(publishing("check", "actions/setup-go@v5"), "    needs: check\n", "", 1), "let it need a job that checks"},
-		"a job that writes what a cache has":   {"jobs:\n", "jobs:\n" + publishing("check", "actions/cache@v4\n        with: {path: bin, key: a}"), "do without actions/cache"},
+		"a job that may write, guarded":        {"jobs:\n", "jobs:\n" + publishing("check", uses("actions/setup-go")), ""},
+		"a job that writes unchecked":          {"jobs:\n", "jobs:\n" + strings.Replace(publishing("check", uses("actions/setup-go")), "    needs: check\n", "", 1), "let it need a job that checks"},
+		"a job that writes what a cache has":   {"jobs:\n", "jobs:\n" + publishing("check", uses("actions/cache")+"\n        with: {path: bin, key: a}"), "do without actions/cache"},
 		"a job without an end":                 {"    timeout-minutes: 5\n", "", "set timeout-minutes"},
 		"a job with a late end":                {"timeout-minutes: 5", "timeout-minutes: 600", "set timeout-minutes"},
 		"the code of strangers":                {"push: {branches: [main]}", "pull_request_target:", "it starts on pull_request_target"},
