@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
@@ -33,32 +34,45 @@ var offlinePlugins = []string{
 	names.DefaultBinder,
 }
 
-// Offline is a set of nodes and of the pods on them, and kube-scheduler's own filters over them, without a cluster.
+// Offline is nodes and the pods on them in kube-scheduler's own cache, and its filters over them, without a cluster.
 type Offline struct {
 	assumingFramework
+	cache    cache.Cache
 	snapshot *cache.Snapshot
-	assumed  *Assumed
+	// nodes are those of the snapshot by name; nil if they have to be read anew.
+	nodes []fwk.NodeInfo
 }
 
 // NewOffline takes pods that have a node; those on unknown nodes are left out. Its filters run until ctx is done.
 func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (*Offline, error) {
-	snapshot := cache.NewSnapshot(onKnownNodes(pods, nodes), nodes)
-	filters, err := FiltersOver(ctx, snapshot)
+	metrics.Register() // The cache counts what is in it.
+	o := &Offline{cache: cache.New(ctx, nil, false), snapshot: cache.NewEmptySnapshot()}
+	filters, err := FiltersOver(ctx, o.snapshot)
 	if err != nil {
 		return nil, err
 	}
-	assumed, err := NewAssumed(NewResources(filters))
-	if err != nil {
-		return nil, err
+	runner, ok := filters.(assumingFramework)
+	if !ok {
+		return nil, fmt.Errorf("kube-scheduler's framework %T cannot simulate: this Kubernetes minor is not supported", filters)
 	}
-	return &Offline{assumingFramework: assumed.framework, snapshot: snapshot, assumed: assumed}, nil
+	o.assumingFramework = runner
+	for _, node := range nodes {
+		o.cache.AddNode(klog.Background(), node)
+	}
+	for _, pod := range onKnownNodes(pods, nodes) {
+		if err := o.cache.AddPod(klog.Background(), pod); err != nil {
+			return nil, fmt.Errorf("adding pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+	}
+	return o, o.show()
 }
 
-// RunFilterPlugins runs the filters, which see the assumed pods too.
-func (o *Offline) RunFilterPlugins(
-	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo,
-) *fwk.Status {
-	return o.assumed.RunFilterPlugins(ctx, state, pod, node)
+// show brings the snapshot in step with the cache.
+func (o *Offline) show() error {
+	if err := o.cache.UpdateSnapshot(klog.Background(), o.snapshot); err != nil {
+		return fmt.Errorf("taking a snapshot: %w", err)
+	}
+	return nil
 }
 
 // FiltersOver returns the filters that need nothing but nodes and pods, for those of a lister. They run until ctx is
@@ -111,27 +125,50 @@ func onKnownNodes(pods []*corev1.Pod, nodes []*corev1.Node) []*corev1.Pod {
 	return standing
 }
 
-// Nodes returns the nodes by name, with the pods on them.
+// Nodes returns the nodes by name, with the pods on them. The slice stays as it is.
 func (o *Offline) Nodes() ([]fwk.NodeInfo, error) {
+	if o.nodes != nil {
+		return o.nodes, nil
+	}
 	nodes, err := o.snapshot.List()
 	if err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(slices.Values(nodes), func(a, b fwk.NodeInfo) int {
+	o.nodes = slices.SortedFunc(slices.Values(nodes), func(a, b fwk.NodeInfo) int {
 		return cmp.Compare(a.Node().Name, b.Node().Name)
-	}), nil
+	})
+	return o.nodes, nil
 }
 
-// Assume puts a pod on the node that its spec names.
-func (o *Offline) Assume(pod *corev1.Pod) error {
-	if status := o.assumed.Assume(context.Background(), nil, pod); !status.IsSuccess() {
-		return status.AsError()
+// Change has pods leave their nodes, nodes go or come, and pods stand on the nodes that their specs name, in this order.
+func (o *Offline) Change(change Change) error {
+	logger := klog.Background()
+	for _, pod := range change.Leave {
+		if err := o.cache.RemovePod(logger, pod); err != nil {
+			return fmt.Errorf("taking pod %s/%s off node %s: %w", pod.Namespace, pod.Name, pod.Spec.NodeName, err)
+		}
 	}
-	node, err := o.snapshot.Get(pod.Spec.NodeName)
-	if err != nil {
-		return err
+	for _, node := range change.Down {
+		if err := o.cache.RemoveNode(logger, node); err != nil {
+			return fmt.Errorf("removing node %s: %w", node.Name, err)
+		}
 	}
-	// AssumePod leaves the node's generation as it was, by which others tell that something on it changed.
-	node.SetNode(node.Node())
-	return nil
+	for _, node := range change.Up {
+		o.cache.AddNode(logger, node)
+	}
+	for _, pod := range change.Stand {
+		if err := o.cache.AddPod(logger, pod); err != nil {
+			return fmt.Errorf("putting pod %s/%s on node %s: %w", pod.Namespace, pod.Name, pod.Spec.NodeName, err)
+		}
+	}
+	if len(change.Down)+len(change.Up) > 0 {
+		o.nodes = nil
+	}
+	return o.show()
+}
+
+// Change is what happens to nodes and pods at once.
+type Change struct {
+	Leave, Stand []*corev1.Pod
+	Down, Up     []*corev1.Node
 }

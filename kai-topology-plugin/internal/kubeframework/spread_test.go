@@ -94,7 +94,7 @@ func TestASpreadFollowsAsTheFilterCountsAnew(t *testing.T) {
 			}
 			put := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("p", i)), Labels: pod.Labels}}
 			put.Spec.NodeName = rapid.SampledFrom(nodes).Draw(t, "on").Name
-			if err := cluster.Assume(put); err != nil {
+			if err := cluster.Change(kubeframework.Change{Stand: []*corev1.Pod{put}}); err != nil {
 				t.Fatal(err)
 			}
 			for _, node := range nodes {

@@ -15,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -97,7 +98,7 @@ const noRoom = "no node has room for a further pod of the gang"
 func (p *Plugin) planAhead(ctx context.Context, asked *request, answer *decision.Answer) (bool, error) {
 	for answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0 {
 		room := p.gangs.Room()
-		ahead, ok := p.gangs.Ahead(takingOf(asked, answer), room)
+		ahead, ok := p.gangs.Ahead(overtaking.TakingOf(asked.Gang, answer, asked.nodes), room)
 		if !ok {
 			break
 		}

@@ -157,7 +157,7 @@ func newPluginAmong(
 		profiles: all,
 		name:     filters.ProfileName(),
 		lister:   lister,
-		reader:   &reader{handle: handle, lister: lister, gangs: gangs, view: view},
+		reader:   newReader(handle, lister, gangs, view),
 		hints:    &queueingHints{lister: lister, gangs: gangs, view: view},
 		effects: &executor{
 			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{}, tell: gangevents.New(handle.EventRecorder()),

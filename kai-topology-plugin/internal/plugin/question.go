@@ -13,7 +13,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
@@ -25,6 +27,27 @@ type reader struct {
 	view   *clusterview.View
 	// placement is for gangs that do not say which domains they would rather have.
 	placement packing.Placement
+	keeper    overtaking.Keeper
+}
+
+func newReader(handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View) *reader {
+	r := &reader{handle: handle, lister: lister, gangs: gangs, view: view}
+	r.keeper = overtaking.Keeper{Gangs: gangs, View: view, PodGroup: lister.PodGroup, Question: r.question}
+	return r
+}
+
+// question is what is asked about a gang that waits, without nodes; nil if it cannot be planned.
+func (r *reader) question(podGroup *scheduling.PodGroup) (*decision.Question, error) {
+	assembled, held, err := r.lister.Assemble(podGroup)
+	if err != nil || held != nil {
+		return nil, err
+	}
+	topologies, err := r.lister.TopologiesOf(assembled)
+	if err != nil {
+		return nil, err
+	}
+	r.meetRelated(assembled)
+	return &decision.Question{Gang: assembled, Topologies: topologies}, nil
 }
 
 // ask reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it,
@@ -115,7 +138,11 @@ func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 			}
 		}
 	}
-	r.keepClosed(ctx, assembled, nodes, &result)
+	closed := r.keeper.ClosedTo(ctx, assembled, nodes)
+	result.note, result.barred = closed.Note, closed.Barred
+	for name, fillers := range closed.Room {
+		result.room[name] = append(result.room[name], fillers...)
+	}
 	return result
 }
 

@@ -208,7 +208,7 @@ func (s scenario) enact(t *testing.T, answer *decision.Answer) {
 			}
 		}
 		placed.Spec.NodeName = answer.Nodes[name]
-		if err := cluster.Assume(placed); err != nil {
+		if err := cluster.Change(kubeframework.Change{Stand: []*corev1.Pod{placed}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -212,17 +212,14 @@ func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answ
 
 // Assume puts those pods on their nodes that have one, by their names. The pods are changed.
 func (t *Table) Assume(pods []*corev1.Pod, nodes map[string]string) error {
+	var standing []*corev1.Pod
 	for _, pod := range pods {
-		node, ok := nodes[pod.Name]
-		if !ok {
-			continue
-		}
-		pod.Spec.NodeName = node
-		if err := t.cluster.Assume(pod); err != nil {
-			return fmt.Errorf("putting pod %s/%s on node %s: %w", pod.Namespace, pod.Name, node, err)
+		if node, ok := nodes[pod.Name]; ok {
+			pod.Spec.NodeName = node
+			standing = append(standing, pod)
 		}
 	}
-	return nil
+	return t.cluster.Change(kubeframework.Change{Stand: standing})
 }
 
 // Placed reports whether an answer gives a gang all that it needs.

@@ -1,4 +1,6 @@
-package plugin
+// Package overtaking keeps gangs that pass by others from starving them: what a gang waits for, what others take of it, and
+// which domains are closed to whom. The counting is gangstate's. The plugin and the simulator ask it alike.
+package overtaking
 
 import (
 	"context"
@@ -8,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -16,30 +19,50 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// keepClosed adds to the room that is kept from a gang the domains which are closed to it, as pods that fill them.
-func (r *reader) keepClosed(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo, result *kept) {
-	all := r.gangs.KeptDomains(assembled.Rank())
-	result.barred = len(all) > 0
-	wants := asks(assembled.Pending)
+// Keeper closes domains to gangs that would overtake others once too often.
+type Keeper struct {
+	Gangs *gangstate.State
+	View  *clusterview.View
+	// PodGroup reads the PodGroup of a gang that waits.
+	PodGroup func(gang.Key) (*scheduling.PodGroup, error)
+	// Question is what is asked about a gang that waits, without nodes; nil if it cannot be planned.
+	Question func(*scheduling.PodGroup) (*decision.Question, error)
+}
+
+// Closed is the room that is closed to a gang.
+type Closed struct {
+	// Room is pods that fill the domains, by node.
+	Room clusterview.Reserved
+	// Note names the first gang that it is kept for, and Barred tells that there may be such room.
+	Note   string
+	Barred bool
+}
+
+// ClosedTo returns the domains which are closed to a gang.
+func (k *Keeper) ClosedTo(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) Closed {
+	all := k.Gangs.KeptDomains(assembled.Rank())
+	result := Closed{Barred: len(all) > 0}
+	wants := Asks(assembled.Pending)
 	var closed closedDomains
 	for _, domain := range all {
-		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) || !r.couldHold(ctx, domain, nodes) {
+		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) || !k.couldHold(ctx, domain, nodes) {
 			continue
 		}
 		closed.add(domain)
-		if result.note == "" {
-			result.note = noteOf(domain)
+		if result.Note == "" {
+			result.Note = noteOf(domain)
 		}
 	}
 	if len(closed) == 0 {
-		return
+		return result
 	}
+	result.Room = clusterview.Reserved{}
 	for _, node := range nodes {
 		if scarce := closed.scarce(node.Node().Labels); len(scarce) > 0 {
-			name := node.Node().Name
-			result.room[name] = append(result.room[name], kubeframework.Fillers(node, scarce)...)
+			result.Room[node.Node().Name] = kubeframework.Fillers(node, scarce)
 		}
 	}
+	return result
 }
 
 // closedDomains are those that are closed to a gang. In a full cluster hundreds of gangs wait for the same few domains,
@@ -96,40 +119,35 @@ func noteOf(domain gangstate.KeptDomain) string {
 
 // couldHold reports whether the gang of a domain would fit into the domain if nothing stood there. The answer is
 // kept until the gang or a node changes.
-func (r *reader) couldHold(ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo) bool {
-	podGroup, err := r.lister.PodGroup(domain.For)
+func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo) bool {
+	podGroup, err := k.PodGroup(domain.For)
 	if err != nil {
 		return false
 	}
-	asked := gangstate.Emptied{Domain: domain.Domain, Generation: podGroup.Generation, Terrain: r.view.Version(nodes)}
-	if holds, known := r.gangs.Holds(domain.For, asked); known {
+	asked := gangstate.Emptied{Domain: domain.Domain, Generation: podGroup.Generation, Terrain: k.View.Version(nodes)}
+	if holds, known := k.Gangs.Holds(domain.For, asked); known {
 		return holds
 	}
-	holds, err := r.tryVacated(ctx, podGroup, domain, nodes)
+	holds, err := k.tryVacated(ctx, podGroup, domain, nodes)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Looking whether a domain could hold a gang",
 			"podGroup", domain.For, "domain", domain.Domain)
 		return false
 	}
-	r.gangs.SetHolds(domain.For, asked, holds)
+	k.Gangs.SetHolds(domain.For, asked, holds)
 	return holds
 }
 
 // tryVacated decides the gang of a domain with the domain empty, and nowhere else to go.
-func (r *reader) tryVacated(
+func (k *Keeper) tryVacated(
 	ctx context.Context, podGroup *scheduling.PodGroup, domain gangstate.KeptDomain, nodes []fwk.NodeInfo,
 ) (bool, error) {
-	assembled, held, err := r.lister.Assemble(podGroup)
-	if err != nil || held != nil {
+	question, err := k.Question(podGroup)
+	if err != nil || question == nil {
 		return false, err
 	}
-	topologies, err := r.lister.TopologiesOf(assembled)
-	if err != nil {
-		return false, err
-	}
-	r.meetRelated(assembled)
-	question := decision.Question{Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes}
-	session, err := decision.Open(ctx, question)
+	question.View, question.Nodes, question.Terse = k.View, nodes, true
+	session, err := decision.Open(ctx, *question)
 	if err != nil {
 		return false, err
 	}
@@ -143,7 +161,7 @@ func (r *reader) tryVacated(
 	}
 	if levels := domain.Ground.Levels; len(levels) > 0 {
 		session.Packing.Root.Follow = append(session.Packing.Root.Follow, packing.Anchor{
-			Topology: sharedOrOwn(assembled).Topology, Level: levels[len(levels)-1], Nodes: []string{inside},
+			Topology: sharedOrOwn(question.Gang).Topology, Level: levels[len(levels)-1], Nodes: []string{inside},
 		})
 	}
 	answer, err := session.Decide()
