@@ -2,6 +2,10 @@ package packing_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -30,6 +34,10 @@ func TestOnlyWhatIsRefusedWithWordsHasACertificate(t *testing.T) {
 		s := drawScene(t)
 		if d := s.Build().Decide(&s.Gang, packing.Options{Terse: true}); d.Certificate != nil {
 			t.Fatalf("a terse %s has a certificate", d.Verdict)
+		}
+		if d := s.Build().Decide(&s.Gang, packing.Options{Unproved: true}); d.Certificate != nil ||
+			d.Verdict != packing.Invalid && (len(d.Explanations) > 0) != (d.Verdict == packing.Placed && d.Groups[0].Waiting > 0) {
+			t.Fatalf("an unproved %s with %v has certificate %v", d.Verdict, d.Explanations, d.Certificate)
 		}
 		if d := s.Build().Decide(&s.Gang, packing.Options{}); (d.Verdict == packing.Infeasible) != (d.Certificate != nil) {
 			t.Fatalf("%s, certificate %v", d.Verdict, d.Certificate)
@@ -64,6 +72,45 @@ func TestGangsOfManyKindsAreProvedNotToFit(t *testing.T) {
 			}
 		})
 	}
+}
+
+type dice struct{ *rand.Rand }
+
+func (d dice) Int(_ string, low, high int) int { return low + d.IntN(high-low+1) }
+
+// BenchmarkCertificates reports the sizes of the certificates of nested gangs, and of
+// random ones: the largest of 95 of 100, and what part is larger than aimed at.
+func BenchmarkCertificates(b *testing.B) {
+	size := func(b *testing.B, d *packing.Decision) int {
+		written, err := json.Marshal(d.Certificate)
+		if err != nil || d.Certificate == nil {
+			b.Fatalf("%s, certificate %v: %v", d.Verdict, d.Certificate, err)
+		}
+		return len(written)
+	}
+	for _, hosts := range []int{16, 64, 512} {
+		b.Run(fmt.Sprintf("nested/hosts=%d", hosts), func(b *testing.B) {
+			c := newYard(b, hosts, 50)
+			for b.Loop() {
+				d := c.Decide(nested(hosts*podsPerNode), packing.Options{})
+				b.ReportMetric(float64(size(b, &d)), "bytes")
+			}
+		})
+	}
+	b.Run("random", func(b *testing.B) {
+		var sizes []int
+		for seed := uint64(0); b.Loop(); seed++ {
+			s := oracle.Draw(dice{rand.New(rand.NewPCG(seed, 16))}, oracle.Varied)
+			if d := s.Build().Decide(&s.Gang, packing.Options{}); d.Certificate != nil {
+				sizes = append(sizes, size(b, &d))
+			}
+		}
+		slices.Sort(sizes)
+		beyond := len(sizes) - sort.SearchInts(sizes, largestCertificate+1)
+		b.ReportMetric(float64(sizes[len(sizes)*95/100]), "p95-bytes")
+		b.ReportMetric(float64(sizes[len(sizes)-1]), "most-bytes")
+		b.ReportMetric(100*float64(beyond)/float64(len(sizes)), "%beyond")
+	})
 }
 
 // BenchmarkVerify measures the check of a certificate.

@@ -6,6 +6,9 @@ import "slices"
 // the search need not try both orders of two groups that are alike. A group with
 // running members or anchors is like no other. O(groups · log siblings).
 func (p *problem) classify() {
+	if len(p.groups) == 1 {
+		return // It has class 0.
+	}
 	byHash := map[uint64][]int{}
 	childClasses := make([][]int, len(p.groups))
 	classes := 0

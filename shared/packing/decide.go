@@ -31,6 +31,8 @@ type decision struct {
 	// that out.
 	largest *selection
 	roomy   bool
+	// packed is the selection that was last placed greedily, tightest domains first.
+	packed *selection
 	// terse is set if nobody wants to know why.
 	terse bool
 	// certificate proves the verdict Infeasible, unless terse.
@@ -53,10 +55,10 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	budget := cmp.Or(options.Budget, DefaultBudget)
 	allowance := p.total(p.pending, 0) + len(p.groups)
 	d := &decision{trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
-		spread: options.Placement == Spread}, optimal: true}
+		spread: options.Placement == Spread, trail: make([]placement, 0, min(allowance, usual))}, optimal: true}
 	d.decide()
 	d.undo(0)
-	d.terse = options.Terse
+	d.terse = options.Terse || options.Unproved && d.verdict != Placed
 	if !d.terse && (d.verdict == Infeasible || d.verdict == Unknown) {
 		d.certify(gang)
 	}
@@ -131,6 +133,9 @@ func (d *decision) greedily(s *selection) bool {
 		if g.attempt() {
 			d.keep(s, d.trail)
 			d.undo(0)
+			if !emptiest {
+				d.packed = s
+			}
 			return true
 		}
 	}
@@ -268,11 +273,12 @@ func (d *decision) snapshot() *snapshot {
 	return d.snap
 }
 
-// part runs a search that may take only a part of the budget that is left, and
-// reports whether it came to its end.
+// part runs a search that may take only a part of the budget that is left, beside what
+// it takes to place each pod, and reports whether it came to its end.
 func (d *decision) part(share int, search func()) bool {
 	budget := d.Limit
-	d.Limit = min(budget, d.Steps+d.allowance+max(0, budget-d.Steps-allowances*d.allowance)/share)
+	beside := allowances * d.allowance
+	d.Limit = min(budget, d.Steps+beside+max(0, budget-d.Steps-beside)/share)
 	search()
 	ended := !d.Exhausted()
 	d.Limit = budget
@@ -361,7 +367,11 @@ const preferShare, growShare, smallCluster = 8, 4, 64
 // elsewhere is prefer for large clusters: it repeats the greedy search in each
 // domain that the gang could choose, until a bound says that nothing is better.
 func (d *decision) elsewhere(best, least cost) {
-	for _, r := range d.candidates(0) {
+	candidates := d.candidates(0)
+	if len(candidates) == 1 && d.packed == d.chosen {
+		return // It stands there, as it would again.
+	}
+	for _, r := range candidates {
 		if !least.less(best) || d.Exhausted() {
 			return
 		}

@@ -52,6 +52,9 @@ type Options struct {
 	// Terse leaves out why pods have no node, and what proves that they can have none,
 	// which takes longer than to see it. For what-ifs that only ask whether.
 	Terse bool
+	// Unproved leaves it out where the gang has no place: for who asks again then, in
+	// another way.
+	Unproved bool
 }
 
 // Check names what is invalid in the options.

@@ -25,6 +25,11 @@ type fewCounts struct {
 	nodes []int32
 	fits  []int32
 	total int64
+	// homes are the domains of the nodes at the level of a topology that was asked for
+	// last.
+	homes    []int32
+	topology *topology
+	level    int
 }
 
 // countFew counts on the first nodes with room that filters leave, seen from a node
@@ -87,9 +92,15 @@ func (f *fewCounts) in(t *topology, at int32) int64 {
 	if at == whole {
 		return f.total
 	}
+	if level := t.domains[at].level; f.topology != t || f.level != level {
+		f.topology, f.level, f.homes = t, level, f.homes[:0]
+		for _, node := range f.nodes {
+			f.homes = append(f.homes, t.domainOf(node, level))
+		}
+	}
 	sum := int64(0)
-	for i, node := range f.nodes {
-		if f.fits[i] > 0 && t.holds(at, node) {
+	for i, home := range f.homes {
+		if home == at {
 			sum += int64(f.fits[i])
 		}
 	}
@@ -98,9 +109,14 @@ func (f *fewCounts) in(t *topology, at int32) int64 {
 
 func (f *fewCounts) set(node, fit int32) {
 	if i, ok := slices.BinarySearch(f.nodes, node); ok {
-		f.total += int64(fit - f.fits[i])
-		f.fits[i] = fit
+		f.setAt(int32(i), fit)
 	}
+}
+
+// setAt is set for the node at a position.
+func (f *fewCounts) setAt(at, fit int32) {
+	f.total += int64(fit - f.fits[at])
+	f.fits[at] = fit
 }
 
 // domains calls visit for each domain of a level inside a domain in which there is

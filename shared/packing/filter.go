@@ -65,7 +65,7 @@ func (c *Cluster) askAll(f *nodeFilter) {
 	if f.only != nil {
 		for _, name := range f.only {
 			if node, known := c.nodeIndex[name]; known {
-				f.set(node, c.allows(f, node))
+				f.set(node, c.passes(f, node))
 			}
 		}
 		return
@@ -90,7 +90,7 @@ func (c *Cluster) word(f *nodeFilter, at int, known bool) uint64 {
 func (c *Cluster) ask(f *nodeFilter, at int) uint64 {
 	word := uint64(0)
 	for i := at * 64; i < min(at*64+64, len(c.nodes)); i++ {
-		if n := &c.nodes[i]; n.present && (f.excluded == nil || f.excluded(n.name) == "") {
+		if c.passes(f, int32(i)) {
 			word |= 1 << (i & 63)
 		}
 	}
@@ -99,11 +99,13 @@ func (c *Cluster) ask(f *nodeFilter, at int) uint64 {
 
 // allows asks about one node.
 func (c *Cluster) allows(f *nodeFilter, node int32) bool {
+	return (f.only == nil || slices.Contains(f.only, c.nodes[node].name)) && c.passes(f, node)
+}
+
+// passes asks about one node, of those that the caller named if any.
+func (c *Cluster) passes(f *nodeFilter, node int32) bool {
 	n := &c.nodes[node]
-	if !n.present || f.only != nil && !slices.Contains(f.only, n.name) {
-		return false
-	}
-	return f.excluded == nil || f.excluded(n.name) == ""
+	return n.present && (f.excluded == nil || f.excluded(n.name) == "")
 }
 
 // lets is allows from what is known, where all of that holds.

@@ -19,8 +19,12 @@ type greedy struct {
 }
 
 func newGreedy(t *trial, s *selection) *greedy {
-	return &greedy{trial: t, s: s}
+	return &greedy{trial: t, s: s, bins: make([]bin, 0, min(t.allowance, usual))}
 }
+
+// usual is how many placements, and domains or nodes of one domain, there is room for
+// before there has to be more.
+const usual = 16
 
 // attempt places the whole selection, or nothing.
 func (g *greedy) attempt() bool {

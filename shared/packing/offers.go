@@ -64,9 +64,9 @@ func (p *problem) taking(asked []askedPods) func(node int32) []askedPods {
 	var here []askedPods
 	return func(node int32) []askedPods {
 		here = here[:0]
-		for _, k := range p.shapesOn(node) {
-			if pods[k] > 0 {
-				here = append(here, askedPods{int(k), pods[k]})
+		for _, on := range p.shapesOn(node) {
+			if pods[on.shape] > 0 {
+				here = append(here, askedPods{int(on.shape), pods[on.shape]})
 			}
 		}
 		return here
@@ -75,29 +75,37 @@ func (p *problem) taking(asked []askedPods) func(node int32) []askedPods {
 
 // offerOn adds what one node can take.
 func (x *relaxation) offerOn(node int32, asked []askedPods, sums []int64) {
+	fitting := x.fitting[:0]
+	for _, a := range asked {
+		if a.pods = min(x.p.shapes[a.kind].on(node), a.pods); a.pods > 0 {
+			fitting = append(fitting, a)
+		}
+	}
+	if x.fitting = fitting; len(fitting) == 0 {
+		return
+	}
 	row := x.p.cluster.resources.row(node)
 	for m := range x.measures {
 		weight, column := x.measures[m].weight, x.measures[m].column
 		most, divisor := int64(0), int64(0)
-		for _, a := range asked {
-			if fit := min(x.p.shapes[a.kind].on(node), a.pods); fit > 0 && weight[a.kind] > 0 {
-				most = plusSaturating(most, timesSaturating(int64(fit), weight[a.kind]))
+		for _, a := range fitting {
+			if weight[a.kind] > 0 {
+				most = plusSaturating(most, timesSaturating(int64(a.pods), weight[a.kind]))
 				divisor = gcd(divisor, weight[a.kind])
 			}
 		}
 		if most > 0 && column != none {
 			most = min(most, row[column]-row[column]%divisor)
 		} else if most > 0 {
-			most = min(most, x.countOn(node, asked, weight))
+			most = min(most, x.countOn(row, fitting, weight))
 		}
 		sums[m] = plusSaturating(sums[m], most)
 	}
 }
 
-// countOn bounds how many pods with a weight a node takes together: as many as
-// the smallest of them would.
-func (x *relaxation) countOn(node int32, asked []askedPods, weight []int64) int64 {
-	row := x.p.cluster.resources.row(node)
+// countOn bounds how many of the pods that fit on a node, and have a weight, it takes
+// together: as many as the smallest of them would.
+func (x *relaxation) countOn(row []int64, fitting []askedPods, weight []int64) int64 {
 	most := int64(math.MaxInt64)
 	for m := range x.measures {
 		column := x.measures[m].column
@@ -105,8 +113,8 @@ func (x *relaxation) countOn(node int32, asked []askedPods, weight []int64) int6
 			continue
 		}
 		smallest := int64(math.MaxInt64)
-		for _, a := range asked {
-			if weight[a.kind] > 0 && x.p.shapes[a.kind].on(node) > 0 {
+		for _, a := range fitting {
+			if weight[a.kind] > 0 {
 				smallest = min(smallest, x.measures[m].weight[a.kind])
 			}
 		}

@@ -14,11 +14,7 @@ func (g *greedy) prefer(i int, r region) bool {
 			return true
 		}
 	}
-	units := g.p.domainsIn(r, grp.slot, grp.preferred)
-	g.sortByTightness(i, units)
-	slices.SortStableFunc(units, func(a, b region) int {
-		return cmp.Compare(g.p.strange(grp, a), g.p.strange(grp, b))
-	})
+	units := g.nearestFirst(i, g.regions(i, r, grp.preferred))
 	for _, u := range units {
 		if g.Exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) == 1 {
 			break
@@ -27,7 +23,19 @@ func (g *greedy) prefer(i int, r region) bool {
 			return true
 		}
 	}
+	if g.p.shapes[g.leading(i)].few != nil {
+		units = g.nearestFirst(i, g.p.domainsIn(r, grp.slot, grp.preferred))
+	}
 	return g.spread(i, r, units)
+}
+
+// nearestFirst sorts domains by their room, those first that running members use.
+func (g *greedy) nearestFirst(i int, units []region) []region {
+	g.sortByTightness(i, units)
+	slices.SortStableFunc(units, func(a, b region) int {
+		return cmp.Compare(g.p.strange(&g.p.groups[i], a), g.p.strange(&g.p.groups[i], b))
+	})
+	return units
 }
 
 // unit places a group inside one unit of its preferred level, or nothing.
@@ -73,8 +81,10 @@ func (g *greedy) spread(i int, r region, units []region) bool {
 func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
 	best, bestKey := 0, [3]int64{-1}
 	total := int64(g.p.total(rest, i))
-	g.Steps += len(units) * g.looks(i) / 4
 	for k, u := range units {
+		if g.Steps += (g.looks(i) + 3) / 4; g.Exhausted() {
+			break
+		}
 		takes, fit := g.takes(i, rest, u)
 		key := [3]int64{int64(1 - g.p.strange(&g.p.groups[i], u)), takes, 0}
 		if takes == total {

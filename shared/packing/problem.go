@@ -50,7 +50,7 @@ type problem struct {
 
 	// onNode lists the shapes that a node may take; dense are those of many nodes,
 	// which nodes that were not visited lack.
-	onNode  map[int32][]int32
+	onNode  [][]shapeOn
 	dense   []int32
 	visited bitset
 }

@@ -41,21 +41,24 @@ func (d *decision) explainProof() Explanation {
 	return e
 }
 
-// roomiest is the first of some regions with most of a resource free on nodes that
-// filters leave to the pods of a group.
+// roomiest is of some regions the one with most of a resource free on nodes that filters
+// leave to the pods of a group; of equal ones the first with fewest other nodes.
 func (d *decision) roomiest(regions []region, group int, resource string) int {
 	column, known := d.p.cluster.resources.index[resource]
 	filters := d.filters(d.p.asked(d.p.pending, group))
-	best, most := 0, int64(none)
+	best, most, fewest := 0, int64(none), 0
 	for at, r := range regions {
-		sum := int64(0)
+		sum, barred := int64(0), 0
 		d.p.nodes(r, func(node int32) {
-			if known && slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) }) {
+			switch {
+			case !slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) }):
+				barred++
+			case known:
 				sum = plusSaturating(sum, max(0, d.p.cluster.resources.row(node)[column]))
 			}
 		})
-		if sum > most {
-			best, most = at, sum
+		if sum > most || sum == most && barred < fewest {
+			best, most, fewest = at, sum, barred
 		}
 	}
 	return best

@@ -24,6 +24,8 @@ func TestCertificatesArePutIntoWords(t *testing.T) {
 	apart := follower
 	apart.Follow = append(slices.Clone(follower.Follow), packing.Anchor{Topology: "site", Level: "zone",
 		Nodes: []string{"y/a/0"}, Whose: "gang stray"})
+	barred := shape(1)
+	barred.Key, barred.Excluded = "barred", deviceAndSlot("", "z/a/0").Excluded
 	one := 1
 	for name, tc := range map[string]struct {
 		site    site
@@ -49,6 +51,15 @@ func TestCertificatesArePutIntoWords(t *testing.T) {
 		"nodes that no pod may use": {
 			site: site{"z/a": {4}}, root: leaf("", 2, deviceAndSlot("a", "z/a/0"), at("rack")),
 			message: "the gang needs one rack, and the nearest is z/a: 0 of 2 pods fit; 1 node excluded by taint x",
+		},
+		"domains that lack as much, of which one has a node that no pod may use": {
+			site: site{"z/a": {4, 1}, "z/b": {1}}, root: leaf("", 3, barred, at("rack")),
+			message: "the gang needs one rack, and the nearest is z/b: 1 of 3 pods fit, short of 2 device",
+		},
+		"domains without room, of which one has a node that no pod may use": {
+			site: site{"z/a": {4, 0}, "z/b": {0, 0}}, root: leaf("", 2, barred, at("rack")),
+			message: "the gang needs one rack, and the nearest is z/b: 0 of 2 pods fit, one asking for 1 device, " +
+				"of which no node has any",
 		},
 		"pods that are too large for any node": {
 			site: site{"z/a": {4, 4}}, root: leaf("", 2, shape(5), packing.Constraint{}),

@@ -18,6 +18,8 @@ type relaxation struct {
 	children map[int][]run
 	// stop is the step from which on it looks no closer.
 	stop int
+	// fitting is room for the pods that fit on a node.
+	fitting []askedPods
 }
 
 // measure gives pods of each kind a weight: what they request of a resource, or

@@ -223,6 +223,17 @@ var rows = map[string]func(tb testing.TB) row{
 		return row{farm(tb, 10_000, packing.Resources{"device": 8, "cpu": 100_000}), &packing.Gang{Root: root},
 			packing.Placed, 4096}
 	},
+	"4,096 pods each pinned to one of 32 nodes of its own, which prefer a rack, 10,000 nodes": func(tb testing.TB) row {
+		g := pinned(4096)
+		for i := range g.Pending {
+			for k := range 31 {
+				g.Pending[i].Shape.Only = append(g.Pending[i].Shape.Only, fmt.Sprintf("node-%05d", (i+311*(k+1))%10_000))
+			}
+			g.Pending[i].Shape.Excluded = nil
+		}
+		g.Constraint = onFarm("", "rack")
+		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: g}, packing.Placed, 4096}
+	},
 	"512 pods, each kept off random nodes of its own, 10,000 nodes": func(tb testing.TB) row {
 		return row{farm(tb, 10_000, packing.Resources{"device": 1}), &packing.Gang{Root: choosy(512)}, packing.Placed, 512}
 	},

@@ -22,8 +22,12 @@ type selection struct {
 // O(length of a table + groups · log siblings).
 func (p *problem) newSelection(want []int32) *selection {
 	p.sumUp(want)
-	s := &selection{want: want, kind: make([]int, len(p.groups)), offset: make([]int, len(p.groups))}
-	s.order = make([]int, 0, len(p.groups))
+	n := len(p.groups)
+	numbers := make([]int, 3*n)
+	s := &selection{want: want, kind: numbers[:n], offset: numbers[n : 2*n], order: numbers[2*n : 2*n : 3*n]}
+	if n == 1 {
+		return s
+	}
 	p.distinguish(s)
 	for i := range p.groups {
 		s.offset[i] = len(s.order)

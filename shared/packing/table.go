@@ -42,12 +42,11 @@ func (p *problem) lay(of [][]int32) error {
 		if i == 0 {
 			continue
 		}
-		at := p.rows[p.groups[i].parent]
-		for k, kind := range kinds {
-			for p.kinds[at] < kind {
-				at++
-			}
-			p.above[int(p.rows[i])+k] = at
+		above := p.kindsOf(p.groups[i].parent)
+		for k, at := 0, 0; k < len(kinds); k++ {
+			next, _ := slices.BinarySearch(above[at:], kinds[k])
+			at += next
+			p.above[int(p.rows[i])+k] = p.rows[p.groups[i].parent] + int32(at)
 		}
 	}
 	return nil

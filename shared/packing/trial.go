@@ -29,11 +29,18 @@ func (t *trial) put(leaf, shape int, node int32, pods int32) {
 	t.apply(leaf, shape, node, pods)
 }
 
-// undo takes off everything placed since the trail had the given length.
+// undo takes off everything placed since the trail had the given length. What was put
+// on one node in a row is taken off it at once.
 func (t *trial) undo(length int) {
 	for i := len(t.trail) - 1; i >= length; i-- {
 		p := t.trail[i]
-		t.apply(int(p.leaf), int(p.shape), p.node, -p.pods)
+		shape := int(p.shape)
+		t.use(p.leaf, p.shape, p.node, -p.pods)
+		for ; i > length && t.trail[i-1].node == p.node; i-- {
+			t.use(t.trail[i-1].leaf, t.trail[i-1].shape, p.node, -t.trail[i-1].pods)
+			shape = none
+		}
+		t.refit(shape, p.node, -p.pods)
 	}
 	t.trail = t.trail[:length]
 }
@@ -46,19 +53,34 @@ func (t *trial) redo(placements []placement) {
 }
 
 func (t *trial) apply(leaf, shape int, node int32, pods int32) {
-	c := t.p.cluster
+	t.use(int32(leaf), int32(shape), node, pods)
+	t.refit(shape, node, pods)
+}
+
+// use takes what pods request from a node, and refit counts what fits there then. Its
+// shape is none if pods of several were placed.
+func (t *trial) use(leaf, shape, node, pods int32) {
 	if t.p.related != nil {
-		t.p.stand(leaf, node, pods)
+		t.p.stand(int(leaf), node, pods)
 	}
-	row := c.resources.row(node)
+	row := t.p.cluster.resources.row(node)
 	for _, q := range t.p.shapes[shape].requests {
 		row[q.resource] -= q.amount * int64(pods)
 	}
+}
+
+func (t *trial) refit(shape int, node int32, pods int32) {
+	row := t.p.cluster.resources.row(node)
 	if len(t.p.shapes) > manyShapes {
 		shapes := t.p.shapesOn(node)
 		t.Steps += len(shapes) / 16
-		for _, i := range shapes {
-			t.set(t.p.shapes[i], node, fitting(row, t.p.shapes[i].requests))
+		for _, on := range shapes {
+			s := t.p.shapes[on.shape]
+			if fit := fitting(row, s.requests); s.few != nil {
+				s.few.setAt(on.at, fit)
+			} else {
+				t.set(s, node, fit)
+			}
 		}
 		return
 	}
@@ -79,32 +101,52 @@ func (t *trial) apply(leaf, shape int, node int32, pods int32) {
 // manyShapes is where it pays to know which shapes a node takes.
 const manyShapes = 8
 
+// shapeOn is a shape whose pods a node may take, and where its few nodes have that one.
+type shapeOn struct{ shape, at int32 }
+
 // shapesOn lists the shapes whose pods a node may take. O(shapes) the first time.
-func (p *problem) shapesOn(node int32) []int32 {
+func (p *problem) shapesOn(node int32) []shapeOn {
 	if p.onNode == nil {
-		p.onNode = map[int32][]int32{}
-		for i, s := range p.shapes {
-			if s.few == nil {
-				p.dense = append(p.dense, int32(i))
-				continue
-			}
-			for _, n := range s.few.nodes {
-				p.onNode[n] = append(p.onNode[n], int32(i))
-			}
-		}
-		p.visited = make(bitset, (len(p.cluster.nodes)+63)/64)
+		p.listShapes()
 	}
-	list := p.onNode[node]
-	if !p.visited.has(node) {
-		p.visited.flip(node)
-		for _, i := range p.dense {
-			if p.shapes[i].filter.has(node) {
-				list = append(list, i)
-			}
-		}
-		p.onNode[node] = list
+	if list := p.onNode[node]; len(p.dense) == 0 || p.visited.has(node) {
+		return list
 	}
-	return list
+	p.visited.flip(node)
+	for _, i := range p.dense {
+		if p.shapes[i].filter.has(node) {
+			p.onNode[node] = append(p.onNode[node], shapeOn{i, none})
+		}
+	}
+	return p.onNode[node]
+}
+
+// listShapes fills in the shapes that few nodes may take, node by node.
+func (p *problem) listShapes() {
+	p.onNode, p.visited = make([][]shapeOn, len(p.cluster.nodes)), make(bitset, (len(p.cluster.nodes)+63)/64)
+	count, all := make([]int, len(p.onNode)), 0
+	for i, s := range p.shapes {
+		if s.few == nil {
+			p.dense = append(p.dense, int32(i))
+			continue
+		}
+		for _, node := range s.few.nodes {
+			count[node]++
+		}
+		all += len(s.few.nodes)
+	}
+	room := make([]shapeOn, all)
+	for node, n := range count {
+		p.onNode[node], room = room[:0:n], room[n:]
+	}
+	for i, s := range p.shapes {
+		if s.few == nil {
+			continue
+		}
+		for at, node := range s.few.nodes {
+			p.onNode[node] = append(p.onNode[node], shapeOn{int32(i), int32(at)})
+		}
+	}
 }
 
 func (t *trial) set(s *shapeCounts, node, fit int32) {

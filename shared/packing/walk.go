@@ -25,14 +25,15 @@ func (t *topology) pass(node int32, passed []int32) []int32 {
 // tell names the domains passed, by level, in the order of their paths.
 func (t *topology) tell(passed []int32, levels []LevelDomains) {
 	paths := make([]Path, len(passed))
-	count := make([]int, len(levels)+1)
+	numbers := make([]int, 2*len(levels)+1)
+	count, next := numbers[:len(levels)+1], numbers[len(levels)+1:]
 	for _, at := range passed {
 		count[t.domains[at].level+1]++
 	}
 	for level := range levels {
 		count[level+1] += count[level]
 	}
-	next := slices.Clone(count)
+	copy(next, count)
 	for _, at := range passed {
 		level := t.domains[at].level
 		paths[next[level]] = t.domains[at].path

@@ -42,6 +42,8 @@ type Question struct {
 	Budget int
 	// Terse has the answer say only whether the gang fits, not why or by which proof it does not.
 	Terse bool
+	// Unproved has the answer say so only where the gang does not fit.
+	Unproved bool
 	// Placement is for gangs whose PodGroups do not say which domains they would rather have.
 	Placement packing.Placement
 }

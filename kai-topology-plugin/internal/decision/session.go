@@ -43,7 +43,7 @@ func Open(ctx context.Context, q Question) (*Session, error) {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
 	session := &Session{Trial: trial, gang: q.Gang, together: len(q.With) > 0, reserved: q.Reserved}
-	session.options = packing.Options{Budget: q.Budget, Placement: q.placement(), Terse: q.Terse}
+	session.options = packing.Options{Budget: q.Budget, Placement: q.placement(), Terse: q.Terse, Unproved: q.Unproved}
 	if err := session.prepare(ctx, q); err != nil {
 		trial.End()
 		return nil, err

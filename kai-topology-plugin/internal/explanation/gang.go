@@ -246,7 +246,7 @@ func behind(ctx context.Context, cluster *inventory.Inventory, turn turns.Turn) 
 	if len(first) == 0 {
 		return nil, nil
 	}
-	answer, err := table.Decide(ctx, turn, 0)
+	answer, err := table.Try(ctx, turn)
 	if err != nil || turns.Placed(answer) {
 		return nil, err
 	}

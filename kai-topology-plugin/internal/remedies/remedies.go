@@ -138,7 +138,7 @@ func (p *unplaced) decide(ctx context.Context, table *turns.Table, podGroup *sch
 	if hold != nil {
 		return nil, nil
 	}
-	return table.Decide(ctx, turns.Turn{Gang: assembled, Rank: p.turn.Rank}, 0)
+	return table.Try(ctx, turns.Turn{Gang: assembled, Rank: p.turn.Rank})
 }
 
 // smallest returns the smallest number from low to high for which holds is true, given that it stays true from there on and

@@ -105,7 +105,8 @@ type simulation struct {
 }
 
 // attempts asks the engine and simulates its plan, and closes the domain where that fails, until it works. The answer
-// is nil if there are plans, but none that works; and what the engine says if it has no plan from the start.
+// is nil if there are plans, but none that works; and what the engine says if it has no plan from the start. Only what
+// it says from the start, of the last way to read the rules, is proved: nobody is told of the others.
 func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
 	for attempt := range maxPlans {
 		if attempt > 0 && r.spent() {
@@ -115,7 +116,9 @@ func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, pla
 			return nil, false, err
 		}
 		var failed error
-		plan, err := decision.Decide(ctx, r.asked(ctx, &failed))
+		question := r.asked(ctx, &failed)
+		question.Unproved = question.Unproved || attempt > 0 || r.rules.liftable && !r.lenient
+		plan, err := decision.Decide(ctx, question)
 		if err = cmp.Or(failed, err); err != nil {
 			return nil, false, err
 		}

@@ -43,7 +43,7 @@ func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
 	var answer *decision.Answer
 	if all, coming := whole(request.Gang); len(coming) > 0 {
 		question := request.Question
-		question.Gang = all
+		question.Gang, question.Unproved = all, true
 		expecting, err := decide(ctx, question)
 		if err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func beside(ctx context.Context, question decision.Question, together *placedFol
 		shared.Add(follower.Key(), slices.Sorted(maps.Keys(room)))
 	}
 	there := question
-	there.Gang, there.Reserved = &led, reserved
+	there.Gang, there.Reserved, there.Unproved = &led, reserved, true
 	answer, err := simulation.Decide(ctx, there)
 	if err != nil {
 		return nil, err

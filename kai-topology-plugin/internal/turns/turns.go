@@ -148,11 +148,20 @@ func anyScheduler(string) bool { return true }
 
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's bound.
 func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
+	return t.decide(ctx, turn, func(question *decision.Question) { question.Budget = budget })
+}
+
+// Try is Decide for those who only ask where a gang would stand: the answer does not say why it cannot.
+func (t *Table) Try(ctx context.Context, turn Turn) (*decision.Answer, error) {
+	return t.decide(ctx, turn, func(question *decision.Question) { question.Terse = true })
+}
+
+func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Question)) (*decision.Answer, error) {
 	if turn.Hold != nil {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
 	question := t.Question(turn)
-	question.Budget = budget
+	adjust(&question)
 	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang)})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
@@ -181,7 +190,7 @@ func (t *Table) Preempt(
 	}
 	return preemption.Find(ctx, preemption.Request{
 		Question: question, Snapshot: t.cluster.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
-		Decide: func() (*decision.Answer, error) { return t.Decide(ctx, turn, 0) },
+		Decide: func() (*decision.Answer, error) { return t.Try(ctx, turn) },
 	})
 }
 

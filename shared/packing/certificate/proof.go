@@ -48,7 +48,8 @@ type Cut struct {
 	Measure
 	// Domain is where, as far as branches around the cut have said: label values
 	// joined with "/". Where the cut rules out several it is the nearest, where Offer
-	// lacks least of Need; so are the figures.
+	// lacks least of Need, and of those one where filters keep fewest nodes from all pods;
+	// so are the figures.
 	Domain string `json:"domain,omitempty"`
 	Need   int64  `json:"need"`
 	Offer  int64  `json:"offer"`

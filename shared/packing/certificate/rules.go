@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,7 +172,7 @@ func (v *verifier) cut(s *state, rule int, c *Cut) (bool, error) {
 	if need <= offer {
 		return false, nil
 	}
-	v.note(rule, figures{first: need, second: offer, place: s.place()})
+	v.note(rule, figures{first: need, second: offer, place: s.place(), barred: v.barred(s)})
 	return true, nil
 }
 
@@ -310,7 +311,7 @@ func (v *verifier) completed() *Proof {
 }
 
 // nearest reads the log: the figures of each rule by which it held with least to
-// spare, all references that count, and the groups that were set aside.
+// spare, of equal ones those of a domain with fewer nodes that filters bar, all references that count, and the groups that were set aside.
 func (v *verifier) nearest() ([]*figures, map[use]bool, []map[string]bool) {
 	found, uses, groups := make([]*figures, len(v.proof.Rules)), map[use]bool{}, make([]map[string]bool,
 		len(v.proof.Rules))
@@ -320,7 +321,7 @@ func (v *verifier) nearest() ([]*figures, map[use]bool, []map[string]bool) {
 			uses[e.use] = true
 			continue
 		}
-		if f := found[e.rule]; f == nil || e.figures.first-e.figures.second < f.first-f.second {
+		if f := found[e.rule]; f == nil || e.figures.nearer(f) {
 			found[e.rule] = &e.figures
 		}
 		if e.group != "" {
@@ -331,6 +332,12 @@ func (v *verifier) nearest() ([]*figures, map[use]bool, []map[string]bool) {
 		}
 	}
 	return found, uses, groups
+}
+
+// nearer reports whether less lacks than by other figures; where as much does, whether
+// fewer nodes are barred.
+func (f *figures) nearer(other *figures) bool {
+	return cmp.Or(cmp.Compare(f.first-f.second, other.first-other.second), cmp.Compare(f.barred, other.barred)) < 0
 }
 
 // with is the rule with its figures.

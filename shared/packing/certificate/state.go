@@ -54,6 +54,42 @@ func (s *state) place() string {
 	return ""
 }
 
+// barred is how many nodes that are left there filters keep all pods off.
+func (m *Model) barred(s *state) (nodes int) {
+	for s.base != nil && s.division == nil {
+		s = s.base
+	}
+	r := m.region(s, s.group)
+	if s.base == nil || r == nil {
+		return 0
+	}
+	m.spend(len(r.nodes) / 16)
+	for _, node := range r.nodes {
+		if !m.open().has(int(node)) {
+			nodes++
+		}
+	}
+	return nodes
+}
+
+// open are the nodes that filters leave to any pod.
+func (m *Model) open() set {
+	if m.opened == nil {
+		m.opened = newSet(m.nodes.Len())
+		for i := range m.kinds {
+			for word := range m.opened {
+				switch allowed := m.kinds[i].allowed; {
+				case allowed == nil:
+					m.opened[word] = ^uint64(0)
+				case word < len(allowed):
+					m.opened[word] |= allowed[word]
+				}
+			}
+		}
+	}
+	return m.opened
+}
+
 // start fills in the first regions: what running members, followed pods and required
 // levels leave. O(nodes · constraints + groups).
 func (m *Model) start() {

@@ -86,6 +86,8 @@ type memory struct {
 	takers  []set
 	fitting map[string]set
 	alive   map[regionOf]bool
+	// opened are the nodes that filters leave to any pod; nil until asked for.
+	opened set
 	// rows number the nodes by what is free on them from 1 on; alikes by the kinds that
 	// are barred there too.
 	rows       []int32
@@ -118,6 +120,8 @@ type entry struct {
 // miss.
 type figures struct {
 	first, second int64
-	place         string
-	lack          Lack
+	// barred is how many nodes of the place no pod may use.
+	barred int
+	place  string
+	lack   Lack
 }
