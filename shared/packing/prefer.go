@@ -14,7 +14,7 @@ func (g *greedy) prefer(i int, r region) bool {
 			return true
 		}
 	}
-	units := g.nearestFirst(i, g.regions(i, r, grp.preferred))
+	units := g.nearestFirst(i, g.regions(i, r, levelOf{grp.slot, grp.preferred}))
 	for _, u := range units {
 		if g.Exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) == 1 {
 			break

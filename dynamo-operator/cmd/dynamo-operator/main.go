@@ -83,7 +83,8 @@ func programOf(infrastructure *pods.Infrastructure) managerstart.Program {
 		CertifiedWebhooks: webhook.Configurations(program),
 		AddControllers: func(_ context.Context, mgr manager.Manager) error {
 			return controller.AddToManager(mgr, grove.Backend{
-				Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Infrastructure: *infrastructure, Version: version.String(),
+				Reader: mgr.GetClient(), Topologies: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(),
+				Infrastructure: *infrastructure, Version: version.String(),
 			})
 		},
 		AddWebhooks: func(mgr manager.Manager) error {

@@ -142,15 +142,24 @@ func deploymentWarnings(spec *v1beta1.DynamoGraphDeploymentSpec) []string {
 	if spec.Experimental.ComponentGroups != nil {
 		warnings = append(warnings, "spec.experimental.componentGroups: componentGroups has no effect: each component scales by itself")
 	}
-	if policy := spec.Experimental.KVTransferPolicy; policy != nil && !slices.Contains(copied, policy.LabelKey) {
-		warnings = append(warnings, fmt.Sprintf("spec.experimental.kvTransferPolicy: kvTransferPolicy has an effect only where somebody copies the node's label onto pods as %s: Kubernetes itself does that with %s",
-			pods.TopologyLabel(policy), strings.Join(copied, " and ")))
-	}
 	return warnings
 }
 
-// copied are the node labels that Kubernetes copies onto pods when it binds them.
-var copied = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
+// TransferWarnings says what keeps workers from being told where they stand. The topology is the one that kvTransferPolicy names.
+func (c Candidate) TransferWarnings(topology Topology) []string {
+	policy := pods.KVTransferPolicyOf(c.Hub)
+	switch {
+	case policy == nil || topology.Name == "" || topology.LabelOf(policy.Domain) != "":
+		return nil
+	case topology.Problem != "":
+		return []string{fmt.Sprintf("spec.experimental.kvTransferPolicy.clusterTopologyName: %s; until then no pod gets the label %s, "+
+			"and workers do not know where they stand", topology.Problem, pods.TopologyLabel(policy))}
+	default:
+		return []string{fmt.Sprintf("spec.experimental.kvTransferPolicy.domain: %q is not a level of %s %q; available domains: %s; until it "+
+			"is no pod gets the label %s, and workers do not know where they stand",
+			policy.Domain, topology.Kind, topology.Name, strings.Join(topology.Domains, ", "), pods.TopologyLabel(policy))}
+	}
+}
 
 // obeyed are the annotations of this group on a deployment that have an effect.
 var obeyed = []string{

@@ -187,7 +187,6 @@ func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
 		`metadata.annotations[nvidia.com/enable-grove]: has no effect: nothing here reads it`,
 		`spec.providerOverride: has no effect: it sets nothing; of an override spec.template.topologyConstraint is carried out`,
 		`spec.experimental.componentGroups: componentGroups has no effect: each component scales by itself`,
-		`spec.experimental.kvTransferPolicy: kvTransferPolicy has an effect only where somebody copies the node's label onto pods as nvidia.com/dynamo-topology.rack: Kubernetes itself does that with topology.kubernetes.io/zone and topology.kubernetes.io/region`,
 		`spec.services[0].experimental.checkpoint: checkpoint has no effect: nothing takes checkpoints of containers here; pods start cold (service "A")`,
 		`spec.services[0].experimental.flagsInjection: flagsInjection has no effect: the flags of several nodes are added as always; one that the command has stays (service "A")`,
 		`spec.services[0].providerOverride: has no effect: it sets nothing; of an override topologyConstraint is carried out (service "A")`,
@@ -201,6 +200,37 @@ func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	compare(t, nil, candidate.ValidateCreate(levels).ToAggregate())
+}
+
+func TestALevelThatNobodyKnowsIsWarnedOf(t *testing.T) {
+	const unlabelled = `until it is no pod gets the label nvidia.com/dynamo-topology.rack, and workers do not know where they stand`
+	topology := admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack"}, Labels: []string{"z", "r"}}
+	for name, c := range map[string]struct {
+		policy   string
+		topology admission.Topology
+		want     []string
+	}{
+		"no policy":                     {policy: "", topology: admission.Topology{}},
+		"a label of the node":           {policy: "{domain: rack, labelKey: example.com/rack}", topology: admission.Topology{}},
+		"a level that the topology has": {policy: "{domain: rack, clusterTopologyName: t}", topology: topology},
+		"a level that it has not": {
+			policy: "{domain: rack, clusterTopologyName: t}", topology: admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "host"}},
+			want: []string{`spec.experimental.kvTransferPolicy.domain: "rack" is not a level of ClusterTopology "t"; available domains: zone, host; ` + unlabelled},
+		},
+		"a topology that does not exist": {
+			policy: "{domain: rack, clusterTopologyName: t}", topology: admission.Topology{Name: "t", Problem: `ClusterTopology "t" does not exist`},
+			want: []string{`spec.experimental.kvTransferPolicy.clusterTopologyName: ClusterTopology "t" does not exist; until then no pod gets ` +
+				`the label nvidia.com/dynamo-topology.rack, and workers do not know where they stand`},
+		},
+	} {
+		spec := ""
+		if c.policy != "" {
+			spec = "experimental: {kvTransferPolicy: " + c.policy + "}"
+		}
+		if diff := cmp.Diff(c.want, alpha(t, spec, "[{name: A}]").TransferWarnings(c.topology)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }
 
 func TestAMountThatNoVolumeHasMayBeMisspelt(t *testing.T) {

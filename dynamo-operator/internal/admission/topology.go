@@ -162,8 +162,19 @@ type Topology struct {
 	Name string
 	// Domains of its levels, broadest first.
 	Domains []string
+	// Labels are the node labels of these levels.
+	Labels []string
 	// Problem says why there are no domains to check against, and what to do about it; empty if there are.
 	Problem string
+}
+
+// LabelOf is the node label of a level; empty if the topology does not have it.
+func (t Topology) LabelOf(domain string) string {
+	at := slices.Index(t.Domains, domain)
+	if at < 0 || at >= len(t.Labels) {
+		return ""
+	}
+	return t.Labels[at]
 }
 
 // order is how domains are compared. A ClusterTopology has a place also for those that it does not have.

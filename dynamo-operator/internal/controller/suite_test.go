@@ -152,7 +152,7 @@ func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 	options.Controller.SkipNameValidation = new(true) // Several run in this process.
 	mgr, err := ctrl.NewManager(config, options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
+	Expect(controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient(), Topologies: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
 	if options.WebhookServer != nil {
 		known, err := grove.NewCluster(mgr, pods.Infrastructure{})
 		Expect(err).NotTo(HaveOccurred())

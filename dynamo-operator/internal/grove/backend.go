@@ -25,6 +25,8 @@ import (
 type Backend struct {
 	// Reader reads the cluster, through a cache.
 	Reader client.Reader
+	// Topologies reads ClusterTopologies and ClusterTopologyBindings, of which nobody keeps a cache.
+	Topologies client.Reader
 	// Mapper knows which kinds the cluster has.
 	Mapper meta.RESTMapper
 	// Infrastructure is what the pods are told of.
@@ -121,10 +123,13 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 	if err != nil {
 		return nil, err
 	}
-	if set == nil || !metav1.IsControlledBy(set, deployment) {
+	if set != nil && metav1.IsControlledBy(set, deployment) {
+		standing.PodCliqueSet = set
+	}
+	standing.Options.TransferLevel = Cluster{Reader: b.Topologies}.transferLevel(ctx, deployment, standing.PodCliqueSet)
+	if standing.PodCliqueSet == nil {
 		return standing, nil
 	}
-	standing.PodCliqueSet = set
 	standing.Services, err = standingServices(ctx, reader, deployment)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,35 @@ func (c Cluster) Installed() string {
 // Topology returns the ClusterTopology or ClusterTopologyBinding that a deployment's constraints refer to, as admission needs it;
 // nothing if it has no constraints.
 func (c Cluster) Topology(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
-	name := TopologyName(deployment)
+	return c.topology(ctx, TopologyName(deployment))
+}
+
+// TransferTopology returns the one that its kvTransferPolicy names; nothing if that names none.
+func (c Cluster) TransferTopology(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
+	return c.topology(ctx, TransferTopologyName(deployment))
+}
+
+// transferLevel is the node label of the level that a deployment's kvTransferPolicy names by a topology: where that is gone, or has
+// lost the level, the one by which the pods of its set were made, so that they stay. Empty: nobody knows.
+func (c Cluster) transferLevel(
+	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet,
+) string {
+	if TransferTopologyName(deployment) == "" {
+		return ""
+	}
+	policy := pods.KVTransferPolicyOf(deployment)
+	if label := c.TransferTopology(ctx, deployment).LabelOf(policy.Domain); label != "" || set == nil {
+		return label
+	}
+	for _, clique := range set.Spec.Template.Cliques {
+		if level := pods.LevelAskedFor(clique.Annotations, policy); level != "" {
+			return level
+		}
+	}
+	return ""
+}
+
+func (c Cluster) topology(ctx context.Context, name string) admission.Topology {
 	if name == "" {
 		return admission.Topology{}
 	}
@@ -67,7 +95,7 @@ func (c Cluster) Topology(ctx context.Context, deployment *v1beta1.DynamoGraphDe
 		answer.Problem = fmt.Sprintf("ClusterTopology %q cannot be read: %v", name, err)
 	}
 	for _, level := range topology.Spec.Levels {
-		answer.Domains = append(answer.Domains, string(level.Domain))
+		answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
 	}
 	return answer
 }
@@ -80,7 +108,7 @@ func (c Cluster) binding(ctx context.Context, name string) *admission.Topology {
 	}
 	answer := &admission.Topology{Kind: grovev1alpha1.KindClusterTopologyBinding, Name: name}
 	for _, level := range binding.Spec.Levels {
-		answer.Domains = append(answer.Domains, string(level.Domain))
+		answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
 	}
 	return answer
 }

@@ -6,10 +6,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"packtree.dev/dynamo-operator/internal/grove"
+	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
@@ -40,4 +42,82 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// carriedOut is a fake cluster's client, and a backend that reads all of it.
+func carriedOut(t *testing.T, there ...client.Object) (client.Client, grove.Backend) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, grovev1alpha1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
+	return cluster, grove.Backend{Reader: cluster, Topologies: cluster, Mapper: cluster.RESTMapper()}
+}
+
+// asked is what the workers of a deployment ask of their node, as everything that stands has it.
+func asked(t *testing.T, backend grove.Backend, deployment *v1beta1.DynamoGraphDeployment) (string, *grovev1alpha1.PodCliqueSet) {
+	t.Helper()
+	standing, err := backend.Read(t.Context(), deployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := podCliqueSet(t, objects(t)(standing.Objects(nil)))
+	return set.Spec.Template.Cliques[0].Annotations["packtree.dev/node-labels"], set
+}
+
+func TestTheLevelOfTransfersIsTheTopologys(t *testing.T) {
+	topology := &grovev1alpha1.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: "net"}}
+	topology.Spec.Levels = []grovev1alpha1.TopologyLevel{{Domain: "zone", Key: "z"}, {Domain: "rack", Key: "example.com/rack"}}
+	binding := &grovev1alpha1.ClusterTopologyBinding{ObjectMeta: metav1.ObjectMeta{Name: "free"}}
+	binding.Spec.Levels = []grovev1alpha1.TopologyBindingLevel{{Domain: "spine", Key: "example.com/spine"}}
+	for name, c := range map[string]struct{ topology, domain, want string }{
+		"of a ClusterTopology":              {"net", "rack", "nvidia.com/dynamo-topology.rack=example.com/rack"},
+		"of a ClusterTopologyBinding":       {"free", "spine", "nvidia.com/dynamo-topology.spine=example.com/spine"},
+		"that it does not have":             {"net", "spine", ""},
+		"of a topology that does not exist": {"none", "rack", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployment := transferring(c.topology, c.domain)
+			_, backend := carriedOut(t, topology, binding)
+			if got, _ := asked(t, backend, deployment); got != c.want {
+				t.Errorf("the pods ask for %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestATopologyThatIsGoneTakesNothingFromThePods(t *testing.T) {
+	topology := &grovev1alpha1.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: "net"}}
+	topology.Spec.Levels = []grovev1alpha1.TopologyLevel{{Domain: "rack", Key: "old"}}
+	deployment := transferring("net", "rack")
+	cluster, backend := carriedOut(t, topology)
+	_, set := asked(t, backend, deployment)
+	if err := cluster.Create(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	topology.Spec.Levels[0].Key = "new"
+	if err := cluster.Update(t.Context(), topology); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := asked(t, backend, deployment); got != "nvidia.com/dynamo-topology.rack=new" {
+		t.Errorf("of a level with another label the pods ask for %q", got)
+	}
+	if err := cluster.Delete(t.Context(), topology); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := asked(t, backend, deployment); got != "nvidia.com/dynamo-topology.rack=old" {
+		t.Errorf("without the topology the pods ask for %q, want what those that stand have", got)
+	}
+}
+
+func transferring(topology, domain string) *v1beta1.DynamoGraphDeployment {
+	made := deployment([]v1beta1.ComponentSpec{{Name: "Decode", Type: "decode", PodTemplate: template()}})
+	made.UID = "uid"
+	made.Spec.Experimental = &v1beta1.DeploymentExperimental{
+		KVTransferPolicy: &v1beta1.KVTransferPolicy{Domain: domain, ClusterTopologyName: topology},
+	}
+	return made
 }

@@ -32,6 +32,8 @@ type Options struct {
 	Infrastructure pods.Infrastructure
 	// Pools says whether InferencePools can be made.
 	Pools bool
+	// TransferLevel is the node label of the level that kvTransferPolicy names by a topology; empty if nobody knows it.
+	TransferLevel string
 }
 
 // Translate returns everything that is to exist for a deployment that admission has let pass, owned by it, in the order
@@ -118,6 +120,9 @@ func podOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compone
 	pod := pods.Make(deployment, component, options.Infrastructure)
 	if id := live.Restarts[component.Name]; id != "" {
 		pod.Annotations[v1beta1.AnnotationRestart] = id
+	}
+	if policy := pods.KVTransferPolicyOf(deployment); policy != nil {
+		pod.AskForLevel(policy, options.TransferLevel)
 	}
 	return pod
 }
@@ -237,4 +242,12 @@ func TopologyName(deployment *v1beta1.DynamoGraphDeployment) string {
 	default:
 		return grovev1alpha1.DefaultClusterTopologyName
 	}
+}
+
+// TransferTopologyName is the topology by which a deployment's kvTransferPolicy names its level; empty if it names none.
+func TransferTopologyName(deployment *v1beta1.DynamoGraphDeployment) string {
+	if policy := pods.KVTransferPolicyOf(deployment); policy != nil && policy.LabelKey == "" {
+		return policy.ClusterTopologyName
+	}
+	return ""
 }

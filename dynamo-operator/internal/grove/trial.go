@@ -94,6 +94,7 @@ func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDepl
 	if found != nil && metav1.IsControlledBy(found, deployment) {
 		standing.PodCliqueSet = found
 	}
+	standing.Options.TransferLevel = c.transferLevel(ctx, deployment, standing.PodCliqueSet)
 	objects, err := standing.Objects(nil)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,11 @@ func (r Renderer) Render(documents []manifests.Document) ([]runtime.Object, []ma
 			continue
 		}
 		findings = append(findings, stopped(document, deployment)...)
-		becomes, err := grove.Translate(deployment, grove.Options{Infrastructure: r.Infrastructure, Pools: true}, grove.Live{})
+		options := grove.Options{Infrastructure: r.Infrastructure, Pools: true}
+		if policy := pods.KVTransferPolicyOf(deployment); policy != nil {
+			options.TransferLevel = transferTopology(documents, deployment).LabelOf(policy.Domain)
+		}
+		becomes, err := grove.Translate(deployment, options, grove.Live{})
 		if err != nil {
 			findings = append(findings, document.Finding("", err.Error()))
 		}
@@ -150,7 +154,8 @@ func admitAs[T runtime.Object](document manifests.Document, all []manifests.Docu
 			if candidate, err = read(written); err != nil {
 				return nil, field.ErrorList{field.InternalError(nil, err)}
 			}
-			return candidate.Warnings(), candidate.ValidateCreate(topologyAmong(all, grove.TopologyName(candidate.Hub)))
+			warnings := append(candidate.Warnings(), candidate.TransferWarnings(transferTopology(all, candidate.Hub))...)
+			return warnings, candidate.ValidateCreate(topologyAmong(all, grove.TopologyName(candidate.Hub)))
 		},
 	})
 	return candidate.Hub, findings
@@ -176,7 +181,8 @@ func topologyAmong(documents []manifests.Document, name string) admission.Topolo
 				continue
 			}
 			if document.Object.GetName() == name {
-				return admission.Topology{Kind: kind.Kind, Name: name, Domains: domainsOf(document.Object)}
+				domains, labels := levelsOf(document.Object)
+				return admission.Topology{Kind: kind.Kind, Name: name, Domains: domains, Labels: labels}
 			}
 			others = append(others, document.Object.GetName())
 		}
@@ -188,16 +194,27 @@ func topologyAmong(documents []manifests.Document, name string) admission.Topolo
 	return admission.Topology{Name: name, Problem: problem}
 }
 
-// domainsOf are the domains of a topology's levels, each once and of a ClusterTopology none that does not exist.
-func domainsOf(topology *unstructured.Unstructured) []string {
+// transferTopology is the one that kvTransferPolicy names; nothing if it names none.
+func transferTopology(documents []manifests.Document, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
+	name := grove.TransferTopologyName(deployment)
+	if name == "" {
+		return admission.Topology{}
+	}
+	return topologyAmong(documents, name)
+}
+
+// levelsOf are the domains of a topology's levels, each once and of a ClusterTopology none that does not exist, with their node labels.
+func levelsOf(topology *unstructured.Unstructured) (named, labels []string) {
 	levels, _, _ := unstructured.NestedSlice(topology.Object, "spec", "levels")
 	free := topology.GetKind() == bindingKind.Kind
-	var named []string
 	for _, level := range levels {
 		level, _ := level.(map[string]any)
-		if domain, _ := level["domain"].(string); free && domain != "" || domains.All().Known(domain) {
-			named = append(named, domain)
+		domain, _ := level["domain"].(string)
+		if slices.Contains(named, domain) || !(free && domain != "" || domains.All().Known(domain)) {
+			continue
 		}
+		key, _ := level["key"].(string)
+		named, labels = append(named, domain), append(labels, key)
 	}
-	return domains.OrderOf(named)
+	return named, labels
 }

@@ -377,6 +377,41 @@ func TestWorkersAreToldWhereTheyStand(t *testing.T) {
 	}
 }
 
+func TestWorkersAskForTheLabelByWhichTheyAreTold(t *testing.T) {
+	const asked = "packtree.dev/node-labels"
+	byTopology := &v1beta1.KVTransferPolicy{Domain: "rack", ClusterTopologyName: "gb200"}
+	for name, c := range map[string]struct {
+		policy    *v1beta1.KVTransferPolicy
+		component string
+		own       string
+		level     string
+		want      string
+	}{
+		"a label of the node":               {&v1beta1.KVTransferPolicy{Domain: "rack", LabelKey: "example.com/rack"}, "decode", "", "", "example.com/rack"},
+		"one that Kubernetes itself copies": {&v1beta1.KVTransferPolicy{Domain: "zone", LabelKey: "topology.kubernetes.io/zone"}, "decode", "", "", ""},
+		"a level of a topology":             {byTopology, "prefill", "", "example.com/rack", "nvidia.com/dynamo-topology.rack=example.com/rack"},
+		"a level that nobody knows":         {byTopology, "prefill", "", "", ""},
+		"beside what the template asks for": {byTopology, "worker", "b", "r", "b,nvidia.com/dynamo-topology.rack=r"},
+		"a frontend is not told":            {byTopology, "frontend", "", "example.com/rack", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, component := deployment(), part(c.component)
+			whole.Spec.Experimental = &v1beta1.DeploymentExperimental{KVTransferPolicy: c.policy}
+			if c.own != "" {
+				component.PodTemplate.Annotations = map[string]string{asked: c.own}
+			}
+			made := pods.Make(whole, component, pods.Infrastructure{})
+			made.AskForLevel(c.policy, c.level)
+			if got := made.Annotations[asked]; got != c.want {
+				t.Errorf("asks for %q, want %q", got, c.want)
+			}
+			if got := pods.LevelAskedFor(made.Annotations, c.policy); c.policy == byTopology && c.component != "frontend" && got != c.level {
+				t.Errorf("the level was %q, want %q", got, c.level)
+			}
+		})
+	}
+}
+
 func TestRolesAreLaidOverTheComponent(t *testing.T) {
 	component := part("worker")
 	component.PodTemplate.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "A", Value: "both"}, {Name: "B", Value: "both"}}

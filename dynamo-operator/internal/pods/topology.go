@@ -2,11 +2,14 @@ package pods
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 const (
@@ -62,4 +65,35 @@ func (m *maker) addTopology(made *Template) {
 	} else {
 		made.Annotations[v1beta1.AnnotationTopologyName] = policy.ClusterTopologyName
 	}
+}
+
+// copied are the node labels that Kubernetes copies onto pods when it binds them.
+var copied = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
+
+// AskForLevel has the scheduler bind a pod that is told where it stands with the label that says so. The node label of the level is
+// the policy's, or if it names a topology the given one; a pod whose level nobody knows gets no label.
+func (t *Template) AskForLevel(policy *v1beta1.KVTransferPolicy, level string) {
+	asked := ""
+	switch {
+	case t.Annotations[v1beta1.AnnotationTopologyLabelKey] != "" && !slices.Contains(copied, policy.LabelKey):
+		asked = policy.LabelKey
+	case t.Annotations[v1beta1.AnnotationTopologyName] != "" && level != "":
+		asked = TopologyLabel(policy) + "=" + level
+	default:
+		return
+	}
+	if own := t.Annotations[scheduling.AnnotationNodeLabels]; own != "" {
+		asked = own + "," + asked
+	}
+	t.Annotations[scheduling.AnnotationNodeLabels] = asked
+}
+
+// LevelAskedFor is the level with which AskForLevel annotated pods by a policy that names a topology; empty if it did not.
+func LevelAskedFor(annotations map[string]string, policy *v1beta1.KVTransferPolicy) string {
+	for asked := range strings.SplitSeq(annotations[scheduling.AnnotationNodeLabels], ",") {
+		if level, found := strings.CutPrefix(asked, TopologyLabel(policy)+"="); found {
+			return level
+		}
+	}
+	return ""
 }

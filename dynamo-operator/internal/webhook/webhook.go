@@ -35,6 +35,8 @@ type Cluster interface {
 	Installed() string
 	// Topology returns the topology that a deployment's constraints refer to; nothing if it has none.
 	Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology
+	// TransferTopology returns the topology that its kvTransferPolicy names; nothing if that names none.
+	TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology
 	// Try returns what the cluster says of what a deployment would become. Nothing is written.
 	Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict
 }
@@ -151,7 +153,7 @@ func (v validator) create(ctx context.Context, candidate admission.Candidate) fi
 
 // answer adds what the cluster says, where the deployment is right by itself: else what is wrong would be said twice.
 func (v validator) answer(ctx context.Context, request ctrladmission.Request, candidate admission.Candidate, errs field.ErrorList) ctrladmission.Response {
-	warnings := candidate.Warnings()
+	warnings := append(candidate.Warnings(), candidate.TransferWarnings(v.cluster.TransferTopology(ctx, candidate.Hub))...)
 	if len(errs) > 0 {
 		return refusal.Of(request, refusal.Errors(errs)).WithWarnings(warnings...)
 	}

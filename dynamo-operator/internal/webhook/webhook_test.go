@@ -107,6 +107,10 @@ func (everything) Topology(context.Context, *v1beta1.DynamoGraphDeployment) admi
 	return admission.Topology{}
 }
 
+func (everything) TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology {
+	return admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack"}, Labels: []string{"z", "r"}}
+}
+
 func (everything) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict {
 	return admission.Verdict{}
 }

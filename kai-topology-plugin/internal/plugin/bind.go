@@ -3,9 +3,11 @@ package plugin
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -14,19 +16,55 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Bind binds a pod of a gang that names a topology, and tells the pod where it is in the very request: the API server
-// copies the annotations of a Binding to its pod. Other pods are left to kube-scheduler's own plugin.
+// Bind binds a pod of a gang that names a topology, or one that asks for labels of its node, and tells the pod where it is in
+// the very request: the API server copies the annotations and labels of a Binding to its pod. Other pods are left to
+// kube-scheduler's own plugin.
 func (p *Plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	hints := p.topologyHints(p.lister.Latest(pod), node)
-	if hints == nil {
+	latest := p.lister.Latest(pod)
+	hints, labels := p.topologyHints(latest, node), p.nodeLabels(latest, node)
+	if hints == nil && labels == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	binding := &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: hints},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: hints, Labels: labels},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
-	klog.FromContext(ctx).V(3).Info("Binding a pod of a gang", "pod", klog.KObj(pod), "node", node)
+	klog.FromContext(ctx).V(3).Info("Binding a pod, which is told where it is", "pod", klog.KObj(pod), "node", node)
 	return fwk.AsStatus(p.bind(ctx, binding))
+}
+
+// nodeLabels are the labels of its node that a pod asks for; nil if it asks for none, or its node has none of them.
+func (p *Plugin) nodeLabels(pod *corev1.Pod, node string) map[string]string {
+	asked := pod.Annotations[scheduling.AnnotationNodeLabels]
+	if asked == "" {
+		return nil
+	}
+	found, err := p.lister.Nodes.Get(node)
+	if err != nil {
+		return nil
+	}
+	return copied(asked, found.Labels)
+}
+
+// copied are the labels that a pod has of a node's by what its AnnotationNodeLabels says; nil if there are none. The API server does
+// not check the labels of a Binding, so keys that no label can have are left out: with one, nobody could change the pod any more.
+func copied(asked string, labels map[string]string) map[string]string {
+	var made map[string]string
+	for entry := range strings.SplitSeq(asked, ",") {
+		key, nodeKey, renamed := strings.Cut(strings.TrimSpace(entry), "=")
+		if !renamed {
+			nodeKey = key
+		}
+		value, labelled := labels[nodeKey]
+		if !labelled || len(validation.IsQualifiedName(key)) > 0 {
+			continue
+		}
+		if made == nil {
+			made = map[string]string{}
+		}
+		made[key] = value
+	}
+	return made
 }
 
 // bind goes the way of kube-scheduler's own binder.

@@ -14,15 +14,20 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// bindings are what a bench has asked the API server to bind.
+// bindings are what a bench has asked the API server to bind: the annotations, or others of the Bindings, by pod.
 func (b *bench) bindings(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	return b.said(t, func(binding *corev1.Binding) map[string]string { return binding.Annotations })
+}
+
+func (b *bench) said(t *testing.T, what func(*corev1.Binding) map[string]string) map[string]map[string]string {
 	t.Helper()
 	said := map[string]map[string]string{}
 	for _, action := range b.ClientSet().(*fake.Clientset).Actions() {
 		create, ok := action.(clienttesting.CreateAction)
 		if ok && action.GetSubresource() == "binding" {
 			binding := create.GetObject().(*corev1.Binding)
-			said[binding.Name] = binding.Annotations
+			said[binding.Name] = what(binding)
 		}
 	}
 	return said
@@ -80,6 +85,47 @@ func TestABindingTellsThePodOfAGangWhereItIs(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, bench.bindings(t)); diff != "" {
 		t.Errorf("annotations of the bindings (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPodIsBoundWithTheLabelsOfItsNodeThatItAsksFor(t *testing.T) {
+	asking, plain := newPod("", "asking"), newPod("", "plain")
+	asking.Annotations = map[string]string{scheduling.AnnotationNodeLabels: "rack, example.com/zone=zone"}
+	bench := newBench(t, inRacks(3), []*corev1.Pod{asking, plain})
+	bench.setNodes(t, inRacks(3))
+	for _, pod := range []*corev1.Pod{asking, plain} {
+		if status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), pod, "n1"); !status.IsSuccess() {
+			t.Fatalf("pod %s is not bound: %v", pod.Name, status)
+		}
+	}
+	want := map[string]map[string]string{"plain": nil, "asking": {"rack": "b", "example.com/zone": "z/1"}}
+	got := bench.said(t, func(binding *corev1.Binding) map[string]string { return binding.Labels })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("labels of the bindings (-want +got):\n%s", diff)
+	}
+	if got := bench.plugin.nodeLabels(asking, "gone"); got != nil {
+		t.Errorf("of a node that is gone: %v", got)
+	}
+}
+
+func TestCopiedLabels(t *testing.T) {
+	node := map[string]string{"rack": "r1", "example.com/block": "b1", "empty": ""}
+	for name, c := range map[string]struct {
+		asked string
+		want  map[string]string
+	}{
+		"by their keys":                         {"rack,example.com/block", map[string]string{"rack": "r1", "example.com/block": "b1"}},
+		"under another key":                     {"nvidia.com/dynamo-topology.rack=rack", map[string]string{"nvidia.com/dynamo-topology.rack": "r1"}},
+		"one value under two keys":              {"a=rack,b=rack", map[string]string{"a": "r1", "b": "r1"}},
+		"an empty value is one":                 {"empty", map[string]string{"empty": ""}},
+		"what the node lacks is left out":       {"zone,rack", map[string]string{"rack": "r1"}},
+		"nothing, of what the node lacks":       {"zone", nil},
+		"a key that no label can have":          {"not a key=rack,=rack", nil},
+		"an entry that says nothing, and space": {" , rack ,", map[string]string{"rack": "r1"}},
+	} {
+		if diff := cmp.Diff(c.want, copied(c.asked, node)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -197,4 +197,22 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		}
 		eventuallyBound(namespace, "", 4)
 	})
+
+	It("binds pods with the labels of their nodes that they ask for, in a gang or not", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenPodGroup(namespace, "told", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
+		for _, gang := range []string{"told", ""} {
+			asking := pod(namespace, gang, "", "asking"+gang, 1)
+			metav1.SetMetaDataAnnotation(&asking.ObjectMeta, scheduling.AnnotationNodeLabels, "example.com/rack="+rackLevel+",not/a/key="+rackLevel+",none")
+			create(asking)
+		}
+		eventuallyBound(namespace, "", 2)
+		for name, domain := range map[string]string{"asking": "", "askingtold": "z1/r1"} {
+			bound, err := kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			Expect(bound.Labels).To(HaveKeyWithValue("example.com/rack", "r1"))
+			Expect(bound.Labels).NotTo(Or(HaveKey("not/a/key"), HaveKey("none")))
+			Expect(bound.Annotations[scheduling.AnnotationTopologyDomain]).To(HavePrefix(domain))
+		}
+	})
 })

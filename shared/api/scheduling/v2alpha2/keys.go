@@ -59,6 +59,10 @@ const (
 // the type. Unset: nothing is related. It is not part of the spec, since KAI's PodGroup has no field for it.
 const AnnotationRelations = "packtree.dev/relations"
 
+// AnnotationNodeLabels, on a pod, names labels of its node with which the scheduler binds the pod, separated by commas: each by
+// its key, or as KEY=NODEKEY where the pod is to have it under another key. The pod gets those that its node has. Unset: none.
+const AnnotationNodeLabels = "packtree.dev/node-labels"
+
 // CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
 func CarriedAnnotations() []string {
 	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations)
