@@ -5,7 +5,8 @@ MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin 
 TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/kind e2e/tools/lint e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
 LONG := docs grove dynamo rights topologies
-# The suite kind has a verb of its own: it needs nodes.
+# The suite kind needs nodes, which a script makes where it can.
+NODES := $(CURDIR)/e2e/tools/kind/e2e.sh
 SUITES := $(LONG) $(filter-out internal kind $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
 # How many suites run at once, beside the tests of packages. They wait about as much as they compute.
 CLUSTERS ?= 3
@@ -34,8 +35,9 @@ demo: build tools ## the whole path on a real control plane: examples applied, p
 
 ci: verify lint build-standalone test ## everything that proves the project, as .ci/run does on a clean clone
 
-test: build tools ## the tests of all modules and the e2e suites, side by side
-	@$(TESTS) --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
+test: build tools ## the tests of all modules and the e2e suites, side by side; the suite kind among them for root on Debian
+	@nodes=; if $(NODES) possible; then nodes=--nodes=$(NODES); fi; \
+		$(TESTS) $$nodes --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
 
 build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
 	go build -ldflags '$(LDFLAGS)' -o bin/ \
@@ -105,7 +107,7 @@ e2e-mpi: build ## TensorRT-LLM's leader and worker by a real Open MPI between tw
 	e2e/mpi/run
 
 e2e-kind: build tools ## real nodes and images: the suite kind on a cluster of kind, which needs Docker, or root on Debian (E2E_KIND_IMAGE, E2E_KIND_CONFIG)
-	@e2e/tools/kind/e2e.sh
+	go test -vet=off -exec $(NODES) -count=1 -v -timeout 80m ./e2e/suites/kind
 
 verify: ## generated files and go.mod files are what the sources say
 	.ci/verify

@@ -21,6 +21,8 @@ type Command struct {
 	// Directory is where it runs, the working directory if empty, and Environment is added to that of the process.
 	Directory   string
 	Environment []string
+	// Exec is a program that runs the test binaries, which it is given as its arguments; none if empty.
+	Exec string
 	// Arguments follow `go test -json`.
 	Arguments []string
 }
@@ -95,7 +97,11 @@ func one(errs []error) error {
 
 // follow runs one command. The error is ErrFailed if go test ran and did not succeed.
 func (r *Run) follow(ctx context.Context, command Command) error {
-	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json", `-exec="` + r.timed + `"`}, command.Arguments...)...)
+	by := `-exec="` + r.timed + `"`
+	if command.Exec != "" {
+		by = `-exec="` + command.Exec + `" "` + r.timed + `"`
+	}
+	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json", by}, command.Arguments...)...)
 	test.Dir, test.Env, test.Stderr = command.Directory, append(os.Environ(), command.Environment...), r.Output
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
 	test.WaitDelay = grace

@@ -99,6 +99,25 @@ func TestEveryWayToFailIsNamedWithItsLog(t *testing.T) {
 	}
 }
 
+func TestAProgramRunsTheTests(t *testing.T) {
+	wrapper := filepath.Join(t.TempDir(), "a directory", "wrapper")
+	script := "#!/bin/sh\necho the wrapper speaks\nINSIDE=yes exec \"$@\"\n"
+	if err := errors.Join(os.Mkdir(filepath.Dir(wrapper), 0o755), os.WriteFile(wrapper, []byte(script), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	command := module(t, map[string]string{"a/a_test.go": "package a\nimport (\"os\"; \"testing\")\n" +
+		`func TestInside(t *testing.T) { if os.Getenv("INSIDE") != "yes" { t.Fatal("outside") } }`})
+	command.Exec = wrapper
+	output, logs, err := run(t, command)
+	if err != nil || lastLine(output) != "1 passed, 0 failed" {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	log, err := os.ReadFile(filepath.Join(logs, "m_a.log"))
+	if err != nil || !strings.Contains(string(log), "the wrapper speaks") || !strings.Contains(string(log), cpuLine) {
+		t.Errorf("the log has not what the wrapper and the clock say: %v\n%s", err, log)
+	}
+}
+
 func TestWhatProcessesComputeIsTheirPackages(t *testing.T) {
 	// The test itself waits, and has a process compute that it waits for.
 	const source = `import ("os"; "os/exec"; "testing")

@@ -25,6 +25,7 @@ func main() {
 type flags struct {
 	suites, packages, standalone []string
 	clusters, processes          int
+	nodes                        string
 	logs                         string
 }
 
@@ -47,6 +48,7 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	set.StringSliceVar(&given.suites, "suites", nil, "e2e suites by name, the longest first")
 	set.StringSliceVar(&given.packages, "packages", nil, "packages of the workspace, as go list has them")
 	set.StringSliceVar(&given.standalone, "standalone", nil, "directories of modules outside the workspace")
+	set.StringVar(&given.nodes, "nodes", "", "the script that makes real nodes, for the suite kind; the suite does not run unless given")
 	set.IntVar(&given.clusters, "clusters", 3, "how many suites run at once")
 	set.IntVar(&given.processes, "processes", runtime.NumCPU(), "how many packages run at once, beside the suites")
 	set.StringVar(&given.logs, "logs", filepath.Join("bin", "tests"),
@@ -76,6 +78,10 @@ func (f flags) commands() []testrun.Command {
 			arguments = append(arguments, "./e2e/suites/"+suite)
 		}
 		add("", nil, arguments...)
+	}
+	if f.nodes != "" {
+		// Most of the time goes into images and nodes, on a machine that may never have made any.
+		commands = append(commands, testrun.Command{Exec: f.nodes, Arguments: []string{"-timeout=80m", "-vet=off", "-count=1", "./e2e/suites/kind"}})
 	}
 	if len(f.packages) > 0 {
 		add("", nil, append([]string{"-p=" + strconv.Itoa(f.processes)}, f.packages...)...)

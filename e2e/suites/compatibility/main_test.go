@@ -106,41 +106,7 @@ func (c clone) define(t *testing.T, definitions map[string][]byte) {
 	if err := os.RemoveAll(charts); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(charts, os.DirFS(filepath.Join(repository(t), "charts"))); err != nil {
+	if err := compatibility.CopyCharts(filepath.Join(repository(t), "charts"), charts, definitions); err != nil {
 		t.Fatal(err)
 	}
-	if definitions == nil {
-		return
-	}
-	files, err := filepath.Glob(filepath.Join(charts, "*", "files", "crds*", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("the charts have the definitions %v: %v", files, err)
-	}
-	for _, file := range files {
-		content, there := definitions[filepath.Base(file)]
-		if !there {
-			err = os.Remove(file)
-		} else {
-			err = os.WriteFile(file, content, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// content reads the files of a folder, by their names.
-func content(t *testing.T, folder string) map[string][]byte {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string][]byte{}
-	for _, entry := range entries {
-		if files[entry.Name()], err = os.ReadFile(filepath.Join(folder, entry.Name())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return files
 }

@@ -37,7 +37,10 @@ func TestDefinitionsThatLackAField(t *testing.T) {
 		t.Fatalf("the releases are %v: %v", releases, err)
 	}
 	last := releases[len(releases)-1]
-	definitions := content(t, last.DefinitionsFolder())
+	definitions, err := last.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
 	definitions[file] = lacking(t, definitions[file], "spec", "topologyConstraint")
 
 	i := bringUp(t, last.NodesFile(), definitions)

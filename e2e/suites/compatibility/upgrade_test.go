@@ -28,7 +28,11 @@ func TestUpgradeFromEveryRelease(t *testing.T) {
 	}
 	for _, release := range releases {
 		t.Run(release.Version, func(t *testing.T) {
-			i := bringUp(t, release.NodesFile(), content(t, release.DefinitionsFolder()))
+			definitions, err := release.Files()
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := bringUp(t, release.NodesFile(), definitions)
 			ctx := t.Context()
 			i.must(ctx, t, i.Machine.Uninstall(ctx))
 			i.restores(ctx, t, release.Objects)

@@ -29,7 +29,7 @@ kubeadmConfigPatches:
 - |
   apiVersion: kubeadm.k8s.io/v1beta4
   kind: ClusterConfiguration
-  controllerManager: {extraArgs: [{name: node-monitor-grace-period, value: 20s}]}
+  controllerManager: {extraArgs: [{name: node-monitor-grace-period, value: 40s}]}
 `
 	if ownImage {
 		configuration += "networking: {kubeProxyMode: none}\n"

@@ -14,16 +14,21 @@ func TestLife(t *testing.T) {
 	first := features.New("quick start").
 		Assess("the page is true, word for word, from the installation to the removal", suite("docs", "TestPages", "E2E_KUBECONFIG")).
 		Assess("nothing of it is left", nothingLeft("default", "pods", "services", "roles", "rolebindings")).
-		Assess("nor anywhere", nothingOfPacktree)
-	installed := features.New("installation").
+		Assess("nor anywhere", nothingOfPacktree).
+		Assess("its kinds go", says("delete", "crds", "--selector=app.kubernetes.io/part-of=packtree", timeout))
+	older := features.New("installation of an older release").
 		Assess("pods are restricted", restricted).
-		Assess("the chart is installed and everything gets ready", install("--values="+values, "--set="+readers)).
+		Assess("the chart is installed, with the kinds of the oldest release, and everything gets ready", install(oldest(t), "--values="+values, "--set="+readers)).
+		Assess("the kinds are not today's", kindsAreToday(false)).
+		Assess("the deployment of the quick start is taken", says("apply", "-f", fromQuickStart(t, "hello.yaml"))).
+		Assess("its pods run in one rack", inOneRack("app.kubernetes.io/part-of=hello", 5))
+	upgraded := features.New("upgrade").
+		Assess("workloads stay while the release is upgraded", podsStay(install(today, "--values="+values, "--set="+readers))).
+		Assess("the kinds are today's", kindsAreToday(true)).
+		Assess("the deployment gets ready", says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
+		Assess("workloads stay while the programs start anew", podsStay(startAnew)).
 		Assess("every program is the one of its image", noRestarts).
 		Assess("none complains", nobodyComplains)
-	hello := features.New("deployment").
-		Assess("that of the quick start is taken", says("apply", "-f", fromQuickStart(t, "hello.yaml"))).
-		Assess("and gets ready", says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
-		Assess("its pods run in one rack", inOneRack("app.kubernetes.io/part-of=hello", 5))
 	order := features.New("order of startup").
 		Assess("the set is taken", says("apply", "-f", testdata("in-order.yaml"))).
 		Assess("all of it starts", isAvailable("order", 1)).
@@ -33,6 +38,15 @@ func TestLife(t *testing.T) {
 		Assess("it is taken", says("apply", "-f", testdata("job.yaml"))).
 		Assess("it gets done", says("wait", "job", "short", "--for=condition=Complete", timeout)).
 		Assess("its PodGroup says so", jobFinished)
+	serving := features.New("serving").
+		Assess("a deployment is taken", says("apply", "-f", testdata("serving.yaml"))).
+		Assess("and gets ready", says("wait", "dynamographdeployment", "chat", "--for=condition=Ready", timeout)).
+		Assess("requests through its Service pass all its pods", allAnswer("chat", "grove.io/podclique=order-0-first", 3)).
+		Assess("its adapter is scaled", says("scale", "dynamographdeploymentscalingadapters/chat-decode", "--replicas=2")).
+		Assess("requests pass the pod that comes too", allAnswer("chat", "grove.io/podclique=order-0-first", 4)).
+		Assess("a worker is lost", losesOne("app.kubernetes.io/part-of=chat,nvidia.com/dynamo-component=Prefill")).
+		Assess("requests pass the one in its place", allAnswer("chat", "grove.io/podclique=order-0-first", 4)).
+		Assess("it goes", says("delete", "dgd", "chat", timeout))
 	whole := features.New("whole path").
 		Assess("the examples run on nodes that are played beside the real ones", playNodes(suite("wholepath", "Test.*", "KUBECONFIG")))
 	metrics := features.New("metrics").
@@ -45,7 +59,7 @@ func TestLife(t *testing.T) {
 		Assess("as all do", hears("default", "visitor", metricsOf("podgrouper"), true)).
 		Assess("also who looks like a program", hears("packtree-system", "lookalike", prometheus, true))
 	policies := features.New("network policies").
-		Assess("they are switched on", install(append(policed(), "--values="+values, "--set="+readers)...)).
+		Assess("they are switched on", install(today, append(policed(), "--values="+values, "--set="+readers)...)).
 		Assess("others cannot read metrics any more", hears("default", "visitor", metricsOf("podgrouper"), false)).
 		Assess("the programs reach the API server", hears("packtree-system", "lookalike", apiServer, true)).
 		Assess("and nobody else", hears("packtree-system", "lookalike", prometheus, false)).
@@ -66,7 +80,7 @@ func TestLife(t *testing.T) {
 		Assess("its gang is terminated, and made again", gangIsMadeAgain("crash")).
 		Assess("it goes", says("delete", "pcs", "crash", timeout))
 	leaders := features.New("leaders").
-		Assess("two of each run", install(append(policed(), "--values="+values, "--values=charts/packtree/values-ha.yaml")...)).
+		Assess("two of each run", install(today, append(policed(), "--values="+values, "--values=charts/packtree/values-ha.yaml")...)).
 		Assess("those that lead are deleted", deleteLeaders).
 		Assess("others lead", says("scale", "podcliqueset", "order", "--replicas=2")).
 		Assess("and do the work", isAvailable("order", 2))
@@ -90,7 +104,7 @@ func TestLife(t *testing.T) {
 		// The leases of the leaders stay until then.
 		Assess("the namespace goes", says("delete", "namespace", "packtree-system", timeout)).
 		Assess("nor anywhere", nothingOfPacktree)
-	for _, feature := range []*features.FeatureBuilder{first, installed, hello, order, job, whole, metrics, policies, broken, crash, leaders, drained, lost, gone} {
+	for _, feature := range []*features.FeatureBuilder{first, older, upgraded, order, job, serving, whole, metrics, policies, broken, crash, leaders, drained, lost, gone} {
 		testenv.Test(t, feature.Feature())
 		if t.Failed() {
 			report(t)

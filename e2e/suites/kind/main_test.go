@@ -78,7 +78,7 @@ func writeConfiguration(image string) (string, error) {
 // create makes the cluster. Not the framework's own way, which waits for pods that not every image of a node has.
 func create(image, configuration string) env.Func {
 	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-		arguments := []string{"create", "cluster", "--name", clusterName, "--config", configuration, "--kubeconfig", kubeconfig, "--wait", "3m"}
+		arguments := []string{"create", "cluster", "--name", clusterName, "--config", configuration, "--kubeconfig", kubeconfig, "--wait", "10m"}
 		if image != "default" {
 			arguments = append(arguments, "--image", image)
 		}
@@ -106,7 +106,7 @@ func furnish(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 			return ctx, err
 		}
 	}
-	_, err = kubectl(ctx, "wait", "node", "--all", "--for=condition=Ready", "--timeout=2m")
+	_, err = kubectl(ctx, "wait", "node", "--all", "--for=condition=Ready", timeout)
 	return ctx, err
 }
 

@@ -22,14 +22,12 @@ func policed() []string {
 	return flags
 }
 
-// hears waits until a pod gets an answer of HTTP from host, port and path, or until it gets none.
-func hears(namespace, pod string, address func(context.Context, *testing.T) [3]string, answered bool) types.StepFunc {
+// hears waits until a pod gets an answer of HTTP, or until it gets none. Any will do: an API server that is asked without TLS answers too.
+func hears(namespace, pod string, address func(context.Context, *testing.T) request, answered bool) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		where := address(ctx, t)
-		// Any answer will do: an API server that is asked without TLS answers too.
-		const ask = `printf "GET $2 HTTP/1.0\r\n\r\n" | nc -w 2 "$0" "$1"`
 		until(ctx, t, fmt.Sprintf("%s asks %v", pod, where), func(ctx context.Context) (bool, string, error) {
-			said, err := kubectl(ctx, "-n", namespace, "exec", pod, "--", "sh", "-c", ask, where[0], where[1], where[2])
+			said, err := sends(ctx, namespace, pod, 1, where)
 			return strings.HasPrefix(said, "HTTP/") == answered, fmt.Sprintf("%q, %v", said, err), nil
 		})
 		return ctx
@@ -37,21 +35,21 @@ func hears(namespace, pod string, address func(context.Context, *testing.T) [3]s
 }
 
 // metricsOf is where the first pod of a program has its metrics.
-func metricsOf(component string) func(context.Context, *testing.T) [3]string {
-	return func(ctx context.Context, t *testing.T) [3]string {
+func metricsOf(component string) func(context.Context, *testing.T) request {
+	return func(ctx context.Context, t *testing.T) request {
 		t.Helper()
 		address := answer(ctx, t, "-n", "packtree-system", "get", "pods", "--selector=app.kubernetes.io/name="+component,
 			"--field-selector=status.phase=Running", "-o", "jsonpath={.items[?(@.metadata.name!='lookalike')].status.podIP}")
-		return [3]string{strings.Fields(address)[0], "8080", "/metrics"}
+		return request{strings.Fields(address)[0], "8080", "GET", "/metrics", ""}
 	}
 }
 
-func apiServer(ctx context.Context, t *testing.T) [3]string {
+func apiServer(ctx context.Context, t *testing.T) request {
 	t.Helper()
-	return [3]string{answer(ctx, t, "-n", "default", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"), "443", "/"}
+	return request{answer(ctx, t, "-n", "default", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"), "443", "GET", "/", ""}
 }
 
-func prometheus(ctx context.Context, t *testing.T) [3]string {
+func prometheus(ctx context.Context, t *testing.T) request {
 	t.Helper()
-	return [3]string{answer(ctx, t, "-n", "monitoring", "get", "pod", "prometheus", "-o", "jsonpath={.status.podIP}"), "9090", "/-/ready"}
+	return request{answer(ctx, t, "-n", "monitoring", "get", "pod", "prometheus", "-o", "jsonpath={.status.podIP}"), "9090", "GET", "/-/ready", ""}
 }

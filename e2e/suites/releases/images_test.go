@@ -149,6 +149,8 @@ func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 			"--file grove-operator/grove-startup.Dockerfile", "--platform linux/amd64,linux/arm64", "--sbom=true", "--provenance=mode=max",
 			"--output type=oci,name=packtree/grove-startup:" + chart.AppVersion + ",dest=dist/images/grove-startup.tar,rewrite-timestamp=true dist",
 		}},
+		"without SBOM":                {[]string{"SBOM=0"}, []string{"--sbom=false --provenance=mode=max"}},
+		"with a scanner of one's own": {[]string{"SBOM=generator=registry.example/sbom:1"}, []string{"--sbom=generator=registry.example/sbom:1 "}},
 		"into a registry": {[]string{"PUSH=1", "REGISTRY=registry.example/team", "TAG=9", "BASE=static@sha256:1"}, []string{
 			"--build-arg BASE=static@sha256:1",
 			"--output type=image,name=registry.example/team/packtree/grove-startup:9,push=true,rewrite-timestamp=true dist",
@@ -285,7 +287,7 @@ func images(t *testing.T, checkout, docker string, set ...string) script {
 			t.Fatal(err)
 		}
 	}
-	env := append(os.Environ(), "PATH="+tools, "IMAGES=", "PLATFORMS=", "REGISTRY=", "TAG=", "BASE=", "PUSH=", "VERSION=", "COMMIT=", "DATE=", "SOURCE_DATE_EPOCH=")
+	env := append(os.Environ(), "PATH="+tools, "IMAGES=", "PLATFORMS=", "REGISTRY=", "TAG=", "BASE=", "PUSH=", "SBOM=", "VERSION=", "COMMIT=", "DATE=", "SOURCE_DATE_EPOCH=")
 	made := script{checkout: checkout, tools: tools, env: append(env, set...)}
 	made.has(t, "docker", docker)
 	return made

@@ -80,7 +80,10 @@ require dockerd=docker.io containerd=containerd runc=runc iptables=iptables ip=i
 # Nodes, their images and volumes.
 has_room 6000
 exec 9>"$cache/lock"
-flock -n 9 || fail "another run holds $cache/lock; wait for it, or set PACKTREE_KIND_CACHE to another directory"
+flock -n 9 || {
+	echo "kind: another run holds $cache/lock, which is waited for; PACKTREE_KIND_CACHE names another directory" >&2
+	flock --timeout "${PACKTREE_KIND_PATIENCE:-3600}" 9 || fail "another run still holds $cache/lock"
+}
 
 declare -A before
 for sysctl in $sysctls; do

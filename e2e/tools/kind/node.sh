@@ -70,15 +70,21 @@ root_file_system() {
 }
 
 prepare() {
-	[ ! -f "$prepared/done" ] || return 0
 	mkdir -p "$cache"
+	# Two checkouts may ask for the same.
+	exec 8>"$cache/prepare.lock"
+	flock 8
+	if [ -f "$prepared/done" ]; then
+		touch "$prepared"
+		return 0
+	fi
 	require mmdebstrap=mmdebstrap
+	# Earlier ones are of no use any more, unless another checkout is at work with one.
+	find "$cache" -maxdepth 1 -name 'node-*' -mmin +180 -exec rm -rf {} +
+	rm -rf "$prepared"
 	has_room 3000
-	# Earlier ones are of no use any more.
-	rm -rf "$cache"/node-*
 	mkdir -p "$prepared/bin" "$prepared/images"
 	programs "$prepared/bin"
-	cp "$prepared/bin/kind" "$bin/"
 	cp -r "$(GOWORK=off go -C "$here" list -m -f '{{.Dir}}' sigs.k8s.io/kind)/images/base/files" "$prepared/kind"
 	chmod -R u+w "$prepared/kind"
 	archives "$prepared"
@@ -106,6 +112,8 @@ image() {
 	docker commit -c 'ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]' -c 'CMD []' "$container" "$name" >/dev/null
 	docker rm -fv "$container" >/dev/null
 	docker rmi "$name-bare" >/dev/null
+	# Earlier ones, unless a node runs from one.
+	docker images --format '{{.Repository}}:{{.Tag}}' "${name%:*}" | grep -vxF "$name" | xargs -r docker rmi >/dev/null 2>&1 || true
 }
 
 case ${1:-} in
