@@ -3,12 +3,15 @@ package grouping
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+	"packtree.dev/shared/relations"
 )
 
 // CarriedLabelKeys returns the keys of the labels that go from a workload to its PodGroup.
@@ -70,6 +73,48 @@ func ParsePlacement(w Workload) (string, field.ErrorList) {
 		return "", errs
 	}
 	return "", nil
+}
+
+// Related is how a workload says that its groups, pods and gangs stand to one another.
+type Related struct {
+	// Written is the annotation, empty if nobody has it. It is carried over also if it is wrong: the scheduler then holds the gang
+	// back, where to drop it would misplace the pods.
+	Written string
+	// Relations are what it says; nil if it cannot be read.
+	Relations []relations.Relation
+
+	path *field.Path
+}
+
+// ParseRelations returns what the workload says, or the nearest owner above it, or the first of its templates that does.
+func ParseRelations(w Workload, templates []Template) (Related, field.ErrorList) {
+	return Nearest(w, templates, func(annotations map[string]string, path *field.Path) (Related, field.ErrorList) {
+		read, errs := relations.Parse(annotations)
+		related := Related{Written: annotations[scheduling.AnnotationRelations], Relations: read, path: path}
+		if len(errs) > 0 {
+			related.Relations = nil
+		}
+		return related, related.where(errs)
+	}, scheduling.AnnotationRelations)
+}
+
+// Check returns what is wrong with the relations in the light of the groups that the workload becomes. Levels may be nil.
+func (r Related) Check(spec *scheduling.PodGroupSpec, levels Levels) field.ErrorList {
+	tree, errs := podgrouptree.New(spec)
+	if len(r.Relations) == 0 || len(errs) > 0 {
+		return nil
+	}
+	return r.where(relations.Validate(r.Relations, tree, levels))
+}
+
+// where moves findings about relations to where these are written.
+func (r Related) where(errs field.ErrorList) field.ErrorList {
+	for _, err := range errs {
+		if rest, ok := strings.CutPrefix(err.Field, annotationsPath.String()); ok {
+			err.Field = r.path.String() + rest
+		}
+	}
+	return errs
 }
 
 // HasCarriedLabel reports whether the labels say anything that goes to a PodGroup.

@@ -39,6 +39,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	labels := grouping.CarriedLabels(w, group.Templates)
 	preemptibility, wrong := grouping.ParsePreemptibility(labels)
 	_, misplaced := grouping.ParsePlacement(w)
+	related, unrelated := grouping.ParseRelations(w, group.Templates)
 	var unresolved, ambiguous field.ErrorList
 	if levels != nil {
 		unresolved, ambiguous = group.Check(levels), group.Ambiguous(levels)
@@ -51,6 +52,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	if spec.PriorityClassName == "" {
 		spec.PriorityClassName = labels[kai.LabelPriorityClassName]
 	}
+	unrelated = append(unrelated, related.Check(&spec, levels)...)
 	return Decision{
 		PodGroup: &scheduling.PodGroup{
 			TypeMeta: metav1.TypeMeta{APIVersion: scheduling.GroupVersion.String(), Kind: "PodGroup"},
@@ -58,26 +60,31 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 				Name:            NameFor(w.Owner),
 				Namespace:       cmp.Or(w.Namespace, w.Owner.GetNamespace()),
 				Labels:          labels,
-				Annotations:     annotations(w, group),
+				Annotations:     annotations(w, group, related),
 				OwnerReferences: ownerReferences(w.Owner),
 			},
 			Spec: spec,
 		},
-		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced),
+		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced, unrelated),
 		Unresolved: unresolved,
 		Fatal:      append(tooLarge(group), podgrouptree.ValidateCreate(&spec)...),
 	}
 }
 
-// annotations returns what the workload's owner says of other gangs, and how many pods the leaves are expected to have. Nil if it
-// is nothing.
-func annotations(w grouping.Workload, group grouping.Group) map[string]string {
+// annotations returns what the workload's owner says of other gangs, how its groups stand to one another, and how many pods the leaves
+// are expected to have. Nil if it is nothing.
+func annotations(w grouping.Workload, group grouping.Group, related grouping.Related) map[string]string {
 	all := grouping.CarriedAnnotations(w)
-	if expected := group.Expects().String(); expected != "" {
+	for key, value := range map[string]string{
+		scheduling.AnnotationExpectedPods: group.Expects().String(), scheduling.AnnotationRelations: related.Written,
+	} {
+		if value == "" {
+			continue
+		}
 		if all == nil {
 			all = map[string]string{}
 		}
-		all[scheduling.AnnotationExpectedPods] = expected
+		all[key] = value
 	}
 	return all
 }

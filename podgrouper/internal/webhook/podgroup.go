@@ -13,6 +13,7 @@ import (
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
+	"packtree.dev/shared/relations"
 
 	"packtree.dev/podgrouper/internal/topologies"
 )
@@ -44,15 +45,18 @@ func (v validator) ValidateCreate(ctx context.Context, podGroup *scheduling.PodG
 // ValidateUpdate judges a changed spec. One that stays as it is may be as wrong as it was: labels and finalizers must still
 // be able to change.
 func (v validator) ValidateUpdate(ctx context.Context, old, podGroup *scheduling.PodGroup) (admission.Warnings, error) {
-	if podGroup.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(old.Spec, podGroup.Spec) {
+	const key = scheduling.AnnotationRelations
+	if podGroup.DeletionTimestamp != nil ||
+		apiequality.Semantic.DeepEqual(old.Spec, podGroup.Spec) && old.Annotations[key] == podGroup.Annotations[key] {
 		return nil, nil
 	}
 	levels, err := topologies.In(ctx, v.reader)
 	if err != nil {
 		return nil, err
 	}
-	errs := podgrouptree.Validate(&podGroup.Spec)
-	return warningsAbout(&podGroup.Spec, levels), invalid(podGroup, errs)
+	related, errs := relations.Parse(podGroup.Annotations)
+	errs = append(errs, podgrouptree.Validate(&podGroup.Spec)...)
+	return warningsAbout(&podGroup.Spec, related, levels), invalid(podGroup, errs)
 }
 
 // ValidateDelete lets every PodGroup go.
@@ -70,18 +74,19 @@ func invalid(podGroup *scheduling.PodGroup, errs field.ErrorList) error {
 // JudgeNew returns warnings about a PodGroup that is created, and what it is turned down for. Levels may be nil: then
 // Topologies are not judged.
 func JudgeNew(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) ([]string, field.ErrorList) {
-	errs := podgrouptree.ValidateCreate(&podGroup.Spec)
-	return warningsAbout(&podGroup.Spec, levels), errs
+	related, errs := relations.Parse(podGroup.Annotations)
+	errs = append(errs, podgrouptree.ValidateCreate(&podGroup.Spec)...)
+	return warningsAbout(&podGroup.Spec, related, levels), errs
 }
 
 // warningsAbout returns no warnings about a spec that no tree can be read from.
-func warningsAbout(spec *scheduling.PodGroupSpec, levels podgrouptree.Levels) []string {
+func warningsAbout(spec *scheduling.PodGroupSpec, related []relations.Relation, levels podgrouptree.Levels) []string {
 	tree, errs := podgrouptree.New(spec)
 	if len(errs) > 0 {
 		return nil
 	}
 	var warnings []string
-	for _, finding := range tree.Blockers(levels) {
+	for _, finding := range append(tree.Blockers(levels), relations.Validate(related, tree, levels)...) {
 		warnings = append(warnings, finding.Error()+": the gang waits until this is mended")
 	}
 	for _, finding := range tree.Remarks(spec, levels) {

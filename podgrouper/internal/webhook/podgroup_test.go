@@ -113,4 +113,22 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 		Expect(api.Patch(ctx, podGroup, label)).To(Succeed())
 		Expect(warnings.messages).To(BeEmpty())
 	})
+
+	It("judges relations when they are written, and no others", func(ctx SpecContext) {
+		related := func(annotation string) *scheduling.PodGroup {
+			podGroup := podGroupOf(subGroups(withLevels(leaf("a", ""), "network", "rack", "")))
+			podGroup.Annotations = map[string]string{scheduling.AnnotationRelations: annotation}
+			return podGroup
+		}
+		err := api.Create(ctx, related(`[{"name":"x","podsOf":"a","level":"rack","atMost":1}]`))
+		Expect(err).To(MatchError(ContainSubstring(`metadata.annotations[packtree.dev/relations][0].atMost: Invalid value: unknown field`)))
+
+		podGroup := related(`[{"name":"x","podsOf":"b","level":"rack","maxPerDomain":1}]`)
+		Expect(api.Create(ctx, podGroup)).To(Succeed())
+		Expect(warnings.messages).To(ConsistOf(ContainSubstring(
+			`metadata.annotations[packtree.dev/relations][0].podsOf: Invalid value: "b": no subGroup has this name: the gang waits until this is mended`)))
+
+		podGroup.Annotations[scheduling.AnnotationRelations] = `[{}]`
+		Expect(api.Update(ctx, podGroup)).To(MatchError(ContainSubstring(`[0].name: Required value`)))
+	})
 })
