@@ -3,6 +3,7 @@ package packing_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -43,6 +44,44 @@ func TestOnlyWhatIsRefusedWithWordsHasACertificate(t *testing.T) {
 			t.Fatalf("%s, certificate %v", d.Verdict, d.Certificate)
 		}
 	})
+}
+
+// Which of several rules holds first depends on those that a certificate could do
+// without.
+func TestACertificateIsThatOfWhatItKeeps(t *testing.T) {
+	c := packing.NewCluster()
+	for name, levels := range map[string][]string{"a": {"zone", "rack"}, "b": {"fabric", "rail"}} {
+		if err := c.SetTopology(name, levels); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, n := range []struct {
+		zone, rack, fabric, rail string
+		cpu, gpu                 int64
+	}{
+		{"1", "0", "1", "1", 6, 3}, {"0", "1", "0", "1", 6, 3}, {"1", "0", "0", "0", 2, 0}, {"1", "", "1", "1", 1, 4},
+		{"1", "1", "0", "1", 5, 1}, {"1", "0", "0", "1", 3, 3}, {"0", "1", "1", "1", 1, 3}, {"", "", "0", "0", 3, 2},
+		{"1", "1", "1", "0", 5, 3},
+	} {
+		labels := map[string]string{"zone": n.zone, "rack": n.rack, "fabric": n.fabric, "rail": n.rail}
+		maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
+		c.SetNode(packing.Node{Name: fmt.Sprint("node-", i), Labels: labels,
+			Allocatable: packing.Resources{"cpu": n.cpu, "gpu": n.gpu}})
+	}
+	barred := packing.Shape{Key: "pod", Requests: packing.Resources{"cpu": 2, "gpu": 1},
+		Excluded: func(node string) string { return map[string]string{"node-3": "a taint"}[node] }}
+	inner := leaf("inner", 4, barred, packing.Constraint{Topology: "a", Required: "rack"})
+	idle := packing.Group{Name: "idle", MinSubGroups: least(1), Children: []packing.Group{{Name: "deeper",
+		MinSubGroups: least(0), Children: []packing.Group{{Name: "deepest", Constraint: inner.Constraint}}}}}
+	gang := &packing.Gang{Root: packing.Group{Name: "outer", Constraint: packing.Constraint{Topology: "b",
+		Required: "rail"}, Children: []packing.Group{inner, idle}}}
+	d := c.Decide(gang, packing.Options{})
+	if d.Certificate == nil {
+		t.Fatalf("%s without a certificate", d.Verdict)
+	}
+	if err := certificate.Verify(c.Input(gang), d.Certificate); err != nil {
+		t.Error(err)
+	}
 }
 
 // largestCertificate is what 95 of 100 certificates stay within, and those of the

@@ -6,6 +6,7 @@
 package refute
 
 import (
+	"reflect"
 	"slices"
 
 	"packtree.dev/shared/packing/certificate"
@@ -28,6 +29,13 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 		}
 		return completed
 	}
+	return settled(prove(in, try), try)
+}
+
+// try completes a proof; nil if it proves nothing.
+type try func(*certificate.Proof) *certificate.Proof
+
+func prove(in *question, try try) *certificate.Proof {
 	if proof := try(&certificate.Proof{Start: []int{0},
 		Rules: []certificate.Rule{{Few: &certificate.Few{}}}}); proof != nil {
 		return proof
@@ -52,6 +60,30 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 	return nil
 }
 
+// settled completes a proof until that changes nothing, as nothing may change for who
+// verifies it: without the rules that were of no use others hold first. nil if it does
+// not come to an end.
+func settled(proof *certificate.Proof, try try) *certificate.Proof {
+	for range 8 {
+		if proof == nil || !chooses(proof) {
+			return proof
+		}
+		before := proof
+		if proof = try(before); reflect.DeepEqual(proof, before) {
+			return proof
+		}
+	}
+	return nil
+}
+
+// chooses reports whether a proof leaves it open anywhere which rule holds.
+func chooses(proof *certificate.Proof) bool {
+	return len(proof.Start) > 1 || slices.ContainsFunc(proof.Rules, func(r certificate.Rule) bool {
+		return r.Branch != nil && max(len(r.Branch.Each), len(r.Branch.None)) > 1 ||
+			r.Without != nil && max(len(r.Without.Each), len(r.Without.Then)) > 1
+	})
+}
+
 // alone proves that one group, and each that is like it, fits into none of the domains
 // where it could go, and that the others do not suffice.
 func alone(in *question, group groups) *certificate.Proof {
@@ -69,7 +101,7 @@ func alone(in *question, group groups) *certificate.Proof {
 }
 
 // smaller leaves out what a proof can do without.
-func smaller(proof *certificate.Proof, try func(*certificate.Proof) *certificate.Proof) *certificate.Proof {
+func smaller(proof *certificate.Proof, try try) *certificate.Proof {
 	for i := range proof.Rules {
 		for k := 0; proof.Rules[i].Cut != nil && k < len(proof.Rules[i].Cut.By); {
 			without := *proof
