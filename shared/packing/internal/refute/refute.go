@@ -29,13 +29,6 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 		}
 		return completed
 	}
-	return settled(prove(in, try), try)
-}
-
-// try completes a proof; nil if it proves nothing.
-type try func(*certificate.Proof) *certificate.Proof
-
-func prove(in *question, try try) *certificate.Proof {
 	if proof := try(&certificate.Proof{Start: []int{0},
 		Rules: []certificate.Rule{{Few: &certificate.Few{}}}}); proof != nil {
 		return proof
@@ -55,33 +48,25 @@ func prove(in *question, try try) *certificate.Proof {
 		return proof
 	}
 	if proof := try(thorough(in)); proof != nil {
-		return smaller(proof, try)
+		return settled(smaller(proof, try), try)
 	}
 	return nil
 }
+
+// try completes a proof; nil if it proves nothing.
+type try func(*certificate.Proof) *certificate.Proof
 
 // settled completes a proof until that changes nothing, as nothing may change for who
-// verifies it: without the rules that were of no use others hold first. nil if it does
-// not come to an end.
+// verifies it: a branch of which the rules that search are gone looks at all domains, and
+// other rules hold first in some. nil if it does not come to an end.
 func settled(proof *certificate.Proof, try try) *certificate.Proof {
 	for range 8 {
-		if proof == nil || !chooses(proof) {
-			return proof
-		}
 		before := proof
-		if proof = try(before); reflect.DeepEqual(proof, before) {
+		if proof = try(before); proof == nil || reflect.DeepEqual(proof, before) {
 			return proof
 		}
 	}
 	return nil
-}
-
-// chooses reports whether a proof leaves it open anywhere which rule holds.
-func chooses(proof *certificate.Proof) bool {
-	return len(proof.Start) > 1 || slices.ContainsFunc(proof.Rules, func(r certificate.Rule) bool {
-		return r.Branch != nil && max(len(r.Branch.Each), len(r.Branch.None)) > 1 ||
-			r.Without != nil && max(len(r.Without.Each), len(r.Without.Then)) > 1
-	})
 }
 
 // alone proves that one group, and each that is like it, fits into none of the domains
