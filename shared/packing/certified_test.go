@@ -36,10 +36,10 @@ func TestOnlyWhatIsRefusedWithWordsHasACertificate(t *testing.T) {
 		if d := s.Build().Decide(&s.Gang, packing.Options{Terse: true}); d.Certificate != nil {
 			t.Fatalf("a terse %s has a certificate", d.Verdict)
 		}
-		d := s.Build().Decide(&s.Gang, packing.Options{Unproved: true})
-		if told := d.Verdict == packing.Placed && d.Groups[0].Waiting > 0; d.Certificate != nil ||
-			d.Verdict != packing.Invalid && told != (len(d.Explanations) > 0) {
-			t.Fatalf("an unproved %s with %v has certificate %v", d.Verdict, d.Explanations, d.Certificate)
+		unproved := s.Build().Decide(&s.Gang, packing.Options{Unproved: true})
+		told := unproved.Verdict == packing.Placed && unproved.Groups[0].Waiting > 0
+		if unproved.Certificate != nil || unproved.Verdict != packing.Invalid && told != (len(unproved.Explanations) > 0) {
+			t.Fatalf("an unproved %+v", unproved)
 		}
 		if d := s.Build().Decide(&s.Gang, packing.Options{}); (d.Verdict == packing.Infeasible) != (d.Certificate != nil) {
 			t.Fatalf("%s, certificate %v", d.Verdict, d.Certificate)
