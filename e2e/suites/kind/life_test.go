@@ -71,7 +71,7 @@ func TestLife(t *testing.T) {
 		Assess("and Prometheus", says("delete", "-f", testdata("prometheus.yaml"), timeout))
 	broken := features.New("an image that nobody has").
 		Assess("the deployment is taken", says("apply", "-f", testdata("broken.yaml"))).
-		Assess("it says which container lacks its image", dgdSays("broken", "nowhere.invalid/none:1")).
+		Assess("it says which container lacks its image", dgdSays("broken", "127.0.0.1:1/none:1")).
 		Assess("another image is named", says("patch", "dgd", "broken", "--type=json", "--patch", repair)).
 		Assess("and all runs", says("wait", "dynamographdeployment", "broken", "--for=condition=Ready", timeout)).
 		Assess("it goes", says("delete", "dgd", "broken", timeout))

@@ -92,7 +92,7 @@ func remove(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	return ctx, errors.Join(err, os.RemoveAll(filepath.Dir(kubeconfig)))
 }
 
-// furnish gives every node the images.
+// furnish gives every node that takes pods the images.
 func furnish(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	archives, err := filepath.Glob(filepath.Join(root, "dist", "kind", "*.tar"))
 	if err == nil && len(archives) == 0 {
@@ -101,10 +101,13 @@ func furnish(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if err != nil {
 		return ctx, err
 	}
-	for _, archive := range archives {
-		if _, err := run(ctx, "kind", "load", "image-archive", "--name", clusterName, archive); err != nil {
-			return ctx, err
-		}
+	workers, err := kubectl(ctx, "get", "nodes", "--selector=!node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}")
+	if err != nil {
+		return ctx, err
+	}
+	load := append([]string{"load", "image-archive", "--name", clusterName, "--nodes", strings.Join(strings.Fields(workers), ",")}, archives...)
+	if _, err := run(ctx, "kind", load...); err != nil {
+		return ctx, err
 	}
 	_, err = kubectl(ctx, "wait", "node", "--all", "--for=condition=Ready", timeout)
 	return ctx, err

@@ -14,8 +14,8 @@ import (
 // nobody is an account without rights.
 const nobody = 65534
 
-// tries runs docker.sh where no Docker answers, as a user, with a directory for what it keeps.
-func tries(t *testing.T, user uint32, cache string) (said string, code int) {
+// tries runs docker.sh where no Docker answers, as a user, with a directory for what it keeps, and with more in its environment.
+func tries(t *testing.T, user uint32, cache string, environment ...string) (said string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -32,6 +32,7 @@ func tries(t *testing.T, user uint32, cache string) (said string, code int) {
 	}
 	command := exec.CommandContext(ctx, filepath.Join(directory, "docker.sh"), "true")
 	command.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere/docker.sock", "PACKTREE_KIND_CACHE="+cache, "PACKTREE_KIND_PATIENCE=0")
+	command.Env = append(command.Env, environment...)
 	if int(user) != os.Getuid() {
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	}
@@ -76,6 +77,27 @@ func TestScriptsSayWhatIsMissing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestScriptsNeedDockerOrAPT(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // As above.
+	}
+	tools := t.TempDir()
+	for _, name := range []string{"bash", "dirname", "id", "mkdir"} {
+		program, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(program, filepath.Join(tools, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, code := tries(t, 0, readableByAll(t), "PATH="+tools)
+	if code != 1 || strings.Contains(said, "\n") || !strings.HasPrefix(said, "kind: missing: docker.io ") || !strings.Contains(said, "no apt-get") ||
+		strings.Count(said, "util-linux") != 1 {
+		t.Errorf("it exits %d and says %q, want 1 and what is missing", code, said)
 	}
 }
 

@@ -11,7 +11,8 @@ fail() {
 require() {
 	local pair packages=()
 	for pair in "$@"; do
-		command -v "${pair%=*}" >/dev/null || packages+=("${pair#*=}")
+		if command -v "${pair%=*}" >/dev/null || [[ " ${packages[*]} " == *" ${pair#*=} "* ]]; then continue; fi
+		packages+=("${pair#*=}")
 	done
 	[ ${#packages[@]} -gt 0 ] || return 0
 	[ "$(id -u)" = 0 ] || fail "missing: ${packages[*]}; install them, or run this as root on Debian"
