@@ -26,10 +26,10 @@ func units(w *world) *features.FeatureBuilder {
 		Assess("two copies run, each in one rack", suite.AllOf(
 			w.Applies("units.yaml"), w.stands("units", copies(2)), w.copiesStandInOneRack, w.Remembers(rest, &first))).
 		Assess("eight do", suite.AllOf(
-			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=8"), w.TheOperatorDies, w.stands("units", copies(8)), w.copiesStandInOneRack)).
+			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=8"), w.TheOperatorDies, w.runs("units", copies(8)), w.copiesStandInOneRack)).
 		Assess("the adapter counts copies", w.Reads("8", "dgdsa", "units-serve", "{.status.replicas}")).
 		Assess("three are left, whole ones", suite.AllOf(
-			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=3"), w.TheOperatorDies, w.stands("units", copies(3)), w.copiesStandInOneRack)).
+			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=3"), w.TheOperatorDies, w.runs("units", copies(3)), w.copiesStandInOneRack)).
 		Assess("the ratio cannot change", w.Refused([]string{"was 2 in each copy of component group \"serve\""},
 			"patch", "dgd", "units", "--type=json", `--patch=[{"op":"replace","path":"/spec/components/1/replicas","value":3}]`)).
 		Assess("nobody else has noticed", w.IsAsIn(&first, rest)).

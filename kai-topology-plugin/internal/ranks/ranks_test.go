@@ -58,12 +58,12 @@ func TestBorders(t *testing.T) {
 	for written, want := range map[string][]int{
 		"":                        nil,
 		"r1/n1":                   {0, 0},
-		"r1/n1 r1/n1":             {0, 0},
-		"r1/n1 r1/n2":             {0, 2},
-		"r1/n1 r1/n2 r2/n3":       {2, 3},
-		"r1/n1 r2/n3 r1/n2 r2/n4": {4, 4},
+		"r1/n1,r1/n1":             {0, 0},
+		"r1/n1,r1/n2":             {0, 2},
+		"r1/n1,r1/n2,r2/n3":       {2, 3},
+		"r1/n1,r2/n3,r1/n2,r2/n4": {4, 4},
 	} {
-		if diff := cmp.Diff(want, ranks.Borders(pods(strings.Fields(written)...))); diff != "" {
+		if diff := cmp.Diff(want, ranks.Borders(pods(strings.FieldsFunc(written, func(r rune) bool { return r == ',' })...))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", written, diff)
 		}
 	}
