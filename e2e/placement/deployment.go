@@ -24,6 +24,19 @@ type deployment struct {
 	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
 	Services           services              `json:"services"`
 	Components         services              `json:"components"`
+	Experimental       struct {
+		ComponentGroups []componentGroup `json:"componentGroups"`
+	} `json:"experimental"`
+}
+
+// componentGroup is services that scale together: each copy has all pods of each.
+type componentGroup struct {
+	Name               string                `json:"name"`
+	Replicas           *int32                `json:"replicas"`
+	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
+	Components         []struct {
+		Name string `json:"name"`
+	} `json:"components"`
 }
 
 type deploymentConstraint struct {
@@ -40,6 +53,17 @@ type service struct {
 		NodeCount int `json:"nodeCount"`
 	} `json:"multinode"`
 	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
+
+	// group is the component group that it scales with; nil if it scales by itself.
+	group *componentGroup
+}
+
+// pods are how many the service has, of all copies of its group.
+func (s service) pods() int {
+	if s.group != nil {
+		return orOne(s.group.Replicas) * orOne(s.Replicas) * s.nodes()
+	}
+	return orOne(s.Replicas) * s.nodes()
 }
 
 // services are written as a list with names, or as a map keyed by name.
@@ -70,7 +94,14 @@ func readDeployment(object *unstructured.Unstructured, topologies Topologies) (W
 	}
 	reader := &deploymentReader{object: object, topologies: topologies, topology: DefaultTopology}
 	all := append(spec.Services, spec.Components...)
-	if err := reader.readAll(spec.TopologyConstraint, all); err != nil {
+	for i := range spec.Experimental.ComponentGroups {
+		for _, member := range spec.Experimental.ComponentGroups[i].Components {
+			if at := slices.IndexFunc(all, func(s service) bool { return s.Name == member.Name }); at >= 0 {
+				all[at].group = &spec.Experimental.ComponentGroups[i]
+			}
+		}
+	}
+	if err := reader.readAll(spec.TopologyConstraint, all, spec.Experimental.ComponentGroups); err != nil {
 		return Workload{}, fmt.Errorf("reading %s: %w", nameOf(object), err)
 	}
 	workload := Workload{
@@ -79,7 +110,7 @@ func readDeployment(object *unstructured.Unstructured, topologies Topologies) (W
 		Claims: reader.claims,
 	}
 	for _, each := range all {
-		workload.Pods += orOne(each.Replicas) * each.nodes()
+		workload.Pods += each.pods()
 	}
 	return workload, nil
 }
@@ -100,7 +131,7 @@ type deploymentReader struct {
 	claims     []Claim
 }
 
-func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service) error {
+func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service, groups []componentGroup) error {
 	if whole != nil {
 		if named := whole.TopologyProfile + whole.ClusterTopologyName; named != "" {
 			r.topology = named
@@ -108,13 +139,36 @@ func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service) e
 	}
 	pods := 0
 	for _, each := range all {
-		pods += orOne(each.Replicas) * each.nodes()
+		pods += each.pods()
 	}
 	if err := r.claim("", whole, pods, map[string]string{deploymentLabel: r.object.GetName()}); err != nil {
 		return err
 	}
+	podsInCopy := map[*componentGroup]int{}
 	for _, each := range all {
+		if each.group != nil {
+			podsInCopy[each.group] += orOne(each.Replicas) * each.nodes()
+			continue
+		}
 		if err := r.readService(each); err != nil {
+			return err
+		}
+	}
+	for i := range groups {
+		if err := r.readGroup(&groups[i], podsInCopy[&groups[i]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readGroup reads the constraint on a component group, which holds the pods of each copy.
+func (r *deploymentReader) readGroup(group *componentGroup, pods int) error {
+	for replica := range orOne(group.Replicas) {
+		if err := r.claim(fmt.Sprintf("%s %d", group.Name, replica), group.TopologyConstraint, pods, map[string]string{
+			grovev1alpha1.LabelPodCliqueScalingGroup:             fmt.Sprintf("%s-0-%s", r.object.GetName(), strings.ToLower(group.Name)),
+			grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(replica),
+		}); err != nil {
 			return err
 		}
 	}

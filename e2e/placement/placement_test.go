@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"packtree.dev/e2e/examples"
 	"packtree.dev/e2e/placement"
@@ -62,6 +64,37 @@ func TestRead(t *testing.T) {
 				t.Errorf("claims (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// All pods of a copy are held together, those of services that have none by themselves.
+func TestReadComponentGroups(t *testing.T) {
+	deployment := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`
+kind: DynamoGraphDeployment
+metadata: {name: d, namespace: ns}
+spec:
+  topologyConstraint: {clusterTopologyName: t, packDomain: zone}
+  components: [{name: F}, {name: P, replicas: 2}, {name: D, multinode: {nodeCount: 3}}]
+  experimental:
+    componentGroups: [{name: Serve, replicas: 2, topologyConstraint: {packDomain: rack}, components: [{name: P}, {name: D}]}]
+`), deployment); err != nil {
+		t.Fatal(err)
+	}
+	topologies := placement.Topologies{"t": {Keys: []string{"zone", "rack"}, Domains: []string{"zone", "rack"}}}
+	workload, _, err := placement.Read(deployment, topologies)
+	if err != nil || workload.Pods != 11 {
+		t.Errorf("%d pods, want 1 and twice 5 (%v)", workload.Pods, err)
+	}
+	if diff := cmp.Diff([]string{": one zone", "Serve 0: one rack", "Serve 1: one rack"}, claimLines(workload)); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+	member := pod("p", "a1", map[string]string{
+		grovev1alpha1.LabelPodCliqueScalingGroup: "d-0-serve", grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: "1",
+	})
+	member.Namespace = "ns"
+	if last := workload.Claims[2]; last.Pods != 5 || !last.Selects(&member) || workload.Claims[1].Selects(&member) {
+		t.Errorf("%d pods in a copy", last.Pods)
 	}
 }
 

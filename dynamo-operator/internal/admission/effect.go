@@ -136,12 +136,6 @@ func deploymentWarnings(spec *v1beta1.DynamoGraphDeploymentSpec) []string {
 	if spec.ProviderOverride != nil {
 		warnings = overrideWarnings(spec.ProviderOverride, field.NewPath("spec"), overrides.OfDeployment, spec.TopologyConstraint != nil)
 	}
-	if spec.Experimental == nil {
-		return warnings
-	}
-	if spec.Experimental.ComponentGroups != nil {
-		warnings = append(warnings, "spec.experimental.componentGroups: componentGroups has no effect: each component scales by itself")
-	}
 	return warnings
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/dynamo-operator/internal/pods"
@@ -41,11 +42,11 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 			errs = append(errs, field.Forbidden(words.podSpec(i).Child("nodeName"), "the scheduler chooses the node: use nodeSelector or affinity"))
 		}
 		if len(template.Spec.TopologySpreadConstraints) > 0 {
-			errs = append(errs, field.Forbidden(words.podSpec(i).Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint"))
+			errs = append(errs, field.Forbidden(words.podSpec(i).Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint and topologySpread"))
 		}
 	}
 	errs = append(errs, validateNodeNames(deployment.Spec.Components, words)...)
-	return append(errs, validateSize(deployment.Spec.Components, words)...)
+	return append(errs, validateSize(deployment, words)...)
 }
 
 // validateSchedulers refuses pods that go to different schedulers: those of one gang are placed together, by one. A deployment that had them before
@@ -159,11 +160,15 @@ func validateNodeNames(components []v1beta1.ComponentSpec, words words) field.Er
 }
 
 // validateSize bounds the pods of a deployment altogether, and names the component that has most.
-func validateSize(components []v1beta1.ComponentSpec, words words) field.ErrorList {
+func validateSize(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	components := deployment.Spec.Components
 	var all, most int64
 	var largest int
 	for i := range components {
 		own := podsOf(&components[i])
+		if group := names.GroupOf(deployment, components[i].Name); group != nil {
+			own *= int64(max(ptr.Deref(group.Replicas, 1), ptr.Deref(group.MinAvailable, 1)))
+		}
 		all += own
 		if own > most {
 			most, largest = own, i

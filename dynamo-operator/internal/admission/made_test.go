@@ -30,7 +30,7 @@ func TestWhatIsMadeHasToBePossible(t *testing.T) {
 			services: `[{name: A}, {name: B, extraPodSpec: {nodeName: node-1, topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}]`,
 			want: []string{
 				`spec.services[1].extraPodSpec.nodeName: Forbidden: the scheduler chooses the node: use nodeSelector or affinity (service "B")`,
-				`spec.services[1].extraPodSpec.topologySpreadConstraints: Forbidden: they contradict packing: use topologyConstraint (service "B")`,
+				`spec.services[1].extraPodSpec.topologySpreadConstraints: Forbidden: they contradict packing: use topologyConstraint and topologySpread (service "B")`,
 			},
 		},
 		"two schedulers": {

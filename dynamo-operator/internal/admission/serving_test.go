@@ -169,7 +169,7 @@ func TestLongNames(t *testing.T) {
 
 // TestFeaturesThatAreNotCarriedOut has every warning of these.
 func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
-	candidate := alpha(t, "providerOverride: {value: {}}\n  experimental: {componentGroups: [{name: g}], kvTransferPolicy: {domain: rack, clusterTopologyName: t}}", `[
+	candidate := alpha(t, "providerOverride: {value: {}}\n  experimental: {kvTransferPolicy: {domain: rack, clusterTopologyName: t}}", `[
     {name: A, providerOverride: {value: {}}, gpuMemoryService: {enabled: true}, failover: {enabled: true}, checkpoint: {enabled: false},
      experimental: {checkpoint: {enabled: true}, flagsInjection: Disabled}, lpx: {buildId: x}, runtimeVersionOverride: 1.5.0,
      modelRef: {name: m, revision: r}, componentType: worker, multinode: {nodeCount: 2, worker: {providerOverride: {value: {}}}},
@@ -186,7 +186,6 @@ func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
 		`metadata.annotations[nvidia.com/dynamo-discovery-backend]: "consul" is taken for kubernetes; there are kubernetes and etcd`,
 		`metadata.annotations[nvidia.com/enable-grove]: has no effect: nothing here reads it`,
 		`spec.providerOverride: has no effect: it sets nothing; of an override spec.template.topologyConstraint is carried out`,
-		`spec.experimental.componentGroups: componentGroups has no effect: each component scales by itself`,
 		`spec.services[0].experimental.checkpoint: checkpoint has no effect: nothing takes checkpoints of containers here; pods start cold (service "A")`,
 		`spec.services[0].experimental.flagsInjection: flagsInjection has no effect: the flags of several nodes are added as always; one that the command has stays (service "A")`,
 		`spec.services[0].providerOverride: has no effect: it sets nothing; of an override topologyConstraint is carried out (service "A")`,

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/dynamo-operator/internal/overrides"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -22,9 +23,11 @@ const (
 type constraint struct {
 	path            *field.Path
 	pack, preferred v1beta1.TopologyDomain
+	// group is the constraint of the group that a component is in; nil where there is none.
+	group *constraint
 }
 
-// constraints returns the deployment's constraint, which may be empty, and those of the components that have one.
+// constraints returns the deployment's constraint, which may be empty, and those of the components and component groups that have one.
 func constraints(deployment *v1beta1.DynamoGraphDeployment, words words) (constraint, []constraint) {
 	whole := constraint{path: specTopology()}
 	if deployment.Spec.TopologyConstraint == nil && deployment.Spec.ProviderOverride != nil {
@@ -41,7 +44,12 @@ func constraints(deployment *v1beta1.DynamoGraphDeployment, words words) (constr
 			if deployment.Spec.Components[i].TopologyConstraint == nil {
 				path = overridden(words.component(i), overrides.OfComponent)
 			}
-			parts = append(parts, constraint{path: path, pack: own.PackDomain, preferred: own.PreferredDomain})
+			parts = append(parts, constraint{path: path, pack: own.PackDomain, preferred: own.PreferredDomain, group: groupConstraint(folded, component.Name)})
+		}
+	}
+	for i, group := range names.Groups(folded) {
+		if own := group.TopologyConstraint; own != nil {
+			parts = append(parts, constraint{path: groupPath(i).Child("topologyConstraint"), pack: own.PackDomain, preferred: own.PreferredDomain})
 		}
 	}
 	return whole, parts
@@ -76,7 +84,7 @@ type namedDomain struct {
 // validateTopology is what can be said of the constraints without the cluster's topology.
 func validateTopology(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	whole, parts := constraints(deployment, words)
-	errs := validateSpecConstraint(deployment.Spec.TopologyConstraint, whole, parts, words)
+	errs := validateSpecConstraint(deployment.Spec.TopologyConstraint, whole, parts, len(spreads(deployment, words)) > 0, words)
 	for _, part := range parts {
 		if part.empty() {
 			errs = append(errs, field.Required(part.path.Child(packField), "a topologyConstraint has a packDomain or a preferredDomain"))
@@ -92,18 +100,21 @@ func validateNesting(deployment *v1beta1.DynamoGraphDeployment, order domains.Or
 	errs := validatePreference(whole, order)
 	for _, part := range parts {
 		errs = append(errs, validatePreference(part, order)...)
-		errs = append(errs, validateHierarchy(whole, part, order)...)
+		errs = append(errs, validateHierarchy("the deployment's", whole, part, order)...)
+		if part.group != nil {
+			errs = append(errs, validateHierarchy("the component group's", *part.group, part, order)...)
+		}
 	}
 	return errs
 }
 
-func validateSpecConstraint(own *v1beta1.SpecTopologyConstraint, whole constraint, parts []constraint, words words) field.ErrorList {
+func validateSpecConstraint(own *v1beta1.SpecTopologyConstraint, whole constraint, parts []constraint, spreads bool, words words) field.ErrorList {
 	switch {
 	case own == nil || !whole.empty():
 		return nil
 	case own.ClusterTopologyName == "":
 		return field.ErrorList{field.Required(whole.path.Child(packField), "an empty topologyConstraint says nothing; leave it out")}
-	case slices.ContainsFunc(parts, func(part constraint) bool { return !part.empty() }):
+	case spreads || slices.ContainsFunc(parts, func(part constraint) bool { return !part.empty() }):
 		return nil
 	default:
 		return field.ErrorList{field.Forbidden(whole.path.Child(words.topology),
@@ -119,8 +130,8 @@ func validatePreference(c constraint, order domains.Order) field.ErrorList {
 		fmt.Sprintf("broader than packDomain %q, which holds all pods together already: choose one inside it", c.pack))}
 }
 
-// validateHierarchy turns down what a component may not ask for because the deployment has asked for something narrower.
-func validateHierarchy(whole, part constraint, order domains.Order) field.ErrorList {
+// validateHierarchy turns down what a component may not ask for because the deployment, or its group, has asked for something narrower.
+func validateHierarchy(whose string, whole, part constraint, order domains.Order) field.ErrorList {
 	var errs field.ErrorList
 	for _, pair := range []struct {
 		field, of    string
@@ -132,7 +143,7 @@ func validateHierarchy(whole, part constraint, order domains.Order) field.ErrorL
 	} {
 		if order.Broader(string(pair.below), string(pair.above)) {
 			errs = append(errs, field.Invalid(part.path.Child(pair.field), pair.below,
-				fmt.Sprintf("broader than the deployment's %s %q: choose %s", pair.of, pair.above, oneOf(order.Within(string(pair.above))))))
+				fmt.Sprintf("broader than %s %s %q: choose %s", whose, pair.of, pair.above, oneOf(order.Within(string(pair.above))))))
 			break
 		}
 	}
@@ -193,6 +204,11 @@ func checkTopology(deployment *v1beta1.DynamoGraphDeployment, topology Topology,
 	for _, constraint := range append([]constraint{whole}, parts...) {
 		named = append(named, constraint.named()...)
 	}
+	for _, spread := range spreads(deployment, words) {
+		if spread.Domain != "" {
+			named = append(named, namedDomain{spread.path.Child("domain"), spread.Domain})
+		}
+	}
 	if len(named) == 0 {
 		return nil
 	}
@@ -210,7 +226,8 @@ func checkTopology(deployment *v1beta1.DynamoGraphDeployment, topology Topology,
 				topology.Kind, topology.Name, strings.Join(topology.Domains, ", "))))
 		}
 	}
-	return append(errs, validateNesting(deployment, topology.order(), words)...)
+	errs = append(errs, validateNesting(deployment, topology.order(), words)...)
+	return append(errs, spreadContradictions(deployment, topology.order(), words)...)
 }
 
 func valueAt(deployment *v1beta1.DynamoGraphDeployment, first namedDomain) string {

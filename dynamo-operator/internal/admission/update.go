@@ -19,6 +19,7 @@ const recreate = "immutable: delete the deployment and create it again"
 func validateUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	old, updated = overrides.Folded(old), overrides.Folded(updated)
 	errs := validateSpecTopologyUpdate(old, updated, words)
+	errs = append(errs, validateGroupsUpdate(old, updated, words)...)
 	if old.Spec.BackendFramework != updated.Spec.BackendFramework {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "backendFramework"), updated.Spec.BackendFramework,
 			fmt.Sprintf("was %q; %s", old.Spec.BackendFramework, recreate)))
@@ -76,7 +77,7 @@ func validateSpecTopologyUpdate(old, updated *v1beta1.DynamoGraphDeployment, wor
 }
 
 func validateComponentUpdate(before, after *v1beta1.ComponentSpec, path *field.Path) field.ErrorList {
-	errs := validateComponentTopologyUpdate(before, after, path.Child("topologyConstraint"))
+	errs := validateConstraintUpdate(before.TopologyConstraint, after.TopologyConstraint, path.Child("topologyConstraint"))
 	if (before.Multinode == nil) != (after.Multinode == nil) {
 		errs = append(errs, presence(path.Child("multinode"), before.Multinode != nil, after.Multinode != nil)...)
 	} else if before.Multinode != nil {
@@ -88,8 +89,7 @@ func validateComponentUpdate(before, after *v1beta1.ComponentSpec, path *field.P
 	return append(errs, changed(path.Child("minAvailable"), minimum(before), minimum(after))...)
 }
 
-func validateComponentTopologyUpdate(before, after *v1beta1.ComponentSpec, path *field.Path) field.ErrorList {
-	old, updated := before.TopologyConstraint, after.TopologyConstraint
+func validateConstraintUpdate(old, updated *v1beta1.TopologyConstraint, path *field.Path) field.ErrorList {
 	if old == nil || updated == nil {
 		return presence(path, old != nil, updated != nil)
 	}
@@ -104,7 +104,8 @@ func (c Candidate) ValidateConstraintsUpdate(old Candidate) field.ErrorList {
 	for i := range is.Spec.Components {
 		component := &is.Spec.Components[i]
 		if before := find(was.Spec.Components, component.Name); before != nil {
-			errs = append(errs, validateComponentTopologyUpdate(before, component, c.words.component(i).Child("topologyConstraint"))...)
+			path := c.words.component(i).Child("topologyConstraint")
+			errs = append(errs, validateConstraintUpdate(before.TopologyConstraint, component.TopologyConstraint, path)...)
 		}
 	}
 	return c.naming(errs)

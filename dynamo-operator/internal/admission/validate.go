@@ -28,7 +28,9 @@ const (
 func validate(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	errs := validateName(deployment)
 	errs = append(errs, validateComponents(deployment, words)...)
+	errs = append(errs, validateGroups(deployment, words)...)
 	errs = append(errs, validateTopology(deployment, words)...)
+	errs = append(errs, validateSpreads(deployment, words)...)
 	errs = append(errs, validateClaims(deployment.Spec.PVCs)...)
 	errs = append(errs, validateRestart(deployment, words)...)
 	errs = append(errs, validateTransfer(pods.KVTransferPolicyOf(deployment))...)
@@ -95,20 +97,21 @@ func validateComponentName(deployment *v1beta1.DynamoGraphDeployment, index int,
 	if len(component.Name) > maxNameLength {
 		return append(errs, field.TooLong(path, component.Name, maxNameLength))
 	}
-	return append(errs, validateBudget(deployment.Name, component, path, words)...)
+	return append(errs, validateBudget(deployment, component, path, words)...)
 }
 
 // validateBudget explains the arithmetic of names: the reader sees only the sum in Grove's own error.
-func validateBudget(deployment string, component *v1beta1.ComponentSpec, path *field.Path, words words) field.ErrorList {
-	left := names.Budget - names.Taken(component)
-	if len(deployment) <= left || left >= names.Shortest {
+func validateBudget(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, path *field.Path, words words) field.ErrorList {
+	taken := names.Taken(deployment, component)
+	left := names.Budget - taken
+	if len(deployment.Name) <= left || left >= names.Shortest {
 		return nil
 	}
 	length := len(component.Name)
 	reason := fmt.Sprintf("too long: pods are named after the deployment and the %s, with %d characters together; this name takes %d",
-		words.part, names.Budget, names.Taken(component))
+		words.part, names.Budget, taken)
 	longest := names.Budget - names.Shortest
-	if component.Multinode != nil {
+	if component.Multinode != nil && names.GroupOf(deployment, component.Name) == nil {
 		reason += fmt.Sprintf(" (%d for the multinode group and %d for its pods)", length, length+len(names.WorkerSuffix))
 		longest = (names.Budget - names.Shortest - len(names.WorkerSuffix)) / 2
 	}

@@ -25,6 +25,7 @@ func asComponent(service *v1alpha1.ServiceSpec) v1beta1.ComponentSpec {
 		SharedMemorySize:       sharedMemorySize(service.SharedMemory),
 		ScalingAdapter:         scalingAdapterToHub(service.ScalingAdapter),
 		TopologyConstraint:     constraintToHub(service.TopologyConstraint),
+		TopologySpread:         service.TopologySpread,
 		Roles:                  service.Roles,
 		ModelRef:               service.ModelRef,
 		GlobalDynamoNamespace:  service.GlobalDynamoNamespace != nil && *service.GlobalDynamoNamespace,

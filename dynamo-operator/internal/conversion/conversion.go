@@ -34,6 +34,7 @@ func ToHub(from *v1alpha1.DynamoGraphDeployment, hub *v1beta1.DynamoGraphDeploym
 		PriorityClassName:  spec.PriorityClassName,
 		Restart:            restartToHub(spec.Restart),
 		TopologyConstraint: specConstraintToHub(spec.TopologyConstraint),
+		TopologySpread:     spec.TopologySpread,
 		ProviderOverride:   spec.ProviderOverride,
 		Experimental:       spec.Experimental,
 	}
@@ -65,6 +66,7 @@ func FromHub(hub *v1beta1.DynamoGraphDeployment, to *v1alpha1.DynamoGraphDeploym
 		PriorityClassName:  spec.PriorityClassName,
 		Restart:            restartFromHub(spec.Restart),
 		TopologyConstraint: specConstraintFromHub(spec.TopologyConstraint),
+		TopologySpread:     spec.TopologySpread,
 		ProviderOverride:   spec.ProviderOverride,
 		Experimental:       spec.Experimental,
 	}
@@ -89,7 +91,7 @@ func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpe
 		return component
 	}
 	kept.Type, kept.Replicas, kept.MinAvailable = component.Type, component.Replicas, component.MinAvailable
-	kept.Multinode, kept.TopologyConstraint = component.Multinode, component.TopologyConstraint
+	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = component.Multinode, component.TopologyConstraint, component.TopologySpread
 	for _, words := range []v1alpha1.ServiceSpec{*service, asService(component)} {
 		if same(asService(*kept), words) {
 			return *kept
@@ -109,7 +111,7 @@ func restoredService(component *v1beta1.ComponentSpec, kept *v1alpha1.ServiceSpe
 		kept.ComponentType, kept.SubComponentType = service.ComponentType, service.SubComponentType
 	}
 	kept.Replicas, kept.MinAvailable = service.Replicas, service.MinAvailable
-	kept.Multinode, kept.TopologyConstraint = service.Multinode, service.TopologyConstraint
+	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = service.Multinode, service.TopologyConstraint, service.TopologySpread
 	if same(asComponent(kept), *component) {
 		return *kept
 	}

@@ -18,6 +18,7 @@ func asService(component v1beta1.ComponentSpec) v1alpha1.ServiceSpec {
 		MinAvailable:           component.MinAvailable,
 		Multinode:              component.Multinode,
 		TopologyConstraint:     constraintFromHub(component.TopologyConstraint),
+		TopologySpread:         component.TopologySpread,
 		Roles:                  component.Roles,
 		ModelRef:               component.ModelRef,
 		EPPConfig:              component.EPPConfig,

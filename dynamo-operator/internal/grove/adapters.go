@@ -11,6 +11,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 // Adapter is what scales one component from outside.
@@ -22,11 +23,10 @@ const adapterDefinition = "dynamographdeploymentscalingadapters." + v1alpha1.Gro
 const adapterMissing = "scalingAdapter: the kind DynamoGraphDeploymentScalingAdapter is not installed in this cluster, so replicas are the deployment's own: " +
 	"apply the CRDs of the dynamo-operator chart"
 
-// adapters are those of the components that ask for one. Each begins with the deployment's own number.
+// adapters are those of the components and component groups that ask for one. Each begins with the deployment's own number.
 func adapters(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 	var made []client.Object
-	for i := range deployment.Spec.Components {
-		component := &deployment.Spec.Components[i]
+	for _, component := range names.Units(deployment) {
 		if component.ScalingAdapter == nil {
 			continue
 		}
@@ -65,8 +65,8 @@ func (s Standing) unmade(objects []client.Object) []client.Object {
 		if s.NoAdapters || s.Adapters[adapter.Name] != nil {
 			continue
 		}
-		components := s.Deployment.Spec.Components
-		component := &components[slices.IndexFunc(components, func(c v1beta1.ComponentSpec) bool { return c.Name == adapter.Spec.DGDRef.ServiceName })]
+		units := names.Units(s.Deployment)
+		component := units[slices.IndexFunc(units, func(c *v1beta1.ComponentSpec) bool { return c.Name == adapter.Spec.DGDRef.ServiceName })]
 		if requested, live := s.requested(component), s.liveReplicas(component); requested != nil && live != nil && *requested == adapter.Spec.Replicas {
 			adapter.Spec.Replicas = *live
 		}
@@ -104,17 +104,15 @@ func (s Standing) liveReplicas(component *v1beta1.ComponentSpec) *int32 {
 
 // Reports returns the adapters with the status that they are to have. A scaling that Scalings asks for is said to be done now.
 func (s Standing) Reports(now metav1.Time) []backend.Report {
-	observed := s.Observation()
 	var reports []backend.Report
-	for i := range s.Deployment.Spec.Components {
-		component := &s.Deployment.Spec.Components[i]
+	for _, component := range names.Units(s.Deployment) {
 		standing := s.adapter(component)
 		if standing == nil {
 			continue
 		}
 		next := v1alpha1.DynamoGraphDeploymentScalingAdapterStatus{
-			Replicas:      observed.Services[component.Name].Replicas,
-			Selector:      v1beta1.LabelSelector + "=" + names.Selector(s.Deployment, component),
+			Replicas:      s.stands(component).Replicas,
+			Selector:      s.selector(component),
 			LastScaleTime: standing.Status.LastScaleTime,
 		}
 		if s.scalingOf(component) != nil {
@@ -123,6 +121,14 @@ func (s Standing) Reports(now metav1.Time) []backend.Report {
 		reports = append(reports, backend.Report{Adapter: standing, Status: next})
 	}
 	return reports
+}
+
+// selector finds the pods that a unit scales.
+func (s Standing) selector(unit *v1beta1.ComponentSpec) string {
+	if slices.ContainsFunc(names.Groups(s.Deployment), func(group v1beta1.ComponentGroup) bool { return group.Name == unit.Name }) {
+		return grovev1alpha1.LabelPodCliqueScalingGroup + "=" + scaledName(s.Deployment, unit)
+	}
+	return v1beta1.LabelSelector + "=" + names.Selector(s.Deployment, unit)
 }
 
 // unwanted are the adapters of components that ask for none any more.

@@ -134,8 +134,7 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 	if err != nil {
 		return nil, err
 	}
-	for i := range deployment.Spec.Components {
-		component := &deployment.Spec.Components[i]
+	for _, component := range names.Units(deployment) {
 		name := scaledName(deployment, component)
 		if names.Grouped(component) {
 			standing.Groups[component.Name], err = get(ctx, reader, deployment.Namespace, name, &grovev1alpha1.PodCliqueScalingGroup{})

@@ -27,8 +27,8 @@ type Standing struct {
 	NoAdapters bool
 	// PodCliqueSet of the deployment; nil if there is none.
 	PodCliqueSet *grovev1alpha1.PodCliqueSet
-	// Cliques are the PodCliques of single-node components and Groups the PodCliqueScalingGroups of multinode ones, by
-	// the component's name, as far as they exist.
+	// Cliques are the PodCliques of single-node components and Groups the PodCliqueScalingGroups of multinode ones and of
+	// component groups, by the name of the component or the group, as far as they exist.
 	Cliques map[string]*grovev1alpha1.PodClique
 	Groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Services are those that were made for the deployment.
@@ -101,10 +101,11 @@ func (s Standing) Observation() backend.Observation {
 	for i := range s.Deployment.Spec.Components {
 		component := &s.Deployment.Spec.Components[i]
 		s.observeComponent(component, &observed)
-		if why := s.waits(component); why != "" {
+		unit := names.UnitOf(s.Deployment, component)
+		if why := s.waits(unit); why != "" {
 			observed.Waits[component.Name] = why
 		}
-		if why := s.fails(component); why != "" {
+		if why := s.fails(unit); why != "" {
 			observed.Fails[component.Name] = why
 		}
 	}
@@ -125,11 +126,20 @@ func (s Standing) Observation() backend.Observation {
 	return observed
 }
 
+// observeComponent says how many replicas stand of what scales a component, which is its group where it has one.
 func (s Standing) observeComponent(component *v1beta1.ComponentSpec, observed *backend.Observation) {
-	name := scaledName(s.Deployment, component)
-	if clique := s.Cliques[component.Name]; clique != nil {
-		observed.Wanted[component.Name] = clique.Spec.Replicas
-		observed.Services[component.Name] = v1beta1.ServiceReplicaStatus{
+	unit := names.UnitOf(s.Deployment, component)
+	if wanted := s.liveReplicas(unit); wanted != nil {
+		observed.Wanted[component.Name] = *wanted
+		observed.Services[component.Name] = s.stands(unit)
+	}
+}
+
+// stands is how many replicas stand of what scales by itself; nothing where it does not exist.
+func (s Standing) stands(unit *v1beta1.ComponentSpec) v1beta1.ServiceReplicaStatus {
+	name := scaledName(s.Deployment, unit)
+	if clique := s.Cliques[unit.Name]; clique != nil {
+		return v1beta1.ServiceReplicaStatus{
 			ComponentKind:     "PodClique",
 			ComponentName:     name,
 			Replicas:          clique.Status.Replicas,
@@ -138,9 +148,8 @@ func (s Standing) observeComponent(component *v1beta1.ComponentSpec, observed *b
 			UpdatedReplicas:   clique.Status.UpdatedReplicas,
 		}
 	}
-	if group := s.Groups[component.Name]; group != nil {
-		observed.Wanted[component.Name] = group.Spec.Replicas
-		observed.Services[component.Name] = v1beta1.ServiceReplicaStatus{
+	if group := s.Groups[unit.Name]; group != nil {
+		return v1beta1.ServiceReplicaStatus{
 			ComponentKind:     "PodCliqueScalingGroup",
 			ComponentName:     name,
 			Replicas:          group.Status.Replicas,
@@ -149,6 +158,7 @@ func (s Standing) observeComponent(component *v1beta1.ComponentSpec, observed *b
 			UpdatedReplicas:   group.Status.UpdatedReplicas,
 		}
 	}
+	return v1beta1.ServiceReplicaStatus{}
 }
 
 // enforcement is what Grove says about the levels of the constraints; nil where there are none. That the whole topology
@@ -210,8 +220,8 @@ func (s Standing) Scalings() []backend.Scaling {
 		return nil
 	}
 	var scalings []backend.Scaling
-	for i := range s.Deployment.Spec.Components {
-		if scaling := s.scalingOf(&s.Deployment.Spec.Components[i]); scaling != nil {
+	for _, unit := range names.Units(s.Deployment) {
+		if scaling := s.scalingOf(unit); scaling != nil {
 			scalings = append(scalings, *scaling)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,6 +70,7 @@ func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, options Options, li
 		template.ClusterTopologyName = constraint.ClusterTopologyName
 		template.TopologyConstraint = pack(constraint.PackDomain, constraint.PreferredDomain)
 	}
+	template.TopologySpread = spreads(deployment.Spec.TopologySpread)
 	var made []client.Object
 	for i := range deployment.Spec.Components {
 		parts, err := partsOf(deployment, &deployment.Spec.Components[i], options, live)
@@ -83,6 +86,7 @@ func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, options Options, li
 		}
 		made = append(made, parts.services...)
 	}
+	template.PodCliqueScalingGroups = append(template.PodCliqueScalingGroups, groups(deployment, template.Cliques, live)...)
 	return set, made, nil
 }
 
@@ -105,11 +109,16 @@ func partsOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compo
 	}
 	made := parts{services: services(deployment, component, &pod)}
 	clique := singleNode(component, pod)
-	if names.Grouped(component) {
+	switch {
+	case names.GroupOf(deployment, component.Name) != nil:
+		// A copy is whole with all of them, unless the component says otherwise.
+		clique.Spec.Replicas = wantedReplicas(component)
+		clique.Spec.MinAvailable = new(ptr.Deref(component.MinAvailable, clique.Spec.Replicas))
+	case names.Grouped(component):
 		// Each replica is a copy of the group, of one pod.
-		clique.TopologyConstraint = nil
+		clique.TopologyConstraint, clique.TopologySpread = nil, nil
 		made.group = group(component, live, clique.Name)
-	} else {
+	default:
 		clique.Spec.Replicas, clique.Spec.MinAvailable = templateReplicas(component, live), new(minAvailable(component))
 	}
 	made.cliques = []grovev1alpha1.PodCliqueTemplateSpec{clique}
@@ -134,6 +143,7 @@ func singleNode(component *v1beta1.ComponentSpec, pod pods.Template) grovev1alph
 		Labels:             pod.Labels,
 		Annotations:        pod.Annotations,
 		TopologyConstraint: componentPack(component),
+		TopologySpread:     spreads(component.TopologySpread),
 		Spec:               grovev1alpha1.PodCliqueSpec{RoleName: name, PodSpec: pod.Spec, Replicas: 1, MinAvailable: new(int32(1))},
 	}
 }
@@ -145,7 +155,41 @@ func group(component *v1beta1.ComponentSpec, live Live, cliques ...string) *grov
 		Replicas:           new(templateReplicas(component, live)),
 		MinAvailable:       new(minAvailable(component)),
 		TopologyConstraint: componentPack(component),
+		TopologySpread:     spreads(component.TopologySpread),
 	}
+}
+
+// groups are the scaling groups of component groups, with the cliques of all their components in the order of the template.
+func groups(deployment *v1beta1.DynamoGraphDeployment, cliques []grovev1alpha1.PodCliqueTemplateSpec, live Live) []grovev1alpha1.PodCliqueScalingGroupConfig {
+	members := map[string][]string{}
+	for i := range cliques {
+		if in := names.GroupOf(deployment, cliques[i].Labels[v1beta1.LabelComponent]); in != nil {
+			members[in.Name] = append(members[in.Name], cliques[i].Name)
+		}
+	}
+	var made []grovev1alpha1.PodCliqueScalingGroupConfig
+	for _, unit := range names.Units(deployment) {
+		if cliques := members[unit.Name]; len(cliques) > 0 {
+			made = append(made, *group(unit, live, cliques...))
+		}
+	}
+	return made
+}
+
+// spreads says in Grove's words how items stand to one another. The names of parts are those of scaling groups there.
+func spreads(written []v1beta1.TopologySpread) []grovev1alpha1.TopologySpread {
+	var said []grovev1alpha1.TopologySpread
+	for _, spread := range written {
+		made := grovev1alpha1.TopologySpread{
+			Domain: grovev1alpha1.TopologyDomain(spread.Domain), MaxPerDomain: spread.MaxPerDomain, MaxPercentPerDomain: spread.MaxPercentPerDomain,
+			Even: spread.Even, PerDomain: spread.PerDomain, OfEachPerDomain: spread.OfEachPerDomain, WhenUnsatisfiable: spread.WhenUnsatisfiable,
+		}
+		for _, name := range spread.Among {
+			made.Among = append(made.Among, names.Component(name))
+		}
+		said = append(said, made)
+	}
+	return said
 }
 
 // multinode makes a leader and its workers one unit that scales as a whole. Only the unit has the component's
@@ -165,26 +209,33 @@ func multinode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Com
 		workerPod = podOf(deployment, working, options, live)
 	}
 	framework := launch.Framework(deployment.Spec.BackendFramework, pod.Main())
-	leader := node(deployment, component, framework, pod, true)
-	worker := node(deployment, component, framework, workerPod, false)
-	made := parts{group: group(component, live, leader.Name, worker.Name), services: services(deployment, leading, &pod)}
-	if launch.LeaderStartsLast(framework) {
-		leader.Spec.StartsAfter, made.ordered = []string{worker.Name}, true
+	made := parts{services: services(deployment, leading, &pod), ordered: launch.LeaderStartsLast(framework)}
+	for _, name := range names.Nodes(deployment, component) {
+		leader := node(deployment, component, name, framework, pod, true)
+		worker := node(deployment, component, name, framework, workerPod, false)
+		if made.ordered {
+			leader.Spec.StartsAfter = []string{worker.Name}
+		}
+		made.cliques = append(made.cliques, leader, worker)
 	}
-	made.cliques = []grovev1alpha1.PodCliqueTemplateSpec{leader, worker}
+	if names.GroupOf(deployment, component.Name) == nil {
+		made.group = group(component, live, made.cliques[0].Name, made.cliques[1].Name)
+	}
 	return made, nil
 }
 
-// node is the clique of a component's leader or of its workers.
-func node(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, framework v1beta1.BackendFramework, pod pods.Template, leader bool) grovev1alpha1.PodCliqueTemplateSpec {
-	name, role, count := names.Component(component.Name)+names.WorkerSuffix, v1beta1.RoleWorker, component.Multinode.NodeCount-1
+// node is the clique of the leader or of the workers of one of a component's nodes, whose name it begins with.
+func node(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, of string, framework v1beta1.BackendFramework, pod pods.Template, leader bool,
+) grovev1alpha1.PodCliqueTemplateSpec {
+	name, role, count := of+names.WorkerSuffix, v1beta1.RoleWorker, component.Multinode.NodeCount-1
 	if leader {
-		name, role, count = names.Component(component.Name)+names.LeaderSuffix, v1beta1.RoleLeader, 1
+		name, role, count = of+names.LeaderSuffix, v1beta1.RoleLeader, 1
 	}
 	labels := maps.Clone(pod.Labels)
 	labels[v1beta1.LabelMultinodeRole] = role
 	own := pods.Template{Spec: *pod.Spec.DeepCopy()}
-	launch.Configure(framework, launchNode(deployment, component, leader), &own.Spec, own.Main())
+	launch.Configure(framework, launchNode(deployment, component, of, leader), &own.Spec, own.Main())
 	return grovev1alpha1.PodCliqueTemplateSpec{
 		Name:        name,
 		Labels:      labels,
@@ -220,15 +271,17 @@ func pack(required, preferred v1beta1.TopologyDomain) *grovev1alpha1.TopologyCon
 	}
 }
 
-// Constrained says whether a deployment has a topology constraint at any level.
+// Constrained says whether a deployment has a topology constraint or a spread at any level.
 func Constrained(deployment *v1beta1.DynamoGraphDeployment) bool {
 	deployment = overrides.Folded(deployment)
 	if constraint := deployment.Spec.TopologyConstraint; constraint != nil && pack(constraint.PackDomain, constraint.PreferredDomain) != nil {
 		return true
 	}
-	return slices.ContainsFunc(deployment.Spec.Components, func(component v1beta1.ComponentSpec) bool {
-		return componentPack(&component) != nil
-	})
+	said := func(component *v1beta1.ComponentSpec) bool {
+		return componentPack(component) != nil || len(component.TopologySpread) > 0
+	}
+	return len(deployment.Spec.TopologySpread) > 0 || slices.ContainsFunc(names.Units(deployment), said) ||
+		slices.ContainsFunc(deployment.Spec.Components, func(component v1beta1.ComponentSpec) bool { return said(&component) })
 }
 
 // TopologyName is the ClusterTopology that a deployment's constraints refer to; empty if it has none.

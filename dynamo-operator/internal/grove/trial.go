@@ -163,7 +163,7 @@ func findingOf(deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.Pod
 			return admission.Finding{Component: component, Field: strings.TrimPrefix(part[3], "spec."), Message: message}
 		}
 	}
-	if field, ok := strings.CutPrefix(path, "spec.template."); ok && slices.Contains(ownFields, field) {
+	if field, ok := strings.CutPrefix(path, "spec.template."); ok && (slices.Contains(ownFields, field) || strings.HasPrefix(field, "topologySpread[")) {
 		return admission.Finding{Component: -1, Field: field, Message: message}
 	}
 	return admission.Finding{Component: -1, Message: "of PodCliqueSet " + set.Name + ", " + path + ": " + message}

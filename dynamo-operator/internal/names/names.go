@@ -4,6 +4,7 @@ package names
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -31,6 +32,58 @@ func Component(name string) string {
 	return strings.ToLower(name)
 }
 
+// GroupOf returns the component group that a component scales with; nil where it scales by itself.
+func GroupOf(deployment *v1beta1.DynamoGraphDeployment, component string) *v1beta1.ComponentGroup {
+	groups := Groups(deployment)
+	for i := range groups {
+		for _, member := range groups[i].Components {
+			if member.Name == component {
+				return &groups[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Groups are the component groups of a deployment.
+func Groups(deployment *v1beta1.DynamoGraphDeployment) []v1beta1.ComponentGroup {
+	if deployment.Spec.Experimental == nil {
+		return nil
+	}
+	return deployment.Spec.Experimental.ComponentGroups
+}
+
+// UnitOf returns what scales a component: the component itself, or its group as a component of one scaling group.
+func UnitOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) *v1beta1.ComponentSpec {
+	if group := GroupOf(deployment, component.Name); group != nil {
+		return unit(group)
+	}
+	return component
+}
+
+// Units returns what scales by itself: components without a group, in the order of the spec, then the groups.
+func Units(deployment *v1beta1.DynamoGraphDeployment) []*v1beta1.ComponentSpec {
+	var units []*v1beta1.ComponentSpec
+	for i := range deployment.Spec.Components {
+		if component := &deployment.Spec.Components[i]; GroupOf(deployment, component.Name) == nil {
+			units = append(units, component)
+		}
+	}
+	groups := Groups(deployment)
+	for i := range groups {
+		units = append(units, unit(&groups[i]))
+	}
+	return units
+}
+
+func unit(group *v1beta1.ComponentGroup) *v1beta1.ComponentSpec {
+	return &v1beta1.ComponentSpec{
+		Name: group.Name, Replicas: group.Replicas, MinAvailable: group.MinAvailable, ScalingAdapter: group.ScalingAdapter,
+		TopologyConstraint: group.TopologyConstraint, TopologySpread: group.TopologySpread,
+		Experimental: &v1beta1.ComponentExperimental{Grove: &v1beta1.GroveExperimental{ForceScalingGroup: new(true)}},
+	}
+}
+
 // Grouped says whether a component becomes a scaling group: with several nodes, or where it asks for that.
 func Grouped(component *v1beta1.ComponentSpec) bool {
 	experimental := component.Experimental
@@ -39,8 +92,17 @@ func Grouped(component *v1beta1.ComponentSpec) bool {
 }
 
 // Taken is how much of the budget a component takes: its clique's name, and its scaling group's where it has one.
-func Taken(component *v1beta1.ComponentSpec) int {
-	switch {
+func Taken(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) int {
+	switch group := GroupOf(deployment, component.Name); {
+	case group != nil:
+		longest := 0
+		for _, node := range Nodes(deployment, component) {
+			longest = max(longest, len(node))
+		}
+		if component.Multinode != nil {
+			longest += len(WorkerSuffix)
+		}
+		return len(group.Name) + longest
 	case component.Multinode != nil:
 		return len(component.Name) + len(component.Name+WorkerSuffix)
 	case Grouped(component):
@@ -50,11 +112,25 @@ func Taken(component *v1beta1.ComponentSpec) int {
 	}
 }
 
+// Nodes are the names from which those of a component's cliques begin: one, but that a multinode component is as often in each copy
+// of a component group as its replicas say.
+func Nodes(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) []string {
+	name := Component(component.Name)
+	if component.Multinode == nil || GroupOf(deployment, component.Name) == nil || component.Replicas == nil || *component.Replicas == 1 {
+		return []string{name}
+	}
+	var names []string
+	for replica := range *component.Replicas {
+		names = append(names, fmt.Sprintf("%s-%d", name, replica))
+	}
+	return names
+}
+
 // Left is what the components leave of the budget for the PodCliqueSet's name.
-func Left(components []v1beta1.ComponentSpec) int {
+func Left(deployment *v1beta1.DynamoGraphDeployment) int {
 	left := Budget
-	for i := range components {
-		left = min(left, Budget-Taken(&components[i]))
+	for i := range deployment.Spec.Components {
+		left = min(left, Budget-Taken(deployment, &deployment.Spec.Components[i]))
 	}
 	return left
 }
@@ -67,7 +143,7 @@ func plain(deployment *v1beta1.DynamoGraphDeployment) string {
 // PodCliqueSet is the name of a deployment's PodCliqueSet: the deployment's own, shortened where the components do not
 // leave that much. The components of a deployment do not change, so neither does the name.
 func PodCliqueSet(deployment *v1beta1.DynamoGraphDeployment) string {
-	return Shortened(plain(deployment), max(Left(deployment.Spec.Components), Shortest))
+	return Shortened(plain(deployment), max(Left(deployment), Shortest))
 }
 
 // Hosts is the name of the Service under which the pods of a deployment have their host names.

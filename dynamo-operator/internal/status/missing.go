@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"packtree.dev/dynamo-operator/internal/backend"
+	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
@@ -17,19 +18,28 @@ func lacks(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observati
 	var all []lack
 	for i := range deployment.Spec.Components {
 		component := &deployment.Spec.Components[i]
-		if one := lackOf(component, observed); one.what != "" {
+		if one := lackOf(component, unitOf(deployment, component), observed); one.what != "" {
 			all = append(all, one)
 		}
 	}
 	return all
 }
 
-func lackOf(component *v1beta1.ComponentSpec, observed backend.Observation) lack {
-	service, made := observed.Services[component.Name]
-	wanted, unit := observed.Wanted[component.Name], "pods"
-	if component.Multinode != nil {
-		unit = "replicas"
+// unitOf is what a component's replicas are called: those of one in a group are the copies of that.
+func unitOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
+	switch {
+	case names.GroupOf(deployment, component.Name) != nil:
+		return "copies"
+	case component.Multinode != nil:
+		return "replicas"
+	default:
+		return "pods"
 	}
+}
+
+func lackOf(component *v1beta1.ComponentSpec, unit string, observed backend.Observation) lack {
+	service, made := observed.Services[component.Name]
+	wanted := observed.Wanted[component.Name]
 	waiting := max(0, wanted-service.ScheduledReplicas)
 	notReady := wanted - service.ReadyReplicas - waiting
 	switch {

@@ -246,3 +246,22 @@ func deployment() *v1beta1.DynamoGraphDeployment {
 		}},
 	}
 }
+
+// What a component in a group lacks are copies of the group, of which each has several of its pods.
+func TestAComponentInAGroupLacksCopies(t *testing.T) {
+	deployment := &v1beta1.DynamoGraphDeployment{Spec: v1beta1.DynamoGraphDeploymentSpec{
+		Components: []v1beta1.ComponentSpec{{Name: "prefill", Replicas: new(int32(2))}},
+		Experimental: &v1beta1.DeploymentExperimental{ComponentGroups: []v1beta1.ComponentGroup{
+			{Name: "serve", Components: []v1beta1.ComponentGroupMember{{Name: "prefill"}}},
+		}},
+	}}
+	observed := backend.Observation{
+		Exists: true, Current: true, Wanted: map[string]int32{"prefill": 8}, Waits: map[string]string{"prefill": "no rack has room"},
+		Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": {Replicas: 8, ScheduledReplicas: 5, ReadyReplicas: 5}},
+	}
+	next := status.Next(deployment, observed, nil, nil, now)
+	const want = "prefill: 3 of 8 copies wait: no rack has room"
+	if got := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady); got == nil || got.Message != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}

@@ -19,6 +19,7 @@ var life = map[string]func(*world) *features.FeatureBuilder{
 	"cannot fit":      cannotFit,
 	"no room to grow": noRoomToGrow,
 	"serving":         serving,
+	"units":           units,
 }
 
 func TestLife(t *testing.T) { runLife(t, false) }

@@ -104,9 +104,14 @@ type relationList struct {
 // relationName is that of the relation of a spread, the same in all gangs, and no other in any of them: no name of a clique or of a
 // scaling group has a dot.
 func relationName(owner string, spreads []grovev1alpha1.TopologySpread, index int) string {
-	name := fmt.Sprintf("%s-by-%s", owner, spreads[index].Domain)
-	if index > 0 {
-		name += fmt.Sprintf(".%d", index)
+	name, before := fmt.Sprintf("%s-by-%s", owner, spreads[index].Domain), 0
+	for i := range spreads[:index] {
+		if spreads[i].Domain == spreads[index].Domain {
+			before++
+		}
+	}
+	if before > 0 {
+		name += fmt.Sprintf(".%d", before)
 	}
 	return name
 }
@@ -127,9 +132,10 @@ func (l *relationList) addOfSet(index int, items func(name string) []string) {
 	each := spread.OfEachPerDomain
 	for _, name := range spread.Among {
 		own := items(name)
-		if each != nil {
-			spread.PerDomain = each
-			l.addGangs(&spread, relationName(name+".each", spreads, index), own)
+		if each != nil { // With as many of all together as of each, a maximum of each is exact.
+			bounded := spread
+			bounded.MaxPerDomain = each
+			l.addGangs(&bounded, relationName(name+".each", spreads, index), own)
 		}
 		all = append(all, own...)
 	}

@@ -3,6 +3,7 @@ package decision
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,6 +22,7 @@ type Session struct {
 	Packing *packing.Gang
 
 	gang     *gang.Gang
+	with     []*gang.Gang
 	together bool
 	options  packing.Options
 	reserved clusterview.Reserved
@@ -42,7 +44,7 @@ func Open(ctx context.Context, q Question) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
-	session := &Session{Trial: trial, gang: q.Gang, together: len(q.With) > 0, reserved: q.Reserved}
+	session := &Session{Trial: trial, gang: q.Gang, with: q.With, together: len(q.With) > 0, reserved: q.Reserved}
 	session.options = packing.Options{Budget: q.Budget, Placement: q.placement(), Terse: q.Terse, Unproved: q.Unproved}
 	if err := session.prepare(ctx, q); err != nil {
 		trial.End()
@@ -84,8 +86,31 @@ func (s *Session) Decide() (*Answer, error) {
 		return nil, fmt.Errorf("looking at nodes: %w", err)
 	}
 	answer := answerOf(&decided, s.gang, s.together)
+	s.order(answer.Nodes)
 	answer.Basis, answer.Respected = s.Trial.Basis(), s.reserved
 	return answer, nil
+}
+
+// order has alike pods take their nodes in the order of their indices.
+func (s *Session) order(nodes map[string]string) {
+	if len(nodes) == 0 {
+		return
+	}
+	known := map[[2]string][]string{}
+	path := func(topology, node string) []string {
+		at := [2]string{topology, node}
+		if known[at] == nil {
+			known[at] = append(slices.Clip([]string(s.Trial.Cluster.PathOf(topology, node))), node)
+		}
+		return known[at]
+	}
+	if !s.together {
+		ordered(&s.Packing.Root, s.gang, nodes, path)
+		return
+	}
+	for i, each := range append([]*gang.Gang{s.gang}, s.with...) {
+		ordered(&s.Packing.Root.Children[i], each, nodes, path)
+	}
 }
 
 // Close ends the session.

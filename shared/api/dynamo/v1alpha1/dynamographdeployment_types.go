@@ -99,6 +99,11 @@ type DynamoGraphDeploymentSpec struct {
 	// deployment and create it again.
 	// +optional
 	TopologyConstraint *SpecTopologyConstraint `json:"topologyConstraint,omitempty"`
+	// TopologySpread says how the replicas of several services stand to one another. Unset means nothing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	TopologySpread []v1beta1.TopologySpread `json:"topologySpread,omitempty"`
 	// ProviderOverride changes the PodCliqueSet. See v1beta1.
 	// +optional
 	ProviderOverride *v1beta1.ProviderOverride `json:"providerOverride,omitempty"`

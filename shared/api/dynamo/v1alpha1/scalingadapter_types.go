@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DynamoGraphDeploymentScalingAdapter is what scales one service of a DynamoGraphDeployment from outside: an autoscaler, Dynamo's planner
-// or `kubectl scale` sets its replicas, by the scale subresource. It is made for each service with scalingAdapter and goes with it. While
+// DynamoGraphDeploymentScalingAdapter is what scales one service, or one component group, of a DynamoGraphDeployment from outside: an autoscaler, Dynamo's planner
+// or `kubectl scale` sets its replicas, by the scale subresource. It is made for each of those with scalingAdapter and goes with it. While
 // it exists, it says how many replicas the service has, and the deployment does not.
 //
 // +genclient
@@ -49,7 +49,7 @@ type DynamoGraphDeploymentServiceRef struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// ServiceName is the service's name in the deployment.
+	// ServiceName is the name of the service, or of the component group, in the deployment.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	ServiceName string `json:"serviceName"`

@@ -80,6 +80,11 @@ type ServiceSpec struct {
 	// deployment's constraint is the only one. Immutable: to change it, delete the deployment and create it again.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// TopologySpread says how the replicas of the service stand to one another. Unset means nothing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	TopologySpread []v1beta1.TopologySpread `json:"topologySpread,omitempty"`
 
 	// Autoscaling is accepted and has no effect; admission warns. A HorizontalPodAutoscaler scales a service directly.
 	// +optional

@@ -229,6 +229,13 @@ func (in *DynamoGraphDeploymentSpec) DeepCopyInto(out *DynamoGraphDeploymentSpec
 		*out = new(SpecTopologyConstraint)
 		**out = **in
 	}
+	if in.TopologySpread != nil {
+		in, out := &in.TopologySpread, &out.TopologySpread
+		*out = make([]v1beta1.TopologySpread, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.ProviderOverride != nil {
 		in, out := &in.ProviderOverride, &out.ProviderOverride
 		*out = new(v1beta1.ProviderOverride)
@@ -706,6 +713,13 @@ func (in *ServiceSpec) DeepCopyInto(out *ServiceSpec) {
 		in, out := &in.TopologyConstraint, &out.TopologyConstraint
 		*out = new(TopologyConstraint)
 		**out = **in
+	}
+	if in.TopologySpread != nil {
+		in, out := &in.TopologySpread, &out.TopologySpread
+		*out = make([]v1beta1.TopologySpread, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
 	}
 	if in.Autoscaling != nil {
 		in, out := &in.Autoscaling, &out.Autoscaling

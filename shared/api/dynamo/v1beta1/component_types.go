@@ -52,6 +52,11 @@ type ComponentSpec struct {
 	// deployment's constraint is the only one. Immutable: to change it, delete the deployment and create it again.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// TopologySpread says how the replicas of the component stand to one another. Unset means nothing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
 	// Roles are the kinds of pods of a multinode component, leader and worker, where they differ. A role that is left out has the
 	// component's pod template. With roles, multinode is required.
 	// +optional

@@ -95,6 +95,11 @@ type DynamoGraphDeploymentSpec struct {
 	// the deployment and create it again.
 	// +optional
 	TopologyConstraint *SpecTopologyConstraint `json:"topologyConstraint,omitempty"`
+	// TopologySpread says how the replicas of several components stand to one another. Unset means nothing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
 	// ProviderOverride changes the PodCliqueSet. Of it only `spec.template.topologyConstraint` can be set, in Grove's words.
 	// Unset means none. Immutable.
 	// +optional

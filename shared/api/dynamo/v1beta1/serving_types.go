@@ -125,11 +125,60 @@ type DeploymentExperimental struct {
 	// Unset means that they are not told.
 	// +optional
 	KVTransferPolicy *KVTransferPolicy `json:"kvTransferPolicy,omitempty"`
-	// ComponentGroups is accepted and has no effect; admission warns. Each component scales by itself.
+	// ComponentGroups are components that scale together: each replica of a group has every component of it, as often as that
+	// component's replicas say. A component is in one group at most, and which are in which cannot change after creation.
 	// +optional
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:pruning:PreserveUnknownFields
-	ComponentGroups *runtime.RawExtension `json:"componentGroups,omitempty"`
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	ComponentGroups []ComponentGroup `json:"componentGroups,omitempty"`
+}
+
+// ComponentGroup is components that scale as one unit.
+type ComponentGroup struct {
+	// Name of the group, unique among groups and components without regard to case.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Replicas is the number of copies of the group. Defaults to 1; 0 stops it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Replicas *int32 `json:"replicas,omitempty"`
+	// MinAvailable is the number of copies that start together or not at all. Defaults to 1. Immutable.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// ScalingAdapter, if present, leaves the number of copies to whoever scales the group: replicas is then the number to
+	// start with, and later changes of it have no effect.
+	// +optional
+	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
+	// TopologyConstraint packs the pods of each copy. It may not be broader than the deployment's, nor narrower than those of
+	// its components. Unset means that the deployment's constraint is the only one. Immutable.
+	// +optional
+	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
+	// TopologySpread says how the copies stand to one another. Unset means nothing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
+	// Components are the members of the group; at least one.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Components []ComponentGroupMember `json:"components"`
+}
+
+// ComponentGroupMember is a component in a group. Its replicas are those in each copy of the group.
+type ComponentGroupMember struct {
+	// Name of a component of the deployment.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
 }
 
 // KVTransferPolicy says by which level of the topology a router chooses a decode worker for a prefill worker. Exactly one of LabelKey

@@ -1,5 +1,9 @@
 package v1beta1
 
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
 // TopologyDomain is a level of closeness that a constraint may name: any level that the topology has which it refers to.
 //
 // +kubebuilder:validation:MinLength=1
@@ -50,4 +54,50 @@ type TopologyConstraint struct {
 	// never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no preference.
 	// +optional
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
+}
+
+// TopologySpread says how replicas stand in the domains of one level. A replica counts in each domain in which one of its pods
+// stands. It holds for replacements and for what scaling adds; pods that stand already are not moved.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given"
+type TopologySpread struct {
+	// Domain is the level in whose domains replicas are counted.
+	// +required
+	Domain TopologyDomain `json:"domain"`
+	// MaxPerDomain is how many replicas may stand in one domain; 1 keeps them apart. Unset means: see the other fields.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MaxPerDomain *int32 `json:"maxPerDomain,omitempty"`
+	// MaxPercentPerDomain is the share of the replicas that may stand in one domain, rounded up to a whole replica. Unset means:
+	// see the other fields.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxPercentPerDomain *int32 `json:"maxPercentPerDomain,omitempty"`
+	// Even says that each domain that has replicas has as many as the others. Defaults to false.
+	// +optional
+	Even bool `json:"even,omitempty"`
+	// PerDomain is how many replicas each domain has that has any. Unset means: see the other fields.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	PerDomain *int32 `json:"perDomain,omitempty"`
+	// OfEachPerDomain is how many replicas of each name in among every domain has that has any: 1 puts one of each side by side.
+	// Unset means: see the other fields.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	OfEachPerDomain *int32 `json:"ofEachPerDomain,omitempty"`
+	// Among names the parts of the deployment, multinode or with `experimental.grove.forceScalingGroup`, whose replicas are
+	// counted together. Required on the deployment, and only there.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=25
+	Among []string `json:"among,omitempty"`
+	// WhenUnsatisfiable is DoNotSchedule where pods wait rather than stand against it, or ScheduleAnyway where it is met as far
+	// as possible, after preferredDomain. Defaults to DoNotSchedule.
+	// +optional
+	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
+	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable,omitempty"`
 }

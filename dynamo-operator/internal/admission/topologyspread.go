@@ -1,0 +1,194 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/dynamo-operator/internal/names"
+	"packtree.dev/dynamo-operator/internal/overrides"
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/domains"
+	"packtree.dev/shared/relations"
+)
+
+// spread is what a deployment says of how replicas stand to one another, and where.
+type spread struct {
+	path *field.Path
+	v1beta1.TopologySpread
+	// whole is set where the deployment says it, of several components.
+	whole bool
+	// count is how many replicas there are.
+	count int
+	// within are the constraints that hold for all of them together.
+	within []constraint
+}
+
+// spreads returns all that a deployment says.
+func spreads(deployment *v1beta1.DynamoGraphDeployment, words words) []spread {
+	whole, parts := constraints(deployment, words)
+	var all []spread
+	add := func(path *field.Path, written []v1beta1.TopologySpread, count int, within ...constraint) {
+		for i := range written {
+			all = append(all, spread{path: path.Child("topologySpread").Index(i), TopologySpread: written[i], count: count, within: within})
+		}
+	}
+	add(field.NewPath("spec"), deployment.Spec.TopologySpread, 0, whole)
+	for i := range all {
+		all[i].whole, all[i].count = true, countOf(deployment, all[i].Among)
+	}
+	for i := range deployment.Spec.Components {
+		component, path := &deployment.Spec.Components[i], words.component(i)
+		within := []constraint{whole}
+		for _, part := range parts {
+			// One constraint holds all replicas of a component of one node, and each of those of other components.
+			if strings.HasPrefix(part.path.String(), path.String()+".") && !names.Grouped(component) {
+				within = append(within, part)
+			}
+		}
+		if group := groupConstraint(deployment, component.Name); group != nil {
+			within = append(within, *group)
+		}
+		add(path, component.TopologySpread, int(replicas(component)), within...)
+	}
+	for i, group := range names.Groups(deployment) {
+		add(groupPath(i), group.TopologySpread, int(ptr.Deref(group.Replicas, 1)), whole)
+	}
+	return all
+}
+
+// groupConstraint is the constraint of the group in which a component is; nil where there is none.
+func groupConstraint(deployment *v1beta1.DynamoGraphDeployment, component string) *constraint {
+	in := names.GroupOf(deployment, component)
+	if in == nil || in.TopologyConstraint == nil {
+		return nil
+	}
+	at := slices.IndexFunc(names.Groups(deployment), func(group v1beta1.ComponentGroup) bool { return group.Name == in.Name })
+	return &constraint{
+		path: groupPath(at).Child("topologyConstraint"), pack: in.TopologyConstraint.PackDomain, preferred: in.TopologyConstraint.PreferredDomain,
+	}
+}
+
+// countOf is how many replicas the named components and groups have together.
+func countOf(deployment *v1beta1.DynamoGraphDeployment, among []string) int {
+	count := 0
+	for _, unit := range names.Units(deployment) {
+		if slices.Contains(among, unit.Name) {
+			count += int(replicas(unit))
+		}
+	}
+	return count
+}
+
+// validateSpreads is what can be said of spreads without the cluster's topology.
+func validateSpreads(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	var errs field.ErrorList
+	for _, spread := range spreads(overrides.Folded(deployment), words) {
+		errs = append(errs, spread.validateBound()...)
+		errs = append(errs, spread.validateAmong(deployment, words)...)
+	}
+	return errs
+}
+
+// bounds are the fields of which a spread has one, with their values.
+func (s spread) bounds() (named []string, values []int32) {
+	for _, bound := range []struct {
+		name  string
+		value *int32
+	}{
+		{"maxPerDomain", s.MaxPerDomain}, {"maxPercentPerDomain", s.MaxPercentPerDomain}, {"perDomain", s.PerDomain}, {"ofEachPerDomain", s.OfEachPerDomain},
+	} {
+		if bound.value != nil {
+			named, values = append(named, bound.name), append(values, *bound.value)
+		}
+	}
+	if s.Even {
+		named, values = append(named, "even"), append(values, 1)
+	}
+	return named, values
+}
+
+func (s spread) validateBound() field.ErrorList {
+	var errs field.ErrorList
+	if s.Domain == "" {
+		errs = append(errs, field.Required(s.path.Child("domain"), "name the level in whose domains replicas are counted"))
+	}
+	named, values := s.bounds()
+	if len(named) != 1 {
+		return append(errs, field.Invalid(s.path, strings.Join(named, ", "),
+			"exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given; write a spread for each"))
+	}
+	most := int32(maxReplicas)
+	if named[0] == "maxPercentPerDomain" {
+		most = 100
+	}
+	errs = append(errs, validateBounds(s.path.Child(named[0]), values[0], 1, most, "")...)
+	if named[0] == "ofEachPerDomain" && len(s.Among) < 2 {
+		errs = append(errs, field.Required(s.path.Child("among"), "name those of which each domain is to have as many; of one alone use perDomain"))
+	}
+	return errs
+}
+
+func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	path := s.path.Child("among")
+	switch {
+	case !s.whole && len(s.Among) > 0:
+		return field.ErrorList{field.Forbidden(path, "is for spec.topologySpread alone: here the items are the replicas")}
+	case s.whole && len(s.Among) == 0:
+		return field.ErrorList{field.Required(path, fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s", words.part, words.part))}
+	}
+	units := names.Units(deployment)
+	var errs field.ErrorList
+	for i, name := range s.Among {
+		path := path.Index(i)
+		at := slices.IndexFunc(units, func(unit *v1beta1.ComponentSpec) bool { return unit.Name == name })
+		switch group := names.GroupOf(deployment, name); {
+		case slices.Contains(s.Among[:i], name):
+			errs = append(errs, field.Duplicate(path, name))
+		case group != nil:
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("scales with component group %q: name that", group.Name)))
+		case at < 0:
+			errs = append(errs, field.Invalid(path, name, noSuchPart(deployment, name, words)))
+		case !names.Grouped(units[at]) && replicas(units[at]) > 1:
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(
+				"its %d replicas are pods of one group: set experimental.grove.forceScalingGroup on it", replicas(units[at]))))
+		}
+	}
+	return errs
+}
+
+// spreadContradictions returns required spreads that cannot hold within a required domain, with both fields named.
+func spreadContradictions(deployment *v1beta1.DynamoGraphDeployment, order domains.Order, words words) field.ErrorList {
+	var errs field.ErrorList
+	for _, spread := range spreads(overrides.Folded(deployment), words) {
+		named, _ := spread.bounds()
+		limit, exact := spread.limit()
+		if len(named) != 1 || spread.WhenUnsatisfiable == "ScheduleAnyway" || spread.count <= limit && (!exact || spread.count == limit) {
+			continue
+		}
+		for _, within := range spread.within {
+			if within.pack == "" || order.Broader(string(within.pack), string(spread.Domain)) {
+				continue
+			}
+			errs = append(errs, field.Invalid(spread.path.Child(named[0]), limit, fmt.Sprintf(
+				"contradicts %s, by which all %d replicas stand in one %s: spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway",
+				within.path.Child(packField), spread.count, within.pack)))
+			break
+		}
+	}
+	return errs
+}
+
+// limit is how many replicas may stand in one domain; exact where a domain that has any has no fewer either.
+func (s spread) limit() (limit int, exact bool) {
+	relation := relations.Relation{
+		MaxPerDomain: ptr.Deref(s.MaxPerDomain, 0), MaxPercentPerDomain: ptr.Deref(s.MaxPercentPerDomain, 0), PerDomain: ptr.Deref(s.PerDomain, 0),
+	}
+	if s.OfEachPerDomain != nil {
+		relation.PerDomain = *s.OfEachPerDomain * int32(len(s.Among))
+	}
+	return relation.Limit(s.count), relation.PerDomain > 0
+}

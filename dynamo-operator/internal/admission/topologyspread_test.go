@@ -1,0 +1,126 @@
+package admission_test
+
+import (
+	"fmt"
+	"testing"
+
+	"packtree.dev/shared/domains"
+
+	"packtree.dev/dynamo-operator/internal/admission"
+)
+
+const oneOfFive = "exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given; write a spread for each"
+
+func TestSpreads(t *testing.T) {
+	const three = "[{name: A, replicas: 3, %s}, {name: B, multinode: {nodeCount: 2}, replicas: 2}, {name: C, replicas: 2, experimental: {grove: {forceScalingGroup: true}}}]"
+	for name, c := range map[string]struct {
+		spec, own string
+		want      []string
+	}{
+		"replicas apart":                    {own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
+		"one of each side by side":          {spec: "topologySpread: [{domain: rack, among: [B, C], ofEachPerDomain: 1}]"},
+		"a topology for spreads alone":      {spec: "topologyConstraint: {topologyProfile: aws}", own: "topologySpread: [{domain: rack, even: true}]"},
+		"apart by rack within a zone":       {spec: "topologyConstraint: {packDomain: zone}", own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
+		"rather apart by rack within one":   {spec: "topologyConstraint: {packDomain: rack}", own: "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}]"},
+		"apart where one rack is preferred": {spec: "topologyConstraint: {preferredDomain: rack}", own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
+		"two bounds": {
+			own:  "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}]",
+			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "maxPerDomain, even": ` + oneOfFive + ` (service "A")`},
+		},
+		"no bound and no domain": {
+			own: "topologySpread: [{whenUnsatisfiable: ScheduleAnyway}]",
+			want: []string{
+				`spec.services[0].topologySpread[0].domain: Required value: name the level in whose domains replicas are counted (service "A")`,
+				`spec.services[0].topologySpread[0]: Invalid value: "": ` + oneOfFive + ` (service "A")`,
+			},
+		},
+		"more than all": {
+			own: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}, {domain: rack, maxPerDomain: 0}]",
+			want: []string{
+				`spec.services[0].topologySpread[0].maxPercentPerDomain: Invalid value: 101: must be at most 100 (service "A")`,
+				`spec.services[0].topologySpread[1].maxPerDomain: Invalid value: 0: must be 1 or more (service "A")`,
+			},
+		},
+		"among on a service": {
+			own:  "topologySpread: [{domain: rack, among: [B], maxPerDomain: 1}]",
+			want: []string{`spec.services[0].topologySpread[0].among: Forbidden: is for spec.topologySpread alone: here the items are the replicas (service "A")`},
+		},
+		"among nobody": {
+			spec: "topologySpread: [{domain: rack, maxPerDomain: 1}]",
+			want: []string{`spec.topologySpread[0].among: Required value: name the services whose replicas are counted; of one alone set it on the service`},
+		},
+		"each of one": {
+			spec: "topologySpread: [{domain: rack, among: [B], ofEachPerDomain: 1}]",
+			want: []string{`spec.topologySpread[0].among: Required value: name those of which each domain is to have as many; of one alone use perDomain`},
+		},
+		"among what does not exist, is there twice, or has pods": {
+			spec: "topologySpread: [{domain: rack, among: [B, D, B, A], maxPerDomain: 1}]",
+			want: []string{
+				`spec.topologySpread[0].among[1]: Invalid value: "D": no service has this name; there are A, B, C`,
+				`spec.topologySpread[0].among[2]: Duplicate value: "B"`,
+				`spec.topologySpread[0].among[3]: Invalid value: "A": its 3 replicas are pods of one group: set experimental.grove.forceScalingGroup on it`,
+			},
+		},
+		"a level that the topology does not have": {
+			own:  "topologySpread: [{domain: numa, maxPerDomain: 1}]",
+			want: []string{`spec.services[0].topologySpread[0].domain: Invalid value: "numa": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "A")`},
+		},
+		"apart by rack within one": {
+			spec: "topologyConstraint: {packDomain: rack}", own: "topologySpread: [{domain: rack, maxPerDomain: 1}]",
+			want: []string{`spec.services[0].topologySpread[0].maxPerDomain: Invalid value: 1: contradicts spec.topologyConstraint.packDomain, by which all 3 replicas stand in one rack: ` +
+				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway (service "A")`},
+		},
+		"pods apart by rack within their own one": {
+			own: "topologyConstraint: {packDomain: host}, topologySpread: [{domain: rack, maxPercentPerDomain: 50}]",
+			want: []string{`spec.services[0].topologySpread[0].maxPercentPerDomain: Invalid value: 2: contradicts spec.services[0].topologyConstraint.packDomain, by which all 3 replicas stand in one host: ` +
+				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway (service "A")`},
+		},
+		"several services apart by rack within one": {
+			spec: "topologyConstraint: {packDomain: rack}\n  topologySpread: [{domain: block, among: [B, C], ofEachPerDomain: 1}]",
+			want: []string{`spec.topologySpread[0].ofEachPerDomain: Invalid value: 2: contradicts spec.topologyConstraint.packDomain, by which all 4 replicas stand in one rack: ` +
+				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := c.own
+			if own == "" {
+				own = "minAvailable: 1"
+			}
+			candidate := alpha(t, c.spec, fmt.Sprintf(three, own))
+			compare(t, c.want, candidate.ValidateCreate(levels).ToAggregate())
+		})
+	}
+}
+
+// Of all pairs of a domain in which replicas are apart and one that they share, those contradict where the shared one is no broader. What
+// holds each replica by itself contradicts nothing.
+func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
+	all := domains.All()
+	everything := admission.Topology{Kind: "ClusterTopology", Name: "grove-topology", Domains: all}
+	for i, shared := range all {
+		for j, apart := range all {
+			constraint, spread := fmt.Sprintf("topologyConstraint: {packDomain: %s}", shared), fmt.Sprintf("topologySpread: [{domain: %s, maxPerDomain: 1}]", apart)
+			group := "experimental: {componentGroups: [{name: g, replicas: 2, components: [{name: A}], %s}]}"
+			for where, c := range map[string]struct {
+				spec, services string
+				never          bool
+			}{
+				"pods in a deployment":               {constraint, "[{name: A, replicas: 2, " + spread + "}]", false},
+				"pods in their service":              {"", "[{name: A, replicas: 2, " + constraint + ", " + spread + "}]", false},
+				"replicas of nodes in a deployment":  {constraint, "[{name: A, replicas: 2, multinode: {nodeCount: 2}, " + spread + "}]", false},
+				"replicas of nodes, each in its own": {"", "[{name: A, replicas: 2, multinode: {nodeCount: 2}, " + constraint + ", " + spread + "}]", true},
+				"copies in a deployment":             {constraint + "\n  " + fmt.Sprintf(group, spread), "[{name: A}]", false},
+				"copies, each in its own":            {fmt.Sprintf(group, constraint+", "+spread), "[{name: A}]", true},
+				"pods in a copy":                     {fmt.Sprintf(group, constraint), "[{name: A, replicas: 2, " + spread + "}]", false},
+				"several in a deployment": {
+					constraint + fmt.Sprintf("\n  topologySpread: [{domain: %s, among: [A, B], maxPerDomain: 1}]", apart), "[{name: A}, {name: B}]", false,
+				},
+			} {
+				errs := alpha(t, c.spec, c.services).ValidateCreate(everything)
+				if refused := len(errs) > 0; refused != (i >= j && !c.never) {
+					t.Errorf("%s: apart by %s within one %s: %v", where, apart, shared, errs)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package decision_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// numbered is a pod with an index, whose name and age say nothing of it.
+func numbered(index int, changes ...func(*corev1.Pod)) *corev1.Pod {
+	made := pod(fmt.Sprintf("p%d", index*5%7), changes...)
+	made.Labels = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)}
+	return made
+}
+
+// racksByIndex asks about a gang that uses as few racks as possible, and returns the rack of each index.
+func racksByIndex(t *testing.T, members []*corev1.Pod) []string {
+	t.Helper()
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}
+	podGroup.Spec.MinMember = ptr.To(int32(len(members)))
+	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", PreferredTopologyLevel: "rack"}
+	assembled, hold := gang.Assemble(podGroup, members, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "rack"}}, true })
+	if hold != nil {
+		t.Fatal(hold.Message)
+	}
+	cluster, err := kubeframework.NewOffline(t.Context(), racks(), assembled.Standing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := cluster.Nodes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := decision.Decide(t.Context(), decision.Question{
+		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology}, View: clusterview.New(cluster), Nodes: nodes,
+	})
+	if err != nil || answer.Verdict != "Placed" {
+		t.Fatalf("%v: %s", err, answer.Message)
+	}
+	found := make([]string, len(members))
+	for _, member := range members {
+		index, err := strconv.Atoi(member.Labels[batchv1.JobCompletionIndexAnnotation])
+		if err != nil {
+			t.Fatal(err)
+		}
+		node := answer.Nodes[member.Name]
+		if node == "" {
+			node = member.Spec.NodeName
+		}
+		found[index], _, _ = strings.Cut(node, "-")
+	}
+	return found
+}
+
+func TestNeighboursByIndexStandInOneRack(t *testing.T) {
+	var members []*corev1.Pod
+	for _, index := range []int{3, 0, 5, 1, 4, 2} {
+		members = append(members, numbered(index))
+	}
+	got := racksByIndex(t, members)
+	if inARow := slices.Compact(slices.Clone(got)); len(inARow) != 2 {
+		t.Errorf("racks by index: %v", got)
+	}
+}
+
+// Two pods of the far ends were lost, and their places are the only ones left. They come back the other way round.
+func TestAReplacementHasThePlaceOfItsIndex(t *testing.T) {
+	members := []*corev1.Pod{
+		numbered(7), numbered(0),
+		numbered(1, on("r1-0")), numbered(2, on("r1-1")), numbered(3, on("r1-1")),
+		numbered(4, on("r2-0")), numbered(5, on("r2-0")), numbered(6, on("r2-1")),
+	}
+	for i, member := range members {
+		member.Name = fmt.Sprintf("p%d", i)
+	}
+	if diff := cmp.Diff([]string{"r1", "r1", "r1", "r1", "r2", "r2", "r2", "r2"}, racksByIndex(t, members)); diff != "" {
+		t.Errorf("racks by index (-want +got):\n%s", diff)
+	}
+}
+
+// Whoever has no index of its own says nothing about an order.
+func TestPodsWithoutIndicesOfTheirOwnStayWhereTheyArePut(t *testing.T) {
+	for name, labels := range map[string]func(i int) string{
+		"none":          func(int) string { return "" },
+		"no number":     func(int) string { return "first" },
+		"a negative":    func(i int) string { return strconv.Itoa(-i) },
+		"the same ones": func(int) string { return "0" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain, labelled := pods(4), pods(4)
+			for i, member := range labelled {
+				if label := labels(i); label != "" {
+					member.Labels = map[string]string{batchv1.JobCompletionIndexAnnotation: label}
+				}
+			}
+			want, got := decide(t, plain, nil, nil).Nodes, decide(t, labelled, nil, nil).Nodes
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-without labels +with):\n%s", diff)
+			}
+		})
+	}
+}
