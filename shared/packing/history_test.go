@@ -178,7 +178,7 @@ func rename(s *oracle.Scene, random *rand.Rand) *oracle.Scene {
 	r.Gang.Root = renameGroup(s.Gang.Root, r, names, random)
 	for _, k := range random.Perm(len(s.Gang.Relations)) {
 		relation := s.Gang.Relations[k]
-		relation.Others = nil
+		relation.Others, relation.Joined = nil, renameAll(relation.Joined, names)
 		for _, nodes := range s.Gang.Relations[k].Others {
 			relation.Others = append(relation.Others, renameAll(nodes, names))
 		}

@@ -14,6 +14,10 @@ import (
 func (d *decision) explainProof() Explanation {
 	c := d.claim()
 	e := d.about(c.group)
+	if c.rule != nil && c.rule.Cut != nil && c.rule.Cut.Relation != "" {
+		d.relationWords(c.rule.Cut, &e)
+		return e
+	}
 	regions := d.candidates(c.group)
 	if len(regions) == 0 {
 		e.Sentence = d.nowhereSentence(c.group, &e)
@@ -34,6 +38,9 @@ func (d *decision) explainProof() Explanation {
 	}
 	e.Excluded = d.exclusions(regions[at], d.p.asked(d.p.pending, c.group))
 	fits, lacks := c.words(&e)
+	if c.rule != nil && c.rule.Cut != nil {
+		lacks += d.relationsOf(&c.rule.Cut.Measure)
+	}
 	if c.rule != nil && c.rule.Few != nil && len(e.Short)+len(e.Excluded) == 0 && c.rule.Few.Resource == "" {
 		lacks += d.emptiness(regions[at])
 	}
@@ -223,6 +230,18 @@ func (c *claim) words(e *Explanation) (fits, lacks string) {
 	return fits, lacks
 }
 
+// relationsOf names the relations that bound what a domain takes.
+func (d *decision) relationsOf(m *certificate.Measure) string {
+	text := ""
+	for i := range d.p.relations {
+		r := d.p.relations[i].source
+		if slices.ContainsFunc(m.By, func(by certificate.Measure) bool { return by.Relation == r.Name }) {
+			text += ", with " + r.rule()
+		}
+	}
+	return text
+}
+
 // fewWords count the pods, or the subgroups, of which each fits by itself, and say
 // what one of the others lacks.
 func (c *claim) fewWords(e *Explanation) (fits, lacks string) {
@@ -261,6 +280,28 @@ func (c *claim) resourceWords(e *Explanation) (fits, lacks string) {
 	}
 	return "too few pods fit", fmt.Sprintf("%s (at least %s needed, room for %s)", lacks, figure(cut.Resource, cut.Need),
 		figure(cut.Resource, cut.Offer))
+}
+
+// relationWords are about the items of a relation that are needed at least, and those
+// that domains have room for at most.
+func (d *decision) relationWords(cut *certificate.Cut, e *Explanation) {
+	at := slices.IndexFunc(d.p.relations, func(r relation) bool { return r.source.Name == cut.Relation })
+	r := d.p.relations[at].source
+	e.Topology, e.Level, e.Domain = r.Topology, r.Level, nil
+	e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
+	what := "groups"
+	if r.PerPod {
+		what = "pods"
+	}
+	e.Sentence = fmt.Sprintf("%s: %d %s have to go somewhere, and there is room for %d", r.rule(), cut.Need, what, cut.Offer)
+}
+
+// rule says in words what a relation asks for.
+func (r *Relation) rule() string {
+	if r.Max == 1 {
+		return fmt.Sprintf("relation %q, apart by %s", r.Name, r.Level)
+	}
+	return fmt.Sprintf("relation %q, at most %d per %s", r.Name, r.Max, r.Level)
 }
 
 // cutWords are about what is needed at least, and what has room at most.

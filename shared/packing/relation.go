@@ -23,6 +23,9 @@ type Relation struct {
 	// Others are items of other gangs: for each the nodes where its pods stand. A node
 	// that the cluster doesn't know is in no domain.
 	Others [][]string
+	// Joined are the nodes where pods of other gangs stand that are of the same item as
+	// those of this one. The relation has one group then, and is not PerPod.
+	Joined []string
 }
 
 // relation is a Relation with its names looked up.
@@ -63,6 +66,7 @@ func (p *problem) relate(gang *Gang) error {
 	}
 	for r := range p.relations {
 		p.countOthers(&p.relations[r])
+		p.joinItem(r)
 	}
 	for i := range p.groups {
 		for _, node := range p.knownNodes(p.groups[i].source.Running) {
@@ -128,6 +132,12 @@ func (p *problem) nameItems(index map[string]int32) error {
 			p.relations[r].items = append(p.relations[r].items, i)
 		}
 	}
+	for r := range p.relations {
+		source := p.relations[r].source
+		if len(source.Joined) > 0 && (source.PerPod || len(p.relations[r].items) > 1) {
+			return fmt.Errorf("relation %q has %d groups, of which one item joins others", source.Name, len(p.relations[r].items))
+		}
+	}
 	return nil
 }
 
@@ -138,6 +148,19 @@ func (p *problem) countOthers(r *relation) {
 			if rank := p.rankIn(r, node); rank != none && !slices.Contains(seen, rank) {
 				seen = append(seen, rank)
 				r.room[rank]--
+			}
+		}
+	}
+}
+
+// joinItem has the item of a relation stand where others' pods of it do.
+func (p *problem) joinItem(r int) {
+	for _, item := range p.relations[r].items {
+		for _, node := range p.knownNodes(p.relations[r].source.Joined) {
+			key := itemIn{int32(r), int32(item), p.rankIn(&p.relations[r], node)}
+			if key.rank != none && p.stands[key] == 0 {
+				p.stands[key] = 1
+				p.relations[r].room[key.rank]--
 			}
 		}
 	}

@@ -173,6 +173,38 @@ func TestRelationsBoundWhatStandsInADomain(t *testing.T) {
 	}
 }
 
+func TestWhatARelationLeavesNoRoomForIsSaid(t *testing.T) {
+	groups := packing.Group{Children: []packing.Group{
+		related(leaf("x", 1, shape(1), at("rack")), "replicas"), related(leaf("y", 1, shape(1), at("rack")), "replicas"),
+		related(leaf("z", 1, shape(1), at("rack")), "replicas"),
+	}}
+	for name, tc := range map[string]struct {
+		site     site
+		root     packing.Group
+		relation packing.Relation
+		want     string
+	}{
+		"of groups": {site{"a/r1": {4}, "b/r2": {4}}, groups, apart("replicas", "zone"),
+			`relation "replicas", apart by zone: 3 groups have to go somewhere, and there is room for 2`},
+		"of pods, beside others": {site{"a/r1": {4}, "b/r2": {4}}, related(leaf("x", 4, shape(1), packing.Constraint{}), "pods"),
+			packing.Relation{Name: "pods", Topology: "site", Level: "zone", Max: 2, PerPod: true, Others: [][]string{{"a/r1/0"}}},
+			`relation "pods", at most 2 per zone: 4 pods have to go somewhere, and there is room for 3`},
+		"of groups that fit into few domains": {site{"a/r1": {4}, "b/r2": {4}, "c/r3": {1}},
+			packing.Group{Children: []packing.Group{
+				related(leaf("x", 2, shape(1), at("rack")), "replicas"), related(leaf("y", 2, shape(1), at("rack")), "replicas"),
+				related(leaf("z", 2, shape(1), at("rack")), "replicas"),
+			}}, apart("replicas", "zone"),
+			`the gang: at most 2 of 3 subgroups fit, each subgroup in one zone, with relation "replicas", apart by zone`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root, Relations: []packing.Relation{tc.relation}}, packing.Options{})
+			if d.Verdict != packing.Infeasible || d.Message() != tc.want {
+				t.Errorf("%s: %s\nwant %s", d.Verdict, d.Message(), tc.want)
+			}
+		})
+	}
+}
+
 func TestRelationsThatContradictThemselvesAreInvalid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		relation packing.Relation

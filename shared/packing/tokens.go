@@ -82,7 +82,9 @@ func (p *problem) settle(s *selection, slot int, m membership) settling {
 		}
 		confined = confined || p.groups[up].slot == r.slot && p.groups[up].required >= r.level
 	}
-	single := r.source.PerPod || confined || p.groups[m.item].running == 0 && p.total(s.want, int(m.item)) == 1
+	single := confined || p.groups[m.item].running == 0 && p.total(s.want, int(m.item)) == 1
+	// What stands somewhere needs no token there.
+	single = r.source.PerPod || single && len(r.source.Joined) == 0
 	switch {
 	case r.slot == slot && single:
 		return settling{how: token}

@@ -21,6 +21,8 @@ type Gang struct {
 	// Shared is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller to say
 	// where they stand.
 	Shared *Shared
+	// Relations say how its groups, its pods, or it and other gangs stand to each other.
+	Relations []Relation
 	// Pending and Standing are its pods by age, then name.
 	Pending, Standing []*corev1.Pod
 	// Done are its pods that have done their work. They hold no node, and the gang has not lost them.
@@ -55,8 +57,8 @@ func anyScheduler(string) bool { return true }
 func AssembleFor(
 	ours func(scheduler string) bool, podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels,
 ) (*Gang, *Hold) {
-	tree, invalid := Read(podGroup, levels)
-	gang := &Gang{PodGroup: podGroup, Tree: tree}
+	tree, related, invalid := read(podGroup, levels)
+	gang := &Gang{PodGroup: podGroup, Tree: tree, Relations: related}
 	if tree == nil {
 		return gang, invalid
 	}
@@ -89,15 +91,21 @@ func (g *Gang) firsts() (stray, foreign *corev1.Pod) {
 // Read returns the tree of a PodGroup, nil if that is invalid, and holds a gang that cannot be planned whatever pods
 // it has.
 func Read(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (*podgrouptree.Tree, *Hold) {
+	tree, _, hold := read(podGroup, levels)
+	return tree, hold
+}
+
+func read(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (*podgrouptree.Tree, []Relation, *Hold) {
 	tree, errs := podgrouptree.New(&podGroup.Spec)
 	if len(errs) > 0 {
-		return nil, Invalid(errs)
+		return nil, nil, Invalid(errs)
 	}
 	tree.Resolve(levels)
-	if errs := append(tree.Blockers(levels), sharedOf(podGroup).blockers(levels)...); len(errs) > 0 {
-		return tree, Invalid(errs)
+	related, errs := relationsOf(podGroup, tree, levels)
+	if errs := slices.Concat(tree.Blockers(levels), sharedOf(podGroup).blockers(levels), errs); len(errs) > 0 {
+		return tree, nil, Invalid(errs)
 	}
-	return tree, nil
+	return tree, related, nil
 }
 
 // Invalid holds a gang for everything that is wrong with its PodGroup.

@@ -9,6 +9,7 @@ import (
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
+	"packtree.dev/shared/relations"
 )
 
 // Shared is the topology constraint that a gang shares with related gangs, and where those stand.
@@ -108,6 +109,11 @@ func TopologiesOf(podGroup *scheduling.PodGroup) []string {
 			names = append(names, constraint.Topology)
 		}
 	}
+	if parsed, errs := relations.Parse(podGroup.Annotations); len(errs) == 0 {
+		for i := range parsed {
+			names = append(names, parsed[i].Topology)
+		}
+	}
 	slices.Sort(names)
 	names = slices.Compact(names)
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
@@ -122,6 +128,9 @@ func (g *Gang) Topologies() []string {
 	}
 	if g.Shared != nil {
 		names = append(names, g.Shared.Constraint.Topology)
+	}
+	for i := range g.Relations {
+		names = append(names, g.Relations[i].Topology)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)

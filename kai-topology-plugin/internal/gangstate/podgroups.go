@@ -58,19 +58,33 @@ func (s *State) PodGroupDeleted(podGroup *scheduling.PodGroup, now time.Time) Ef
 func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
 	if r.podGroup != nil {
 		if base, ok := gang.BaseOf(r.podGroup); ok {
-			if s.related[base].Delete(r.key); len(s.related[base]) == 0 {
-				delete(s.related, base)
-			}
+			remove(s.related, base, r.key)
+		}
+		for _, key := range gang.RelationKeys(r.podGroup) {
+			remove(s.counted, key, r.key)
 		}
 	}
 	if r.podGroup = podGroup; podGroup == nil {
 		return
 	}
 	if base, ok := gang.BaseOf(podGroup); ok {
-		if s.related[base] == nil {
-			s.related[base] = sets.New[gang.Key]()
-		}
-		s.related[base].Insert(r.key)
+		insert(s.related, base, r.key)
+	}
+	for _, key := range gang.RelationKeys(podGroup) {
+		insert(s.counted, key, r.key)
+	}
+}
+
+func insert(into map[gang.Key]sets.Set[gang.Key], by, member gang.Key) {
+	if into[by] == nil {
+		into[by] = sets.New[gang.Key]()
+	}
+	into[by].Insert(member)
+}
+
+func remove(from map[gang.Key]sets.Set[gang.Key], by, member gang.Key) {
+	if from[by].Delete(member); len(from[by]) == 0 {
+		delete(from, by)
 	}
 }
 
@@ -174,6 +188,54 @@ func (s *State) activateRelated(e *Effects, podGroup *scheduling.PodGroup) {
 	for _, other := range s.relatedTo(podGroup) {
 		other.activatePending(e)
 	}
+	s.activateCounted(e, podGroup)
+}
+
+// activateCounted lets the gangs try again that count the pods of one in domains of theirs; PodGroup may be nil.
+func (s *State) activateCounted(e *Effects, podGroup *scheduling.PodGroup) {
+	if podGroup == nil {
+		return
+	}
+	for _, key := range gang.RelationKeys(podGroup) {
+		for member := range s.counted[key] {
+			if member != keyOf(podGroup) {
+				s.gangs[member].activatePending(e)
+			}
+		}
+	}
+}
+
+// Count tells the relations of a gang where the other gangs stand, or are to go, that they count.
+func (s *State) Count(assembled *gang.Gang) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for i := range assembled.Relations {
+		r := &assembled.Relations[i]
+		r.Others = nil
+		key, counts := assembled.RelationKey(r)
+		if !counts {
+			continue
+		}
+		for member := range s.counted[key] {
+			if other := s.gangs[member]; member != keyOf(assembled.PodGroup) {
+				r.Count(other.podGroup, other.heading())
+			}
+		}
+	}
+}
+
+// heading returns the pods of a gang that stand, and those that have been put on a node or are to go to one, as if they
+// stood there.
+func (r *record) heading() []*corev1.Pod {
+	pods, nodes := r.members.Standing(), r.nodes()
+	for _, pod := range r.members.Pending() {
+		if node, goes := nodes[pod.UID]; goes {
+			pod = pod.DeepCopy()
+			pod.Spec.NodeName = node
+			pods = append(pods, pod)
+		}
+	}
+	return pods
 }
 
 // victimsChanged lets gangs try again that rank above one which may have become a victim, or one of which more may

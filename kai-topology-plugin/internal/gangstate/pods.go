@@ -115,6 +115,8 @@ func (s *State) podLeft(e *Effects, pod *corev1.Pod, now time.Time) {
 	s.gangChanged(e, r, now)
 	if !r.placed() {
 		s.activateRelated(e, r.podGroup)
+	} else {
+		s.activateCounted(e, r.podGroup)
 	}
 	s.tidy(r)
 }

@@ -35,6 +35,8 @@ type State struct {
 	holding, waiting map[gang.Key]*record
 	// related are the gangs that share a constraint, by what gang.BaseOf returns for each.
 	related map[gang.Key]sets.Set[gang.Key]
+	// counted are the gangs that relations count together, by gang.RelationKeys.
+	counted map[gang.Key]sets.Set[gang.Key]
 	// topologies are the levels of each Topology, and edition counts their changes.
 	topologies map[string]podgrouptree.Hierarchy
 	edition    int
@@ -117,7 +119,7 @@ func New(ours func(scheduler string) bool) *State {
 	return &State{
 		ours:  ours,
 		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
-		related: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string]podgrouptree.Hierarchy{},
+		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string]podgrouptree.Hierarchy{},
 		turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
 	}
 }

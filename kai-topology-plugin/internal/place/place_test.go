@@ -61,6 +61,7 @@ func TestGolden(t *testing.T) {
 		"company":   3, // gangs go where their related gangs stand, or wait
 		"followers": 3, // a gang goes where those have room that must follow, and nobody takes it in between
 		"expected":  0, // a gang goes where the pods have room that it will have
+		"relations": 3, // groups, pods and gangs apart, and one gang too many
 		"elastic":   0, // pods above the minimum go where there is room, and the rest is explained
 	} {
 		for _, format := range []string{"json", "tree", "yaml"} {

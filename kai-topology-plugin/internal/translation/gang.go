@@ -26,7 +26,9 @@ func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 		leaf := leafOf(leaves, pod)
 		leaf.running = append(leaf.running, pod.Spec.NodeName)
 	}
-	return &packing.Gang{Root: besideRelated(group(g.Tree.Root, leaves), g)}, nil
+	root := group(g.Tree.Root, leaves)
+	related := relate(&root, g)
+	return &packing.Gang{Root: besideRelated(root, g), Relations: related}, nil
 }
 
 // Together returns a gang and others that share its constraint as the engine is to place them all at once, in one domain of what they
@@ -36,21 +38,24 @@ func Together(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, 
 	if err != nil || len(with) == 0 {
 		return first, err
 	}
-	shared := g.Shared.Constraint
-	all := packing.Group{
-		Constraint: packing.Constraint{
-			Topology: shared.Topology, Required: shared.RequiredTopologyLevel, Preferred: shared.PreferredTopologyLevel,
-		},
-		Children: []packing.Group{first.Root},
-	}
+	shared, gangs := g.Shared.Constraint, []*packing.Gang{first}
 	for _, other := range with {
 		next, err := Gang(other, shapeOf)
 		if err != nil {
 			return nil, err
 		}
+		gangs = append(gangs, next)
+	}
+	all := packing.Group{
+		Constraint: packing.Constraint{
+			Topology: shared.Topology, Required: shared.RequiredTopologyLevel, Preferred: shared.PreferredTopologyLevel,
+		},
+	}
+	related := merge(gangs, append([]*gang.Gang{g}, with...), &all)
+	for _, next := range gangs {
 		all.Children = append(all.Children, next.Root)
 	}
-	return &packing.Gang{Root: all}, nil
+	return &packing.Gang{Root: all, Relations: related}, nil
 }
 
 // leaf collects the pods of one leaf.

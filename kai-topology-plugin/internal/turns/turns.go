@@ -71,6 +71,17 @@ func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
 
 // meet tells a gang where its related gangs stand.
 func (t *Table) meet(assembled *gang.Gang) {
+	for i := range assembled.Relations {
+		r := &assembled.Relations[i]
+		r.Others = nil
+		if key, counts := assembled.RelationKey(r); counts {
+			for _, other := range t.counted[key] {
+				if other.Name != assembled.PodGroup.Name {
+					r.Count(other, standing(t.members[gang.KeyOfPodGroup(other)]))
+				}
+			}
+		}
+	}
 	if assembled.Shared == nil {
 		return
 	}
@@ -80,6 +91,10 @@ func (t *Table) meet(assembled *gang.Gang) {
 			assembled.Shared.Add(key, gang.NodesOf(t.members[key]))
 		}
 	}
+}
+
+func standing(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !gang.Standing(pod) })
 }
 
 // followersOf returns the gangs that have to go where this one goes, if it decides that now.
@@ -98,15 +113,19 @@ func (t *Table) followersOf(leader *gang.Gang) []*gang.Gang {
 	return followers
 }
 
-// companies returns the PodGroups of all gangs that share a base, by its base gang.
-func related(podGroups []*scheduling.PodGroup) map[gang.Key][]*scheduling.PodGroup {
-	byBase := map[gang.Key][]*scheduling.PodGroup{}
+// related returns the PodGroups of all gangs that share a base, by its base gang, and those that relations count together, by
+// the keys of these.
+func related(podGroups []*scheduling.PodGroup) (byBase, counted map[gang.Key][]*scheduling.PodGroup) {
+	byBase, counted = map[gang.Key][]*scheduling.PodGroup{}, map[gang.Key][]*scheduling.PodGroup{}
 	for _, podGroup := range podGroups {
 		if base, ok := gang.BaseOf(podGroup); ok {
 			byBase[base] = append(byBase[base], podGroup)
 		}
+		for _, key := range gang.RelationKeys(podGroup) {
+			counted[key] = append(counted[key], podGroup)
+		}
 	}
-	return byBase
+	return byBase, counted
 }
 
 // Table is a copy of a cluster on which gangs are decided.
@@ -114,6 +133,7 @@ type Table struct {
 	cluster    *kubeframework.Offline
 	view       *clusterview.View
 	related    map[gang.Key][]*scheduling.PodGroup
+	counted    map[gang.Key][]*scheduling.PodGroup
 	members    map[gang.Key][]*corev1.Pod
 	topologies map[string]*kai.Topology
 	levels     podgrouptree.Levels
@@ -137,9 +157,10 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	byBase, counted := related(cluster.PodGroups)
 	return &Table{
 		nodes: nodes, cluster: offline, view: clusterview.New(offline),
-		related: related(cluster.PodGroups), members: cluster.Members(), topologies: cluster.Topologies,
+		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
 		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement,
 	}, nil
 }

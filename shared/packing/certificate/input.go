@@ -24,6 +24,8 @@ type Relation struct {
 	// Others are further items, by the nodes of their pods. Nodes that Input.Nodes does
 	// not have are in no domain.
 	Others [][]string
+	// Joined are nodes where other pods of its item stand, if one group names it.
+	Joined []string
 }
 
 // Topology names levels (node label keys), broadest first.

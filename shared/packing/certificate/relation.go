@@ -69,6 +69,9 @@ func (m *Model) fill(r *relation) {
 	}
 	for _, item := range r.items {
 		nodes := m.running(item)
+		if !r.source.PerPod {
+			nodes = append(nodes, m.known(r.source.Joined)...)
+		}
 		for _, domain := range r.domains(nodes) {
 			if r.stands[itemIn{item, domain}] = true; !r.source.PerPod {
 				r.room[domain]--
@@ -157,7 +160,7 @@ func (v *verifier) readRelation(s *scale, m *Measure) error {
 	}
 	s.group = map[int]int64{}
 	for _, item := range r.items {
-		if len(v.running(item)) == 0 {
+		if len(v.running(item))+len(r.source.Joined) == 0 {
 			s.group[item] = 1
 		}
 	}

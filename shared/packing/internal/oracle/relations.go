@@ -30,6 +30,7 @@ func (o *oracle) obeys(r *packing.Relation) bool {
 			continue
 		}
 		before, placed := g.stands[:len(g.stands)-g.placed], g.stands[len(g.stands)-g.placed:]
+		joined := o.indices(r.Joined)
 		for _, n := range placed {
 			if o.path(r.Topology, r.Level, n) == "" {
 				return false
@@ -43,8 +44,8 @@ func (o *oracle) obeys(r *packing.Relation) bool {
 			}
 			continue
 		}
-		stood := o.domains(r, before)
-		for domain := range o.domains(r, g.stands) {
+		stood := o.domains(r, slices.Concat(before, joined))
+		for domain := range o.domains(r, slices.Concat(g.stands, joined)) {
 			items[domain]++
 			entered[domain] = entered[domain] || !stood[domain]
 		}
@@ -101,8 +102,13 @@ func (d *drawing) relations() {
 			}
 			r.Others = append(r.Others, nodes)
 		}
+		if !r.PerPod && d.Int("joins", 0, 5) == 0 {
+			r.Joined = []string{d.node()}
+			d.scene.Gang.Root.Relations = append(d.scene.Gang.Root.Relations, r.Name)
+		} else {
+			d.items(&d.scene.Gang.Root, r.Name)
+		}
 		d.scene.Gang.Relations = append(d.scene.Gang.Relations, r)
-		d.items(&d.scene.Gang.Root, r.Name)
 	}
 }
 

@@ -1,0 +1,119 @@
+package gang
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+	"packtree.dev/shared/relations"
+)
+
+// Relation is one of a gang's relations, and where items of other gangs stand that it counts.
+type Relation struct {
+	// Relation has its Topology and the key of its level.
+	relations.Relation
+	// Others are the other gangs with the same key Gangs that stand or are planned somewhere, by namespace and name. Assemble
+	// leaves it to the caller to say where.
+	Others []RelatedItems
+}
+
+// RelatedItems are the items that another gang is, or has, of a relation.
+type RelatedItems struct {
+	Gang Key
+	// Item is the name of the item that the gang is of, with others; empty if it is one of its own.
+	Item string
+	// Nodes has, for each item, where its pods stand or are about to.
+	Nodes [][]string
+}
+
+// relationsOf returns the relations of a PodGroup with a valid tree, and what keeps them from being followed.
+func relationsOf(podGroup *scheduling.PodGroup, tree *podgrouptree.Tree, levels podgrouptree.Levels) ([]Relation, field.ErrorList) {
+	parsed, errs := relations.Parse(podGroup.Annotations)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	if errs := relations.Validate(parsed, tree, levels); len(errs) > 0 {
+		return nil, errs
+	}
+	found := make([]Relation, len(parsed))
+	for i := range parsed {
+		found[i].Relation = parsed[i]
+		found[i].Topology = parsed[i].TopologyIn(tree)
+		level := levels.WithKeys(scheduling.TopologyConstraint{Topology: found[i].Topology, RequiredTopologyLevel: parsed[i].Level})
+		found[i].Level = level.RequiredTopologyLevel
+	}
+	return found, nil
+}
+
+// RelationKeys returns the keys that gangs have in common with a gang which are counted together with it.
+func RelationKeys(podGroup *scheduling.PodGroup) []Key {
+	parsed, errs := relations.Parse(podGroup.Annotations)
+	if len(errs) > 0 {
+		return nil
+	}
+	var keys []Key
+	for i := range parsed {
+		if parsed[i].Gangs != "" {
+			keys = append(keys, relationKey(podGroup.Namespace, parsed[i].Gangs))
+		}
+	}
+	return keys
+}
+
+func relationKey(namespace, gangs string) Key { return Key{Namespace: namespace, Name: gangs} }
+
+// RelationKey returns the key of a gang's relation, and false if it counts no other gangs.
+func (g *Gang) RelationKey(r *Relation) (Key, bool) {
+	return relationKey(g.PodGroup.Namespace, r.Gangs), r.Gangs != ""
+}
+
+// Count has a relation know the items of another gang, given a PodGroup that names the same Gangs and the pods that stand, by
+// their nodes. One that is nowhere counts nowhere.
+func (r *Relation) Count(other *scheduling.PodGroup, standing []*corev1.Pod) {
+	parsed, errs := relations.Parse(other.Annotations)
+	at := slices.IndexFunc(parsed, func(theirs relations.Relation) bool { return theirs.Gangs == r.Gangs })
+	tree, invalid := podgrouptree.New(&other.Spec)
+	if len(errs)+len(invalid) > 0 || at < 0 {
+		return
+	}
+	items := RelatedItems{Gang: KeyOfPodGroup(other), Item: parsed[at].Item}
+	nodes := map[string][]string{}
+	for _, pod := range standing {
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		item := itemOf(tree, &parsed[at], LeafOf(pod))
+		nodes[item] = append(nodes[item], pod.Spec.NodeName)
+	}
+	delete(nodes, notAnItem)
+	for _, at := range nodes {
+		slices.Sort(at)
+		items.Nodes = append(items.Nodes, slices.Compact(at))
+	}
+	if len(items.Nodes) == 0 {
+		return
+	}
+	slices.SortFunc(items.Nodes, slices.Compare)
+	r.Others = append(r.Others, items)
+	slices.SortFunc(r.Others, func(a, b RelatedItems) int { return cmp.Compare(a.Gang.Name, b.Gang.Name) })
+}
+
+// notAnItem is no name of a group.
+const notAnItem = "/"
+
+// itemOf returns the name of the group that is the item of a leaf's pods.
+func itemOf(tree *podgrouptree.Tree, r *relations.Relation, leaf string) string {
+	if len(r.SubGroups) == 0 {
+		return scheduling.RootGroup
+	}
+	for group := tree.Group(leaf); group != nil; group = group.Parent {
+		if slices.Contains(r.SubGroups, group.Name) {
+			return group.Name
+		}
+	}
+	return notAnItem
+}

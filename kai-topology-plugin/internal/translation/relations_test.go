@@ -1,0 +1,98 @@
+package translation_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/translation"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+)
+
+func related(t *testing.T, relations string) *gang.Gang {
+	t.Helper()
+	return following(t, map[string]string{scheduling.AnnotationRelations: relations})
+}
+
+func TestRelationsArePutToTheEngine(t *testing.T) {
+	others := []gang.RelatedItems{
+		{Gang: gang.Key{Name: "a"}, Nodes: [][]string{{"n1"}, {"n2", "n3"}}},
+		{Gang: gang.Key{Name: "b"}, Item: "replica-0", Nodes: [][]string{{"n4"}}},
+		{Gang: gang.Key{Name: "c"}, Item: "replica-1", Nodes: [][]string{{"n5"}}},
+		{Gang: gang.Key{Name: "d"}, Item: "replica-0", Nodes: [][]string{{"n6"}}},
+	}
+	for name, c := range map[string]struct {
+		relations string
+		want      []packing.Relation
+		root      []string
+	}{
+		"the pods of a gang": {
+			relations: `[{"name":"r","level":"rack","maxPerDomain":2}]`,
+			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Max: 2, PerPod: true}},
+			root:      []string{"r"},
+		},
+		"gangs, each where it stands": {
+			relations: `[{"name":"r","level":"zone","gangs":"g","maxPerDomain":1}]`,
+			want: []packing.Relation{{Name: "r", Topology: "t", Level: "zone", Max: 1,
+				Others: [][]string{{"n1"}, {"n2", "n3"}, {"n4", "n6"}, {"n5"}}}},
+			root: []string{"r"},
+		},
+		"gangs of one item as one, which the gang itself may be of": {
+			relations: `[{"name":"r","level":"zone","gangs":"g","item":"replica-0","maxPercentPerDomain":50}]`,
+			want: []packing.Relation{{Name: "r", Topology: "t", Level: "zone", Max: 2,
+				Others: [][]string{{"n1"}, {"n2", "n3"}, {"n5"}}, Joined: []string{"n4", "n6"}}},
+			root: []string{"r"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assembled := related(t, c.relations)
+			if _, counts := assembled.RelationKey(&assembled.Relations[0]); counts {
+				assembled.Relations[0].Others = others
+			}
+			got, err := translation.Gang(assembled, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got.Relations); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.root, got.Root.Relations); diff != "" {
+				t.Errorf("items (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRelationsOfGangsDecidedTogetherAreOne(t *testing.T) {
+	one := `{"name":"r","level":"zone","gangs":"g","item":"replica-0","maxPerDomain":1}`
+	own := `{"name":"pods","level":"rack","maxPerDomain":1}`
+	shared := map[string]string{
+		scheduling.AnnotationSharedRequired: "zone", scheduling.AnnotationRelations: "[" + one + "," + own + "]",
+	}
+	first, second := following(t, shared), following(t, shared)
+	second.PodGroup.Name = "second"
+	got, err := translation.Together(first, []*gang.Gang{second}, func(*corev1.Pod) (packing.Shape, error) {
+		return packing.Shape{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range got.Relations {
+		names = append(names, r.Name)
+	}
+	if diff := cmp.Diff([]string{"g/replica-0/t/zone", "scaled/pods", "second/pods"}, names); diff != "" {
+		t.Errorf("relations (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"g/replica-0/t/zone"}, got.Root.Relations); diff != "" {
+		t.Errorf("of all (-want +got):\n%s", diff)
+	}
+	for i, want := range []string{"scaled/pods", "second/pods"} {
+		if diff := cmp.Diff([]string{want}, got.Root.Children[i].Relations); diff != "" {
+			t.Errorf("of one (-want +got):\n%s", diff)
+		}
+	}
+}
