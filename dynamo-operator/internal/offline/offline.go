@@ -210,7 +210,8 @@ func levelsOf(topology *unstructured.Unstructured) (named, labels []string) {
 	for _, level := range levels {
 		level, _ := level.(map[string]any)
 		domain, _ := level["domain"].(string)
-		if slices.Contains(named, domain) || !(free && domain != "" || domains.All().Known(domain)) {
+		known := free && domain != "" || domains.All().Known(domain)
+		if !known || slices.Contains(named, domain) {
 			continue
 		}
 		key, _ := level["key"].(string)

@@ -73,7 +73,7 @@ var copied = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/reg
 // AskForLevel has the scheduler bind a pod that is told where it stands with the label that says so. The node label of the level is
 // the policy's, or if it names a topology the given one; a pod whose level nobody knows gets no label.
 func (t *Template) AskForLevel(policy *v1beta1.KVTransferPolicy, level string) {
-	asked := ""
+	var asked string
 	switch {
 	case t.Annotations[v1beta1.AnnotationTopologyLabelKey] != "" && !slices.Contains(copied, policy.LabelKey):
 		asked = policy.LabelKey

@@ -27,6 +27,7 @@ func serving(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Assess("a deployment runs", suite.AllOf(w.Applies("serving.yaml"), w.runs("chat", all))).
 		Assess("requests pass the frontend, each prefill worker and each decode worker", engines.answer("chat")).
+		Assess("workers are told the racks of their nodes, as the topology names them", w.tellsWorkersTheirRacks).
 		Assess("who asks for types by worker and subComponentType has them", engines.areOfTheirTypes("chat")).
 		Assess("a decode service gets another image", suite.AllOf(
 			w.patches("chat", "Decode", `{"op":"replace","path":"/podTemplate/spec/containers/0/image","value":"engine:2"}`), w.TheOperatorDies)).
@@ -41,6 +42,33 @@ func serving(w *world) *features.FeatureBuilder {
 			engines.answerSome("chat"), w.runs("chat", all.but(pods{"Decode": "3 of engine:2"})), engines.answer("chat"))).
 		Teardown(engines.end).
 		Teardown(w.remove)
+}
+
+// tellsWorkersTheirRacks checks the labels that the pods' files follow. A frontend has none.
+func (w *world) tellsWorkersTheirRacks(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	t.Helper()
+	found, err := w.podsOf(ctx, "chat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for i := range found {
+		var node corev1.Node
+		if err := w.Cluster.Get(ctx, types.NamespacedName{Name: found[i].Spec.NodeName}, &node); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if found[i].Labels[dynamo.LabelComponentType] != dynamo.TypeFrontend {
+			want, told = node.Labels[w.Name+"/rack"], told+1
+		}
+		if got := found[i].Labels[dynamo.LabelTopologyPrefix+"rack"]; got != want {
+			t.Errorf("pod %s on node %s is told rack %q, want %q", found[i].Name, node.Name, got, want)
+		}
+	}
+	if told != 4 {
+		t.Errorf("%d workers stand, want 4", told)
+	}
+	return ctx
 }
 
 // engines are the processes that stand for the pods of a deployment.

@@ -15,7 +15,6 @@ import (
 
 	"packtree.dev/shared/version"
 
-	"packtree.dev/grove-operator/internal/podwatch"
 	"packtree.dev/grove-operator/internal/startup"
 )
 
@@ -77,12 +76,12 @@ func run(args []string, getenv func(string) string, stdout, stderr io.Writer) in
 }
 
 func wait(ctx context.Context, chosen options, log *slog.Logger) int {
-	connection, err := podwatch.Connect(chosen.server, chosen.credentials)
+	from, err := connect(chosen.server, chosen.credentials)
 	if err != nil {
 		log.Error("no credentials; is the service account's token mounted?", "error", err)
 		return exitFailed
 	}
-	err = podwatch.Wait(ctx, connection, chosen.parents, log)
+	err = await(ctx, from, chosen.parents, log)
 	switch {
 	case err == nil:
 		log.Info("all that this pod starts after is ready")

@@ -137,6 +137,9 @@ var _ = Describe("A PodCliqueSet", func() {
 		run(in, scaled)
 		Eventually(gangPhases(in)).Should(Equal(map[string]string{"inf-0": "Running", "inf-0-sg-0": "Running"}))
 		Eventually(state(in, "inf")).Should(Equal("1/1/1 AllReplicasAvailable"))
+		Expect(get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions).To(ContainElement(And(
+			HaveField("Type", "Scheduled"), HaveField("Status", metav1.ConditionTrue), HaveField("Reason", schedulerv1alpha1.ReasonMinimaOnNodes))),
+			"nobody else writes that condition here")
 
 		By("translating the constraints")
 		gang := get(in, "inf-0", &schedulerv1alpha1.PodGang{})
@@ -151,6 +154,14 @@ var _ = Describe("A PodCliqueSet", func() {
 		createSet(in, inference)
 		Eventually(podsOf(in, scaled)).Should(HaveLen(2))
 		Eventually(gangPhases(in)).Should(HaveKeyWithValue("inf-0", "Pending"))
+		says := func() string {
+			scheduled := meta.FindStatusCondition(get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions, "Scheduled")
+			if scheduled == nil {
+				return ""
+			}
+			return string(scheduled.Status) + " " + scheduled.Reason
+		}
+		Eventually(says).Should(Equal("False MinimaNotOnNodes"), "nobody else says anything")
 		said := &schedulerv1alpha1.PodGang{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "scheduler.grove.io/v1alpha1", Kind: "PodGang"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "inf-0"},

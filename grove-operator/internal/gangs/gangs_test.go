@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -185,6 +186,12 @@ func TestGateOpen(t *testing.T) {
 	}
 }
 
+// told is a gang about whose scheduling somebody else has said something.
+func told(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
+	gang.Status.Conditions = []metav1.Condition{{Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionUnknown, Reason: "Waiting"}}
+	return gang
+}
+
 func TestStatus(t *testing.T) {
 	two := gang(group("a", 2, "p", "q", "r"), group("b", 1, "s"))
 	for name, c := range map[string]struct {
@@ -215,13 +222,49 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := map[string]gangs.GroupCounts{"a": c.a, "b": c.b}
-			status := gangs.Status(two, func(name string) gangs.GroupCounts { return counts[name] }, "")
+			status := gangs.Status(told(two), func(name string) gangs.GroupCounts { return counts[name] }, "")
 			var conditions []string
 			for _, condition := range status.Conditions {
 				conditions = append(conditions, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))
 			}
 			if diff := cmp.Diff([]string{string(c.phase), c.want}, []string{string(status.Phase), strings.Join(conditions, " ")}); diff != "" {
 				t.Errorf("phase, conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestScheduledIsWrittenWhereNobodyElseDoes(t *testing.T) {
+	says := func(reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: schedulerv1alpha1.ConditionScheduled, Reason: reason}}
+	}
+	for name, c := range map[string]struct {
+		before     []metav1.Condition
+		pods       []string
+		onNodes    int32
+		want       metav1.ConditionStatus
+		wantReason string
+	}{
+		"nobody has while pods are missing":       {pods: []string{"p", "q"}},
+		"once all pods are there":                 {pods: []string{"p", "q", "r"}, onNodes: 1, want: metav1.ConditionFalse, wantReason: "MinimaNotOnNodes"},
+		"with the minimum on nodes":               {pods: []string{"p", "q", "r"}, onNodes: 2, want: metav1.ConditionTrue, wantReason: "MinimaOnNodes"},
+		"again, after a pod is gone":              {before: says("MinimaOnNodes"), pods: []string{"p", "q"}, onNodes: 1, want: metav1.ConditionFalse, wantReason: "MinimaNotOnNodes"},
+		"again, when the minimum is back":         {before: says("MinimaNotOnNodes"), pods: []string{"p", "q"}, onNodes: 2, want: metav1.ConditionTrue, wantReason: "MinimaOnNodes"},
+		"not where the pod grouper has said more": {before: says("Infeasible"), pods: []string{"p", "q", "r"}, onNodes: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := gang(group("a", 2, c.pods...))
+			made.Status.Conditions = c.before
+			status := gangs.Status(made, func(string) gangs.GroupCounts { return gangs.GroupCounts{Wanted: 3, Scheduled: c.onNodes} }, "")
+			got := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionScheduled)
+			if got == nil && c.want == "" {
+				return
+			}
+			if got == nil || got.Status != c.want || got.Reason != c.wantReason {
+				t.Fatalf("Scheduled is %v, want %s %s", got, c.want, c.wantReason)
+			}
+			if names := strings.Contains(got.Message, ": a;"); names != (c.want == metav1.ConditionFalse) {
+				t.Errorf("the message names the groups that lack pods, and no others: %q", got.Message)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -21,8 +22,8 @@ type GroupCounts struct {
 	Failing string
 }
 
-// Status is the part of a PodGang's status that the operator writes. Scheduled is the pod grouper's condition. Recreated says
-// what of the gang is being recreated, and why; empty if nothing is.
+// Status is the part of a PodGang's status that the operator writes. Scheduled is among it only where nobody else writes that.
+// Recreated says what of the gang is being recreated, and why; empty if nothing is.
 func Status(
 	gang *schedulerv1alpha1.PodGang, counts func(podGroup string) GroupCounts, recreated string,
 ) schedulerv1alpha1.PodGangStatus {
@@ -34,15 +35,25 @@ func Status(
 	case len(unready) > 0:
 		phase = schedulerv1alpha1.PodGangPhaseStarting
 	}
-	return schedulerv1alpha1.PodGangStatus{
-		Phase: phase,
-		Conditions: []metav1.Condition{
-			initialized(gang.Generation, missing),
-			ready(gang.Generation, unready),
-			unhealthy(gang.Generation, breached),
-			disruptionTarget(gang.Generation, recreated),
-		},
+	conditions := []metav1.Condition{
+		initialized(gang.Generation, missing),
+		ready(gang.Generation, unready),
+		unhealthy(gang.Generation, breached),
+		disruptionTarget(gang.Generation, recreated),
 	}
+	if ours(meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled), missing) {
+		conditions = append(conditions, scheduled(gang.Generation, unscheduled))
+	}
+	return schedulerv1alpha1.PodGangStatus{Phase: phase, Conditions: conditions}
+}
+
+// ours reports whether the operator writes the condition Scheduled. The pod grouper does from before the first pod on, so one
+// that is not there once all pods are is nobody else's: KAI's own grouper works, which writes none.
+func ours(scheduled *metav1.Condition, missing []string) bool {
+	if scheduled == nil {
+		return len(missing) == 0
+	}
+	return scheduled.Reason == schedulerv1alpha1.ReasonMinimaOnNodes || scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes
 }
 
 // survey returns one phrase per group that lacks pods, minima on nodes, or ready minima, and per group that once had its
@@ -80,6 +91,21 @@ func initialized(generation int64, missing []string) metav1.Condition {
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = schedulerv1alpha1.ReasonPodGangPodsCreationPending
 		condition.Message = strings.Join(missing, "; ")
+	}
+	return condition
+}
+
+// scheduled has no words where all is well: a PodCliqueSet repeats those, for pods beyond the minimum that have no room.
+func scheduled(generation int64, unscheduled []string) metav1.Condition {
+	condition := metav1.Condition{
+		Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, ObservedGeneration: generation,
+		Reason: schedulerv1alpha1.ReasonMinimaOnNodes,
+	}
+	if len(unscheduled) > 0 {
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = schedulerv1alpha1.ReasonMinimaNotOnNodes
+		condition.Message = "fewer pods on nodes than their minimum: " + strings.Join(unscheduled, ", ") +
+			"; why, the events of the pods and of their PodGroup say"
 	}
 	return condition
 }

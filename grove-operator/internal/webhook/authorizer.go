@@ -18,7 +18,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/protection"
+	"packtree.dev/grove-operator/internal/admission"
 )
 
 // AuthorizePath is where the authorizer is served.
@@ -31,14 +31,14 @@ func AddAuthorizer(ctx context.Context, mgr manager.Manager, exempt []string) er
 	if err := mgr.GetClient().Create(ctx, self); err != nil {
 		return fmt.Errorf("asking the API server who the operator is: %w", err)
 	}
-	users := protection.Users{Operator: self.Status.UserInfo.Username, Exempt: exempt}
+	users := admission.Users{Operator: self.Status.UserInfo.Username, Exempt: exempt}
 	mgr.GetWebhookServer().Register(AuthorizePath, &ctrlwebhook.Admission{Handler: &authorizer{reader: mgr.GetClient(), users: users}})
 	return nil
 }
 
 type authorizer struct {
 	reader client.Reader
-	users  protection.Users
+	users  admission.Users
 }
 
 // Handle judges a change or a deletion of a managed object.
@@ -50,7 +50,7 @@ func (a *authorizer) Handle(ctx context.Context, request ctrladmission.Request) 
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
-	if !protection.Protected(before) {
+	if !admission.Protected(before) {
 		return ctrladmission.Allowed("")
 	}
 	objection, err := objectionTo(request, before)
@@ -64,7 +64,7 @@ func (a *authorizer) Handle(ctx context.Context, request ctrladmission.Request) 
 	if err != nil {
 		return ctrladmission.Errored(http.StatusInternalServerError, err)
 	}
-	if off := protection.Off(set); off != "" {
+	if off := admission.Unprotected(set); off != "" {
 		return ctrladmission.Allowed(off)
 	}
 	return ctrladmission.Denied(objection)
@@ -73,13 +73,13 @@ func (a *authorizer) Handle(ctx context.Context, request ctrladmission.Request) 
 func objectionTo(request ctrladmission.Request, before *unstructured.Unstructured) (string, error) {
 	switch request.Operation {
 	case admissionv1.Delete:
-		return protection.Deletion(before), nil
+		return admission.DeleteManaged(before), nil
 	case admissionv1.Update:
 		after, err := decode(request.Object.Raw)
 		if err != nil {
 			return "", err
 		}
-		return protection.Update(before, after), nil
+		return admission.UpdateManaged(before, after), nil
 	default:
 		return "", nil
 	}

@@ -4,6 +4,7 @@ package fakenodes
 import (
 	"maps"
 	"os"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -43,7 +44,16 @@ func Complete(nodes []*corev1.Node) []*corev1.Node {
 	return completed
 }
 
-// complete fills in what a kubelet says of its node when it registers it. What the manifest says stays.
+// healthy is what a kubelet says when all is well. A node that has this from the start needs no write of KWOK's.
+var healthy = []corev1.NodeCondition{
+	{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+	{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
+	{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure"},
+	{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID"},
+	{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "RouteCreated"},
+}
+
+// complete fills in what a kubelet says of its node when it registers it and is well. What the manifest says stays.
 func complete(node *corev1.Node) *corev1.Node {
 	node.Annotations = merge(map[string]string{Annotation: "fake"}, node.Annotations)
 	node.Labels = merge(map[string]string{
@@ -64,6 +74,15 @@ func complete(node *corev1.Node) *corev1.Node {
 			corev1.ResourceMemory: resource.MustParse("256Gi"),
 			corev1.ResourcePods:   resource.MustParse("110"),
 		}, *resources)
+	}
+	if len(status.Conditions) == 0 {
+		status.Conditions = slices.Clone(healthy)
+	}
+	if len(status.Addresses) == 0 {
+		status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: node.Name}}
+	}
+	if status.NodeInfo.KubeletVersion == "" {
+		status.NodeInfo.KubeletVersion = "fake"
 	}
 	return node
 }

@@ -42,7 +42,11 @@ func TestABareNodeIsCompleted(t *testing.T) {
 				"kubernetes.io/hostname": "a", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
 			},
 		},
-		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources},
+		Status: corev1.NodeStatus{
+			Capacity: resources, Allocatable: resources, Conditions: healthy,
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "a"}},
+			NodeInfo:  corev1.NodeSystemInfo{KubeletVersion: "fake"},
+		},
 	}}
 	if diff := cmp.Diff(want, nodes); diff != "" || findings != nil {
 		t.Errorf("%v\n%s", findings, diff)
@@ -58,13 +62,13 @@ items:
     kind: Node
     metadata: {name: a, annotations: {note: kept}, labels: {kubernetes.io/hostname: other, rack: r1}}
     spec: {taints: [{key: gpu, effect: NoSchedule}]}
-    status: {allocatable: {cpu: "4", nvidia.com/gpu: "8"}}
+    status: {allocatable: {cpu: "4", nvidia.com/gpu: "8"}, conditions: [{type: Ready, status: "False"}]}
 `)
 	if len(nodes) != 1 || findings != nil {
 		t.Fatalf("got %v, %v", nodes, findings)
 	}
 	node := nodes[0]
-	if node.Annotations["note"] != "kept" || node.Labels["kubernetes.io/hostname"] != "other" || node.Labels["rack"] != "r1" || len(node.Spec.Taints) != 1 {
+	if node.Annotations["note"] != "kept" || node.Labels["kubernetes.io/hostname"] != "other" || node.Labels["rack"] != "r1" || len(node.Spec.Taints) != 1 || len(node.Status.Conditions) != 1 {
 		t.Errorf("got %v", node)
 	}
 	for _, resources := range []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {

@@ -136,8 +136,8 @@ type PodGangStatus struct {
 	// Phase sums up the conditions.
 	// +optional
 	Phase PodGangPhase `json:"phase,omitempty"`
-	// Conditions are Initialized, Scheduled, Ready, Unhealthy and DisruptionTarget. Each has one writer: Scheduled is the
-	// pod grouper's, which repeats the scheduler's words; the others are the Grove operator's.
+	// Conditions are Initialized, Scheduled, Ready, Unhealthy and DisruptionTarget. The Grove operator writes them. Scheduled it
+	// leaves to the pod grouper, which repeats the scheduler's words; where nobody else writes that one, it says where pods are.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -169,6 +169,10 @@ const (
 	ReasonPodGangPodsCreationPending = "PodGangPodsCreationPending"
 	// ReasonPodGangPodsCreated of Initialized (True): all pods of the gang exist.
 	ReasonPodGangPodsCreated = "PodGangPodsCreated"
+	// ReasonMinimaOnNodes of Scheduled (True), by the Grove operator: every group has its minimum of pods on nodes.
+	ReasonMinimaOnNodes = "MinimaOnNodes"
+	// ReasonMinimaNotOnNodes of Scheduled (False), by the Grove operator: some group has fewer pods on nodes than its minimum.
+	ReasonMinimaNotOnNodes = "MinimaNotOnNodes"
 	// ReasonMinimaReady of Ready (True): every group has its minimum of ready pods.
 	ReasonMinimaReady = "MinimaReady"
 	// ReasonMinimaNotReady of Ready (False): some group has fewer ready pods than its minimum.

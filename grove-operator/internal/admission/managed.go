@@ -1,5 +1,4 @@
-// Package protection decides who may change and delete what the operator made of a PodCliqueSet.
-package protection
+package admission
 
 import (
 	"fmt"
@@ -43,9 +42,9 @@ func Protected(object metav1.Object) bool {
 	return err == nil && group.Group == grovev1alpha1.GroupName
 }
 
-// Off tells why a set's objects are free for all; empty while they are not. Nil stands for a set that does not exist:
+// Unprotected tells why a set's objects are free for all; empty while they are not. Nil stands for a set that does not exist:
 // nobody keeps what it left behind.
-func Off(set *grovev1alpha1.PodCliqueSet) string {
+func Unprotected(set *grovev1alpha1.PodCliqueSet) string {
 	switch {
 	case set == nil:
 		return "its PodCliqueSet does not exist"
@@ -57,17 +56,17 @@ func Off(set *grovev1alpha1.PodCliqueSet) string {
 	return ""
 }
 
-// Deletion says why somebody may not delete a protected object; empty if they may. Pods may go: under OnDelete that is how
+// DeleteManaged says why somebody may not delete a protected object; empty if they may. Pods may go: under OnDelete that is how
 // a user asks for a new one, drains and preemption do it too, and the operator replaces them.
-func Deletion(object *unstructured.Unstructured) string {
+func DeleteManaged(object *unstructured.Unstructured) string {
 	if object.GetKind() == "Pod" {
 		return ""
 	}
 	return refusal(object, "it may not be deleted")
 }
 
-// Update says why somebody may not change a protected object in this way; empty if they may.
-func Update(before, after *unstructured.Unstructured) string {
+// UpdateManaged says why somebody may not change a protected object in this way; empty if they may.
+func UpdateManaged(before, after *unstructured.Unstructured) string {
 	path := firstDifference("", content(before), content(after))
 	if path == "" {
 		return ""

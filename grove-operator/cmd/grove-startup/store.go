@@ -1,4 +1,4 @@
-package podwatch
+package main
 
 import (
 	"log/slog"
@@ -13,7 +13,7 @@ import (
 // store takes what a reflector sees, from its one goroutine. A list replaces all at once, so that pods of before and after
 // an outage never count together.
 type store struct {
-	progress *Progress
+	progress *progress
 	parents  []startup.Parent
 	log      *slog.Logger
 	// logged are the counts that the log has; nil before the first.

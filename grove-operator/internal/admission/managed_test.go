@@ -1,4 +1,4 @@
-package protection_test
+package admission_test
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/protection"
+	"packtree.dev/grove-operator/internal/admission"
 )
 
 // managed is an object of a kind, with these fields beside what every managed object has.
@@ -30,7 +30,7 @@ func managed(t *testing.T, kind, fields string) *unstructured.Unstructured {
 	return object
 }
 
-func TestUpdate(t *testing.T) {
+func TestUpdateManaged(t *testing.T) {
 	for name, c := range map[string]struct{ kind, before, after, refused string }{
 		"what others label":                   {"Pod", "{}", "metadata: {labels: {team: a}}", ""},
 		"what others annotate":                {"PodClique", "{}", "metadata: {annotations: {packtree.dev/requested-replicas: '3'}}", ""},
@@ -54,7 +54,7 @@ func TestUpdate(t *testing.T) {
 		"another subject":                     {"RoleBinding", "subjects: [{name: a}]", "subjects: [{name: b}]", "subjects may not"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := protection.Update(managed(t, c.kind, c.before), managed(t, c.kind, c.after))
+			got := admission.UpdateManaged(managed(t, c.kind, c.before), managed(t, c.kind, c.after))
 			if (got == "") != (c.refused == "") || !strings.Contains(got, c.refused) {
 				t.Errorf("Update = %q, want %q in it", got, c.refused)
 			}
@@ -62,13 +62,13 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-func TestDeletion(t *testing.T) {
-	if got := protection.Deletion(managed(t, "Pod", "{}")); got != "" {
+func TestDeleteManaged(t *testing.T) {
+	if got := admission.DeleteManaged(managed(t, "Pod", "{}")); got != "" {
 		t.Errorf("a pod may not be deleted: %s", got)
 	}
 	const want = `PodClique s-0-a is kept by grove-operator as PodCliqueSet s wants it: it may not be deleted. ` +
 		`Change the PodCliqueSet, or set its annotation grove.io/disable-managed-resource-protection to "true" meanwhile`
-	if got := protection.Deletion(managed(t, "PodClique", "{}")); got != want {
+	if got := admission.DeleteManaged(managed(t, "PodClique", "{}")); got != want {
 		t.Errorf("Deletion = %q, want %q", got, want)
 	}
 }
@@ -93,13 +93,13 @@ func TestProtected(t *testing.T) {
 		"an owner that cannot be made out":     {owned("a/b/c"), false},
 		"a group whose name ends the same way": {owned("not-grove.io/v1alpha1"), false},
 	} {
-		if got := protection.Protected(c.object); got != c.want {
+		if got := admission.Protected(c.object); got != c.want {
 			t.Errorf("%s: Protected = %t", name, got)
 		}
 	}
 }
 
-func TestOff(t *testing.T) {
+func TestUnprotected(t *testing.T) {
 	now := metav1.Now()
 	set := func(annotation string) *grovev1alpha1.PodCliqueSet {
 		made := &grovev1alpha1.PodCliqueSet{}
@@ -115,8 +115,8 @@ func TestOff(t *testing.T) {
 		"no set": {nil, true}, "a set that goes": {going, true}, "switched off": {set("true"), true},
 		"switched on": {set("false"), false}, "not said": {set(""), false},
 	} {
-		if got := protection.Off(c.set); (got != "") != c.off {
-			t.Errorf("%s: Off = %q", name, got)
+		if got := admission.Unprotected(c.set); (got != "") != c.off {
+			t.Errorf("%s: Unprotected = %q", name, got)
 		}
 	}
 }

@@ -1,6 +1,4 @@
-// Package podwatch waits, by watching pods, until PodCliques have their minima of ready ones. It stays through any outage
-// of the API server.
-package podwatch
+package main
 
 import (
 	"context"
@@ -24,19 +22,19 @@ import (
 	"packtree.dev/grove-operator/internal/startup"
 )
 
-// Wait returns nil once it has seen every parent with its minimum at the same time, and an error when the context ends
-// before. What it sees, and why it cannot see, goes to the log.
-func Wait(ctx context.Context, connection Connection, parents []startup.Parent, log *slog.Logger) error {
-	client, codec, err := connection.client()
+// await returns nil once it has seen every parent with its minimum at the same time, and an error when the context ends
+// before: it stays through any outage of the API server. What it sees, and why it cannot see, goes to the log.
+func await(ctx context.Context, from connection, parents []startup.Parent, log *slog.Logger) error {
+	client, codec, err := from.client()
 	if err != nil {
 		return err
 	}
-	selector, err := of(parents)
+	selector, err := selectorOf(parents)
 	if err != nil {
 		return err
 	}
-	list := &lister{client: client, codec: codec, namespace: connection.Namespace, selector: selector.String(), log: log}
-	seen := &store{progress: ProgressOf(parents), parents: parents, log: log, met: make(chan struct{})}
+	list := &lister{client: client, codec: codec, namespace: from.Namespace, selector: selector.String(), log: log}
+	seen := &store{progress: progressOf(parents), parents: parents, log: log, met: make(chan struct{})}
 	// What the reflector has to say is said by the lister, in words for the user of a pod.
 	silent := logr.Discard()
 	reflector := cache.NewReflectorWithOptions(list.watcher(), &corev1.Pod{}, seen, cache.ReflectorOptions{Name: "parents", Logger: &silent})
@@ -58,8 +56,8 @@ func Wait(ctx context.Context, connection Connection, parents []startup.Parent, 
 	}
 }
 
-// of selects exactly the pods of the parents.
-func of(parents []startup.Parent) (labels.Selector, error) {
+// selectorOf selects exactly the pods of the parents.
+func selectorOf(parents []startup.Parent) (labels.Selector, error) {
 	var podCliques []string
 	for _, parent := range parents {
 		podCliques = append(podCliques, parent.PodClique)

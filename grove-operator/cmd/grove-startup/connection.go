@@ -1,4 +1,4 @@
-package podwatch
+package main
 
 import (
 	"fmt"
@@ -22,26 +22,26 @@ const (
 	namespaceFile = "namespace"
 )
 
-// Connection is where the API server is and who asks it.
-type Connection struct {
+// connection is where the API server is and who asks it.
+type connection struct {
 	// Namespace has the pods.
 	Namespace string
 	config    *rest.Config
 }
 
-// Connect returns the connection of a service account to the API server at a URL. The directory has the account's token,
+// connect returns the connection of a service account to the API server at a URL. The directory has the account's token,
 // which is read anew as it is renewed, the server's authority, and the namespace. Nothing is asked yet.
-func Connect(server, directory string) (Connection, error) {
+func connect(server, directory string) (connection, error) {
 	namespace, err := os.ReadFile(filepath.Join(directory, namespaceFile))
 	if err != nil {
-		return Connection{}, fmt.Errorf("reading the namespace: %w", err)
+		return connection{}, fmt.Errorf("reading the namespace: %w", err)
 	}
 	for _, name := range []string{tokenFile, authorityFile} {
 		if _, err := os.Stat(filepath.Join(directory, name)); err != nil {
-			return Connection{}, fmt.Errorf("looking for credentials: %w", err)
+			return connection{}, fmt.Errorf("looking for credentials: %w", err)
 		}
 	}
-	return Connection{
+	return connection{
 		Namespace: strings.TrimSpace(string(namespace)),
 		config: &rest.Config{
 			Host:            server,
@@ -53,7 +53,7 @@ func Connect(server, directory string) (Connection, error) {
 }
 
 // client returns a client that knows pods and no other kind, which keeps the program small.
-func (c Connection) client() (*rest.RESTClient, runtime.ParameterCodec, error) {
+func (c connection) client() (*rest.RESTClient, runtime.ParameterCodec, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, nil, fmt.Errorf("registering pods: %w", err)

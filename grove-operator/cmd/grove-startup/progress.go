@@ -1,4 +1,4 @@
-package podwatch
+package main
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -11,21 +11,21 @@ import (
 	"packtree.dev/grove-operator/internal/startup"
 )
 
-// Progress is how far the parents of a PodClique have come. It keeps names of ready pods and nothing else.
-type Progress struct {
+// progress is how far the parents of a PodClique have come. It keeps names of ready pods and nothing else.
+type progress struct {
 	parents []startup.Parent
 	ready   map[string]sets.Set[string]
 }
 
-// ProgressOf returns the progress of parents before any pod was seen.
-func ProgressOf(parents []startup.Parent) *Progress {
-	progress := &Progress{parents: parents}
+// progressOf returns the progress of parents before any pod was seen.
+func progressOf(parents []startup.Parent) *progress {
+	progress := &progress{parents: parents}
 	progress.Replace(nil)
 	return progress
 }
 
 // Replace forgets every pod but those given.
-func (p *Progress) Replace(all []*corev1.Pod) {
+func (p *progress) Replace(all []*corev1.Pod) {
 	p.ready = map[string]sets.Set[string]{}
 	for _, parent := range p.parents {
 		p.ready[parent.PodClique] = sets.New[string]()
@@ -36,7 +36,7 @@ func (p *Progress) Replace(all []*corev1.Pod) {
 }
 
 // Set notes a pod that is new or has changed.
-func (p *Progress) Set(pod *corev1.Pod) {
+func (p *progress) Set(pod *corev1.Pod) {
 	podClique := pod.Labels[grovev1alpha1.LabelPodClique]
 	ready, isParent := p.ready[podClique]
 	if !isParent {
@@ -56,14 +56,14 @@ func belongsTo(pod *corev1.Pod, podClique string) bool {
 }
 
 // Remove notes that a pod is gone.
-func (p *Progress) Remove(pod string) {
+func (p *progress) Remove(pod string) {
 	for _, ready := range p.ready {
 		ready.Delete(pod)
 	}
 }
 
 // Ready returns how many pods of each parent are ready, in the order in which the parents were given.
-func (p *Progress) Ready() []int {
+func (p *progress) Ready() []int {
 	counts := make([]int, len(p.parents))
 	for i, parent := range p.parents {
 		counts[i] = p.ready[parent.PodClique].Len()
@@ -72,7 +72,7 @@ func (p *Progress) Ready() []int {
 }
 
 // Met reports whether every parent has its minimum now.
-func (p *Progress) Met() bool {
+func (p *progress) Met() bool {
 	for i, count := range p.Ready() {
 		if count < int(p.parents[i].MinAvailable) {
 			return false

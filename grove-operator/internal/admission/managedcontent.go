@@ -1,4 +1,4 @@
-package protection
+package admission
 
 import (
 	"fmt"
