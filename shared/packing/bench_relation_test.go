@@ -49,7 +49,7 @@ func TestManyGroupsApartObeyBothRelations(t *testing.T) {
 	racks, rows := map[string]string{}, map[string]map[string]bool{}
 	for _, a := range d.Assignments {
 		path, group := c.PathOf("rows", a.Node), a.Pod[:len(a.Pod)-2]
-		rack := packing.Path(path[:2]).String()
+		rack := path[:2].String()
 		if other, met := racks[rack]; met && other != group {
 			t.Fatalf("%s and %s stand in rack %s", other, group, rack)
 		}

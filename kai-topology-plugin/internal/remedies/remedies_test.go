@@ -86,12 +86,6 @@ func TestFind(t *testing.T) {
 				"✓ AddNodes: add 2 nodes like n1 to the cluster",
 			},
 		},
-		"of pods apart, one may go beside another": {
-			fourNodes + strings.Replace(podGroup("ask", "minMember: 2, "+oneRack), "metadata: {",
-				`metadata: {annotations: {packtree.dev/relations: '[{"name":"pods","level":"l/rack","maxPerDomain":1}]'}, `, 1) +
-				pods("ask", "", 2, 1),
-			[]string{"✓ RelaxRelation: do without relation pods (at most 1 per domain of l/rack)"},
-		},
 		"of a leader and its workers, none may": {
 			fourNodes + podGroup("ask", `subGroups: [{name: leader, minMember: 1}, {name: workers, minMember: 4}]`) +
 				pods("ask", "leader", 1, 4) + pods("ask", "workers", 4, 4),
