@@ -287,7 +287,6 @@ func (c *claim) resourceWords(e *Explanation) (fits, lacks string) {
 func (d *decision) relationWords(cut *certificate.Cut, e *Explanation) {
 	at := slices.IndexFunc(d.p.relations, func(r relation) bool { return r.source.Name == cut.Relation })
 	r := d.p.relations[at].source
-	e.Topology, e.Level, e.Domain = r.Topology, r.Level, nil
 	e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
 	what := "groups"
 	if r.PerPod {

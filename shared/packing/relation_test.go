@@ -194,7 +194,7 @@ func TestWhatARelationLeavesNoRoomForIsSaid(t *testing.T) {
 				related(leaf("x", 2, shape(1), at("rack")), "replicas"), related(leaf("y", 2, shape(1), at("rack")), "replicas"),
 				related(leaf("z", 2, shape(1), at("rack")), "replicas"),
 			}}, apart("replicas", "zone"),
-			`the gang: at most 2 of 3 subgroups fit, each subgroup in one zone, with relation "replicas", apart by zone`},
+			`the gang: at most 2 of 3 subgroups fit into the cluster, each subgroup in one zone, with relation "replicas", apart by zone`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root, Relations: []packing.Relation{tc.relation}}, packing.Options{})

@@ -102,6 +102,14 @@ func (r *Relation) Count(other *scheduling.PodGroup, standing []*corev1.Pod) {
 	slices.SortFunc(r.Others, func(a, b RelatedItems) int { return cmp.Compare(a.Gang.Name, b.Gang.Name) })
 }
 
+// Counts reports whether the pods of a leaf are an item of the relation, or of one.
+func (r *Relation) Counts(tree *podgrouptree.Tree, leaf string) bool {
+	if len(r.SubGroups) == 0 && r.Gangs == "" {
+		return leaf == r.PodsOf
+	}
+	return itemOf(tree, &r.Relation, leaf) != notAnItem
+}
+
 // notAnItem is no name of a group.
 const notAnItem = "/"
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -61,8 +62,9 @@ func TestARelationCountsTheItemsOfOtherGangs(t *testing.T) {
 		t.Errorf("key %v, %v", got, counts)
 	}
 	parted := relating("parted", `[{"name":"other",`+key+`,"subGroups":["a","b"]}]`)
+	parted.Spec.MinMember = nil
 	for _, name := range []string{"a", "b", "c"} {
-		parted.Spec.SubGroups = append(parted.Spec.SubGroups, scheduling.SubGroup{Name: name})
+		parted.Spec.SubGroups = append(parted.Spec.SubGroups, scheduling.SubGroup{Name: name, MinMember: ptr.To[int32](1)})
 	}
 	r.Count(parted, []*corev1.Pod{pod("b", "n3"), pod("a", "n2"), pod("a", "n1"), pod("a", "n1"), pod("c", "n4")})
 	r.Count(relating("another", `[{"name":"s",`+key+`,"item":"mine"}]`), []*corev1.Pod{pod("", "n5"), pod("", "")})

@@ -42,7 +42,7 @@ const (
 )
 
 func newSearch(q *Question) *search {
-	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root)}, budget: cmp.Or(q.Budget, DefaultBudget)}
+	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root), Relations: q.Gang.Relations}, budget: cmp.Or(q.Budget, DefaultBudget)}
 	s.size = sizeOf(&s.asked.Root)
 	for i := range q.Workloads {
 		w := &q.Workloads[i]

@@ -25,6 +25,8 @@ type Kind string
 const (
 	// RelaxLevel: a broader required topology level.
 	RelaxLevel Kind = "RelaxLevel"
+	// RelaxRelation: one relation less.
+	RelaxRelation Kind = "RelaxRelation"
 	// LowerMinimum: fewer pods or subgroups that must be placed together.
 	LowerMinimum Kind = "LowerMinimum"
 	// DropSelector: no node selector or node affinity.
@@ -72,7 +74,7 @@ func Find(ctx context.Context, cluster *inventory.Inventory, table *turns.Table,
 	}
 	var found []Remedy
 	for _, try := range []func(context.Context) ([]Remedy, error){
-		p.relaxLevel, p.lowerMinima, p.dropSelectors, p.tolerate, p.uncordon, p.mendNodes, p.freeRoom, p.addNodes,
+		p.relaxLevel, p.relaxRelations, p.lowerMinima, p.dropSelectors, p.tolerate, p.uncordon, p.mendNodes, p.freeRoom, p.addNodes,
 	} {
 		more, err := try(ctx)
 		if err != nil {

@@ -44,7 +44,8 @@ func alike(node *corev1.Node, keys []string) string {
 	return strings.Join(values, "\x00")
 }
 
-// required returns, for each required level above a leaf and the narrowest first, the labels that make its domains.
+// required returns, for each required level above a leaf, the narrowest first, and each level at which relations count its pods,
+// the labels that make its domains.
 func (r *simulation) required(leaf string) [][]string {
 	var found [][]string
 	for _, constraint := range r.constraints(leaf) {
@@ -60,7 +61,7 @@ func (r *simulation) required(leaf string) [][]string {
 	return found
 }
 
-// constraints are those of a leaf and of all above it, up to what the gang shares with others.
+// constraints are those of a leaf and of all above it, up to what the gang shares with others, and then levels of relations.
 func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
 	var found []scheduling.TopologyConstraint
 	for group := r.question.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
@@ -68,6 +69,12 @@ func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
 	}
 	if shared := r.question.Gang.Shared; shared != nil {
 		found = append(found, shared.Constraint)
+	}
+	// A pod that stays in the domains that relations count in changes no count.
+	for i := range r.question.Gang.Relations {
+		if relation := &r.question.Gang.Relations[i]; relation.Counts(r.question.Gang.Tree, leaf) {
+			found = append(found, scheduling.TopologyConstraint{Topology: relation.Topology, RequiredTopologyLevel: relation.Level})
+		}
 	}
 	return found
 }

@@ -29,7 +29,34 @@ func drawInput(t *rapid.T) *certificate.Input {
 	}
 	pods := 0
 	drawGroup(t, in, -1, 0, &pods)
+	drawRelations(t, in)
 	return in
+}
+
+// drawRelations makes relations of one topology.
+func drawRelations(t *rapid.T, in *certificate.Input) {
+	if rapid.IntRange(0, 1).Draw(t, "relations") == 0 {
+		return
+	}
+	topology := rapid.SampledFrom(in.Topologies).Draw(t, "topology")
+	for i := range rapid.IntRange(1, 2).Draw(t, "number of relations") {
+		r := certificate.Relation{
+			Name: fmt.Sprintf("relation-%d", i), Topology: topology.Name, Max: rapid.IntRange(1, 2).Draw(t, "max"),
+			Level: rapid.SampledFrom(topology.Levels).Draw(t, "level"), PerPod: rapid.Bool().Draw(t, "per pod"),
+		}
+		if rapid.IntRange(0, 2).Draw(t, "others") == 0 {
+			r.Others = [][]string{drawNodeNames(t, in, 2)}
+		}
+		items := make([]bool, len(in.Groups))
+		for group := range in.Groups {
+			parent := in.Groups[group].Parent
+			if items[group] = parent >= 0 && items[parent]; !items[group] && rapid.IntRange(0, 2).Draw(t, "item") > 0 {
+				items[group] = true
+				in.Groups[group].Relations = append(in.Groups[group].Relations, r.Name)
+			}
+		}
+		in.Relations = append(in.Relations, r)
+	}
 }
 
 func drawNode(t *rapid.T, i int) certificate.Node {
@@ -189,7 +216,76 @@ func (o *oracle) right() bool {
 			return false
 		}
 	}
+	for _, r := range o.in.Relations {
+		if !o.rightRelation(r) {
+			return false
+		}
+	}
 	return o.satisfied(0)
+}
+
+// rightRelation counts items by domain: where a new one comes there are no more than may be.
+func (o *oracle) rightRelation(r certificate.Relation) bool {
+	domain := func(node int) string {
+		path := o.in.Nodes[node].Domains[r.Topology]
+		for _, t := range o.in.Topologies {
+			if depth := slices.Index(t.Levels, r.Level); t.Name == r.Topology && depth < len(path) {
+				return fmt.Sprintf("%q", path[:depth+1])
+			}
+		}
+		return ""
+	}
+	items, entered := map[string]map[string]bool{}, map[string]bool{}
+	count := func(item string, node int) (more bool) {
+		at := domain(node)
+		if items[at] == nil {
+			items[at] = map[string]bool{}
+		}
+		more = !items[at][item]
+		items[at][item] = true
+		return more
+	}
+	for i, nodes := range r.Others {
+		for _, node := range o.nodes(nodes) {
+			count(fmt.Sprint("other ", i), node)
+		}
+	}
+	for group := range o.in.Groups {
+		if !slices.Contains(o.in.Groups[group].Relations, r.Name) {
+			continue
+		}
+		for leaf := range o.in.Groups {
+			for k, node := range o.nodes(o.in.Groups[leaf].Running) {
+				if item := fmt.Sprint("group ", group); o.inside(leaf, group) {
+					if r.PerPod {
+						item = fmt.Sprint("running ", leaf, k)
+					}
+					count(item, node)
+				}
+			}
+		}
+		for pod, node := range o.on {
+			if node < 0 || !o.inside(o.pods[pod].leaf, group) {
+				continue
+			}
+			if domain(node) == "" {
+				return false
+			}
+			item := fmt.Sprint("group ", group)
+			if r.PerPod {
+				item = o.pods[pod].name
+			}
+			if count(item, node) {
+				entered[domain(node)] = true
+			}
+		}
+	}
+	for at := range entered {
+		if len(items[at]) > r.Max {
+			return false
+		}
+	}
+	return true
 }
 
 func (o *oracle) rightGroup(group int) bool {

@@ -1,0 +1,65 @@
+package gangstate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// Two gangs that are planned one after the other obey the relation that counts them both, though no pod stands yet.
+func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
+	replica := func(key gang.Key, gangs string) *scheduling.PodGroup {
+		return &scheduling.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{
+				scheduling.AnnotationRelations: `[{"name":"r","gangs":"` + gangs + `","topology":"t","level":"zone","maxPerDomain":1}]`,
+			}},
+			Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)},
+		}
+	}
+	member := func(name, node string) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: other.Namespace, Name: name, UID: types.UID(name),
+			Annotations: map[string]string{scheduling.AnnotationPodGroupName: other.Name},
+		}}
+		pod.Spec.NodeName = node
+		return pod
+	}
+	state := New(anyone)
+	state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "zone"}}, start)
+	state.PodGroupChanged(nil, replica(mine, "service"), start)
+	state.PodGroupChanged(nil, replica(other, "service"), start)
+	state.PodGroupChanged(nil, replica(gang.Key{Namespace: "default", Name: "third"}, "another"), start)
+	state.PodAdded(member("planned", ""), start)
+	state.PodAdded(member("standing", "n2"), start)
+	counted := func() (nodes [][]string) {
+		assembled, hold := gang.Assemble(replica(mine, "service"), nil, state.levels)
+		if assembled.Tree == nil || hold != nil && hold.Reason == scheduling.ReasonInvalid {
+			t.Fatal(hold)
+		}
+		state.Count(assembled)
+		for _, other := range assembled.Relations[0].Others {
+			nodes = append(nodes, other.Nodes...)
+		}
+		return nodes
+	}
+	if diff := cmp.Diff([][]string{{"n2"}}, counted()); diff != "" {
+		t.Errorf("before the plan (-want +got):\n%s", diff)
+	}
+	state.open(other, 1, false, Placement{Pod: member("planned", ""), Node: "n1"})
+	if diff := cmp.Diff([][]string{{"n1", "n2"}}, counted()); diff != "" {
+		t.Errorf("with the plan (-want +got):\n%s", diff)
+	}
+	state.PodGroupDeleted(replica(other, "service"), start)
+	if got := counted(); len(got) > 0 {
+		t.Errorf("a gang without PodGroup counts in %v", got)
+	}
+}
