@@ -233,3 +233,36 @@ func TestRelationsThatContradictThemselvesAreInvalid(t *testing.T) {
 		})
 	}
 }
+
+// An item whose domain is fixed by what runs around it counts there also while the exact search looks at another topology.
+func TestAFixedItemCountsInTheTopologyOfItsRelation(t *testing.T) {
+	cluster := packing.NewCluster()
+	for topology, levels := range map[string][]string{"site": {"zone", "rack"}, "network": {"fabric"}} {
+		if err := cluster.SetTopology(topology, levels); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range []string{"n0", "n1"} {
+		labels := map[string]string{"zone": fmt.Sprint("z", i), "rack": "r", "fabric": fmt.Sprint("f", i)}
+		cluster.SetNode(packing.Node{Name: name, Labels: labels, Allocatable: packing.Resources{"device": 5}})
+	}
+	none := 0
+	inNetwork := packing.Constraint{Topology: "network", Required: "fabric"}
+	added := leaf("added", 3, shape(1), inNetwork)
+	added.MinMember = 2
+	runs := leaf("runs", 5, shape(2), at("rack"))
+	runs.MinMember, runs.Running = 7, []string{"n0", "n0"}
+	gang := &packing.Gang{
+		Root: packing.Group{
+			MinSubGroups: &none, Constraint: packing.Constraint{Topology: "site", Required: "zone", Preferred: "rack"},
+			Children: []packing.Group{
+				related(packing.Group{Constraint: inNetwork, MinSubGroups: &none, Children: []packing.Group{added}}, "apart"),
+				related(packing.Group{MinSubGroups: &none, Children: []packing.Group{runs}}, "apart"),
+			},
+		},
+		Relations: []packing.Relation{apart("apart", "zone")},
+	}
+	if d := cluster.Decide(gang, packing.Options{}); len(d.Assignments) > 0 {
+		t.Errorf("%s: %v stand in a zone that another item has", d.Verdict, d.Assignments)
+	}
+}

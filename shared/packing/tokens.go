@@ -60,10 +60,12 @@ func (c *items) seatItems(taken map[itemIn]int) {
 	if len(c.snap.seats) == 0 && len(c.p.relations) == 0 {
 		return
 	}
+	for at, items := range taken { // Of relations in other topologies, too: the instance has no seats for those.
+		c.crowded = c.crowded || c.p.relations[at.relation].room[at.rank] < items
+	}
 	c.Free = slices.Clone(c.Free)
 	for _, at := range c.snap.seats {
 		room := c.p.relations[at.relation].room[at.rank] - taken[itemIn{int32(at.relation), none, at.rank}]
-		c.crowded = c.crowded || room < 0
 		c.Free[at.row] = slices.Clone(c.Free[at.row])
 		c.Free[at.row][c.snap.width+at.relation] = int64(max(0, room))
 	}
