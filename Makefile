@@ -35,9 +35,9 @@ demo: build tools ## the whole path on a real control plane: examples applied, p
 
 ci: verify lint build-standalone test ## everything that proves the project, as .ci/run does on a clean clone
 
-test: build tools ## the tests of all modules and the e2e suites, side by side; the suite kind among them for root on Debian
-	@nodes=; if $(NODES) possible; then nodes=--nodes=$(NODES); fi; \
-		$(TESTS) $$nodes --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
+test: build tools ## the tests of all modules and the e2e suites, side by side; after them the suite kind, for root on Debian
+	@$(TESTS) --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
+	@if $(NODES) possible; then $(TESTS) --nodes=$(NODES); fi
 
 build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
 	go build -ldflags '$(LDFLAGS)' -o bin/ \
