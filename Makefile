@@ -37,7 +37,7 @@ ci: verify lint build-standalone test ## everything that proves the project, as 
 
 test: build tools ## the tests of all modules and the e2e suites, side by side; after them the suite kind, for root on Debian
 	@$(TESTS) --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
-	@if $(NODES) possible; then $(TESTS) --nodes=$(NODES); fi
+	@if $(NODES) possible; then $(TESTS) --nodes=$(NODES) --logs bin/tests/kind; fi
 
 build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
 	go build -ldflags '$(LDFLAGS)' -o bin/ \

@@ -1,10 +1,12 @@
 package testrun
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,6 +34,8 @@ type result struct {
 	// passed and skipped count tests and subtests, and failed has the names of those that failed.
 	passed, skipped int
 	failed          []string
+	// said has the first and last lines that each test printed which has not passed, those outside of tests under the empty name.
+	said map[string][]string
 	// log has all that the tests printed.
 	log *os.File
 }
@@ -44,7 +48,7 @@ func newResult(importPath, logs string, now time.Time) (*result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the log of %s: %w", name, err)
 	}
-	return &result{name: name, state: running, started: now, log: log}, nil
+	return &result{name: name, state: running, started: now, said: map[string][]string{}, log: log}, nil
 }
 
 // take counts the end of a test, or notes the end of the package, and returns whether it was the package's.
@@ -52,6 +56,7 @@ func (r *result) take(e event) (ended bool) {
 	switch {
 	case e.Action == "output":
 		fmt.Fprint(r.log, e.Output)
+		r.keep(e.Test, e.Output)
 		r.cpu += cpuOf(e.Output)
 		if strings.HasSuffix(e.Output, "\t(cached)\n") {
 			r.cpu = 0
@@ -69,20 +74,56 @@ func (r *result) count(e event) {
 	switch e.Action {
 	case "pass":
 		r.passed++
+		delete(r.said, e.Test)
 	case "skip":
 		r.skipped++
+		delete(r.said, e.Test)
 	case "fail":
 		r.failed = append(r.failed, e.Test)
 	}
 }
 
-// line says how the package ended.
+// So many lines of a test at its beginning and end say what went wrong: a panic does so at the beginning.
+const first, last = 6, 10
+
+func (r *result) keep(test, output string) {
+	lines := r.said[test]
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "===") {
+			lines = append(lines, line)
+		}
+	}
+	if more := len(lines) - first - last; more > 0 {
+		lines = slices.Delete(lines, first, first+more)
+	}
+	r.said[test] = lines
+}
+
+// line says how the package ended, and below it what the tests said that failed.
 func (r *result) line() string {
 	line := fmt.Sprintf("%-4s %8s %8s  %s", r.state, seconds(r.took), seconds(r.cpu), r.name)
 	if r.state == failed {
-		line += ": " + r.log.Name()
+		line += ": " + r.log.Name() + r.why()
 	}
 	return line
+}
+
+// why has what each test said that failed, but of none whose failure is that of a part of it; if none is known to have failed, those of
+// the package.
+func (r *result) why() string {
+	var why strings.Builder
+	causes := slices.DeleteFunc(slices.Clone(r.failed), func(test string) bool {
+		return slices.ContainsFunc(r.failed, func(other string) bool { return strings.HasPrefix(other, test+"/") })
+	})
+	if len(causes) == 0 {
+		causes = []string{""}
+	}
+	for _, test := range causes {
+		for _, line := range append([]string{cmp.Or(test, r.name)}, r.said[test]...) {
+			fmt.Fprintf(&why, "\n       %s", line)
+		}
+	}
+	return why.String()
 }
 
 // part is what the summary has a line for: a suite, or the module that the package belongs to.

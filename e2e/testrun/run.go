@@ -34,6 +34,8 @@ type Run struct {
 	// Logs is the directory that the output of packages goes to. What was in it is removed.
 	Logs string
 
+	// lines is Output for several goroutines.
+	lines *shared
 	// timed is the script that runs test binaries.
 	timed string
 
@@ -48,7 +50,7 @@ type Run struct {
 const (
 	// short is how long a package may take without a line of its own.
 	short = time.Second
-	// heartbeat is how often the packages under way are named.
+	// heartbeat is how often the packages under way are named, while nothing else is said.
 	heartbeat = 30 * time.Second
 	// grace is what tests get to take their clusters down when the run is called off.
 	grace = 30 * time.Second
@@ -59,7 +61,7 @@ var ErrFailed = errors.New("tests failed")
 
 // Do runs the commands and returns when all have ended.
 func (r *Run) Do(ctx context.Context, commands ...Command) error {
-	r.Output = &shared{to: r.Output}
+	r.lines = &shared{to: r.Output}
 	r.results, r.compiler = map[string]*result{}, map[string]string{}
 	if err := errors.Join(os.RemoveAll(r.Logs), os.MkdirAll(r.Logs, 0o755)); err != nil {
 		return err
@@ -81,7 +83,7 @@ func (r *Run) Do(ctx context.Context, commands ...Command) error {
 	if err := os.WriteFile(filepath.Join(r.Logs, "summary.txt"), []byte(summary), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprint(r.Output, summary)
+	fmt.Fprint(r.lines, summary)
 	return one(errs)
 }
 
@@ -102,7 +104,7 @@ func (r *Run) follow(ctx context.Context, command Command) error {
 		by = `-exec="` + command.Exec + `" "` + r.timed + `"`
 	}
 	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json", by}, command.Arguments...)...)
-	test.Dir, test.Env, test.Stderr = command.Directory, append(os.Environ(), command.Environment...), r.Output
+	test.Dir, test.Env, test.Stderr = command.Directory, append(os.Environ(), command.Environment...), r.lines
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
 	test.WaitDelay = grace
 	output, err := test.StdoutPipe()
@@ -112,7 +114,7 @@ func (r *Run) follow(ctx context.Context, command Command) error {
 	if err := test.Start(); err != nil {
 		return err
 	}
-	reading := read(output, r.Output, r.take)
+	reading := read(output, r.lines, r.take)
 	ended := test.Wait()
 	r.mu.Lock()
 	r.cpu += test.ProcessState.UserTime() + test.ProcessState.SystemTime()
@@ -139,10 +141,10 @@ func (r *Run) take(e event) error {
 		return err
 	}
 	if e.FailedBuild != "" {
-		fmt.Fprint(known.log, r.compiler[e.FailedBuild])
+		known.take(event{Action: "output", Output: r.compiler[e.FailedBuild]})
 	}
 	if known.state == failed || known.took >= short {
-		fmt.Fprintln(r.Output, known.line())
+		fmt.Fprintln(r.lines, known.line())
 	}
 	return known.log.Close()
 }
@@ -167,7 +169,9 @@ func (r *Run) watch(done <-chan struct{}) {
 		case <-done:
 			return
 		case <-ticker.C:
-			r.sayUnderWay()
+			if r.lines.quiet() {
+				r.sayUnderWay()
+			}
 		}
 	}
 }
@@ -182,7 +186,7 @@ func (r *Run) sayUnderWay() {
 		r.mu.Unlock()
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(r.Output, "     running: %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(r.lines, "     running: %s\n", strings.Join(names, ", "))
 	}
 }
 
@@ -199,13 +203,23 @@ func (r *Run) sorted() []*result {
 
 // shared lets several goroutines write, a line at a time.
 type shared struct {
-	mu sync.Mutex
-	to io.Writer
+	mu      sync.Mutex
+	to      io.Writer
+	written bool
 }
 
 // Write is io.Writer's.
 func (s *shared) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.written = true
 	return s.to.Write(text)
+}
+
+// quiet reports whether nothing was written since it was asked last.
+func (s *shared) quiet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.written = false }()
+	return !s.written
 }

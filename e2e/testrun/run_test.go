@@ -92,6 +92,9 @@ func TestEveryWayToFailIsNamedWithItsLog(t *testing.T) {
 			if !strings.Contains(output, "\nFAIL m/a: "+log+"\n") || !strings.Contains(output, c.failed) {
 				t.Errorf("it must name %q and %s:\n%s", c.failed, log, output)
 			}
+			if said, _, _ := strings.Cut(output, "\ntime"); !strings.Contains(said, c.failed) || !strings.Contains(said, c.says) {
+				t.Errorf("the line of the package must say %q and %q at once:\n%s", c.failed, c.says, said)
+			}
 			if content, err := os.ReadFile(log); err != nil || !strings.Contains(string(content), c.says) {
 				t.Errorf("%s must have %q: %v\n%s", log, c.says, err, content)
 			}
