@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -98,6 +99,12 @@ func Config(settings Settings) (*rest.Config, error) {
 	return config, nil
 }
 
+// Controllers says how all controllers of a manager run: with the queue of client-go. That of controller-runtime, which is the default, has its
+// workers wait for ever now and then when the program is told to end while there is work (kubernetes-sigs/controller-runtime#3538).
+func Controllers() config.Controller {
+	return config.Controller{UsePriorityQueue: new(false)}
+}
+
 func managerOptions(program Program, settings Settings, served *servingcerts.Served) (ctrl.Options, error) {
 	options := ctrl.Options{
 		Scheme:                        program.Scheme,
@@ -112,6 +119,7 @@ func managerOptions(program Program, settings Settings, served *servingcerts.Ser
 		LeaseDuration:                 settings.LeaseDuration,
 		RenewDeadline:                 settings.RenewDeadline,
 		RetryPeriod:                   settings.RetryPeriod,
+		Controller:                    Controllers(),
 	}
 	if options.LeaderElectionID == "" {
 		options.LeaderElectionID = program.Name + ".packtree.dev"

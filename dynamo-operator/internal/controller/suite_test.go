@@ -31,6 +31,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/managerstart"
 )
 
 var (
@@ -149,6 +150,7 @@ func startOperator() {
 func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 	options.Scheme, options.Cache = newScheme(), controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim)
 	options.Metrics.BindAddress = "0"
+	options.Controller = managerstart.Controllers()
 	options.Controller.SkipNameValidation = new(true) // Several run in this process.
 	mgr, err := ctrl.NewManager(config, options)
 	Expect(err).NotTo(HaveOccurred())

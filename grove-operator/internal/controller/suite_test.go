@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -22,6 +21,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/controller"
@@ -95,11 +95,13 @@ func startThrough(way *rest.Config, operator *groveconfigv1alpha1.OperatorConfig
 		stopOperator = nil // An operator that does not end as it should is not waited for twice.
 		stop()
 	}
-	skip, grace := true, 4*time.Minute // What is under way ends late on a machine that does other things too.
+	grace := 4 * time.Minute // What is under way ends late on a machine that does other things too.
+	controllers := managerstart.Controllers()
+	controllers.SkipNameValidation = new(true)
 	mgr, err := ctrl.NewManager(way, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.Cache(),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: &skip}, GracefulShutdownTimeout: &grace,
+		Controller: controllers, GracefulShutdownTimeout: &grace,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controller.Add(ctx, mgr, operator)).To(Succeed())

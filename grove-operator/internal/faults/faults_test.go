@@ -25,6 +25,7 @@ import (
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/controller"
@@ -188,6 +189,7 @@ func runOperator(t *testing.T, config *rest.Config, faulty injector) {
 	})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: managerstart.Controllers(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/podgrouper/internal/controller"
 	"packtree.dev/podgrouper/internal/podgroups"
@@ -157,6 +158,7 @@ func start(options ctrl.Options) func() {
 	options.Scheme = controller.Scheme()
 	options.Cache = controller.CacheOptions()
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.Controller = managerstart.Controllers()
 	options.Controller.SkipNameValidation = new(true)
 	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 		inner, err := client.NewWithWatch(config, options)

@@ -18,6 +18,7 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/controller"
@@ -160,6 +161,7 @@ func run(t *testing.T, server *apiservertest.Cluster, levels *groveconfigv1alpha
 	operator.TopologyAwareScheduling = *levels
 	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: managerstart.Controllers(),
 	})
 	if err != nil {
 		t.Fatal(err)

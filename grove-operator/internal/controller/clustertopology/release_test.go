@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -21,6 +20,7 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apiservertest"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/controller"
@@ -89,9 +89,10 @@ func TestAUsedTopologyIsNeverGone(t *testing.T) {
 // keepTopologies runs the controller of ClusterTopologies alone.
 func keepTopologies(t *testing.T, config *rest.Config) {
 	t.Helper()
-	skip := true
+	controllers := managerstart.Controllers()
+	controllers.SkipNameValidation = new(true)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Controller: controllerconfig.Controller{SkipNameValidation: &skip},
+		Controller: controllers,
 		Scheme:     controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	if err != nil {

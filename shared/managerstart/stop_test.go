@@ -1,0 +1,55 @@
+package managerstart_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"packtree.dev/shared/managerstart"
+)
+
+// requests adds more of them until the context ends, in the way of an operator that is told to end while there is work.
+func requests(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	go func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}})
+		}
+	}()
+	return nil
+}
+
+func TestAManagerEndsWhileItsControllersWork(t *testing.T) {
+	controllers := managerstart.Controllers()
+	controllers.SkipNameValidation, controllers.MaxConcurrentReconciles = new(true), 20
+	for round := range 50 {
+		mgr, err := ctrl.NewManager(&rest.Config{Host: "127.0.0.1:1"}, ctrl.Options{
+			Controller: controllers, Metrics: metricsserver.Options{BindAddress: managerstart.Off}, GracefulShutdownTimeout: new(20 * time.Second),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nothing := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+		busy, err := controller.New("busy", mgr, controller.Options{Reconciler: nothing})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := busy.Watch(source.Func(requests)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer stop()
+		if err := mgr.Start(ctx); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+}
