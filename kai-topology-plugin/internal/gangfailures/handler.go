@@ -9,11 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -29,14 +27,14 @@ const quieter = 2
 // Handler returns what to do when an attempt to schedule a pod fails: what next does, kube-scheduler's own handler,
 // which for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log.
 // Marks tells whether a pod whose gang does not fit is to be marked unschedulable.
-func Handler(
-	next scheduler.FailureHandlerFn, client kubernetes.Interface, marks func(pod *corev1.Pod) bool,
-) scheduler.FailureHandlerFn {
+func Handler(next scheduler.FailureHandlerFn, conditions *Conditions, marks func(pod *corev1.Pod) bool) scheduler.FailureHandlerFn {
 	told := newTold()
 	return func(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		if _, member := gang.KeyOf(info.Pod); member {
 			ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(quieter))
-			profile = &gangProfile{Framework: profile, told: told, sentence: Sentence(status), unmarked: !marks(info.Pod), patch: patcher(ctx, client)}
+			profile = &gangProfile{Framework: profile, told: told, writer: statusWriter{
+				sentence: Sentence(status), unmarked: !marks(info.Pod), conditions: conditions, context: ctx,
+			}}
 		}
 		next(ctx, profile, info, status, nominating, start)
 	}
@@ -69,34 +67,35 @@ func Sentence(status *fwk.Status) string {
 // gangProfile is a profile as the failure handler sees it while it deals with a pod of a gang.
 type gangProfile struct {
 	framework.Framework
-	told     *told
-	sentence string
-	unmarked bool
-	patch    func(pod *corev1.Pod, status *corev1.PodStatus) error
+	told   *told
+	writer statusWriter
 }
 
 // EventRecorder returns a recorder that tells each pod once.
 func (p *gangProfile) EventRecorder() events.EventRecorderLogger {
-	return &recorder{EventRecorderLogger: p.Framework.EventRecorder(), told: p.told, sentence: p.sentence}
+	return &recorder{EventRecorderLogger: p.Framework.EventRecorder(), told: p.told, sentence: p.writer.sentence}
 }
 
 // APICacher returns what writes the status of the pod.
 func (p *gangProfile) APICacher() fwk.APICacher {
-	return &statusWriter{APICacher: p.Framework.APICacher(), sentence: p.sentence, unmarked: p.unmarked, patch: p.patch}
+	writer := p.writer
+	writer.APICacher = p.Framework.APICacher()
+	return &writer
 }
 
 // statusWriter writes the gang's sentence where kube-scheduler would write its own. The failure handler calls nothing
 // but PatchPodStatus.
 type statusWriter struct {
-	// APICacher is nil unless the scheduler writes asynchronously.
+	// APICacher is nil unless kube-scheduler itself writes asynchronously.
 	fwk.APICacher
 	sentence string
 	// unmarked is set if the reason must not be the one by which cluster autoscalers know for whom to add nodes.
-	unmarked bool
-	patch    func(pod *corev1.Pod, status *corev1.PodStatus) error
+	unmarked   bool
+	conditions *Conditions
+	context    context.Context
 }
 
-// PatchPodStatus writes a pod's condition and the node that room is being made on, if that changes anything.
+// PatchPodStatus has the pod's condition written, and writes the node that room is being made on, if that changes: others reckon with it.
 func (w *statusWriter) PatchPodStatus(
 	pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo,
 ) (<-chan error, error) {
@@ -111,19 +110,13 @@ func (w *statusWriter) PatchPodStatus(
 	if w.APICacher != nil {
 		return w.APICacher.PatchPodStatus(pod, condition, nominating)
 	}
-	status := pod.Status.DeepCopy()
-	changed := condition != nil && podutil.UpdatePodCondition(status, condition)
-	if nominating.Mode() == fwk.ModeOverride && status.NominatedNodeName != nominating.NominatedNodeName {
-		status.NominatedNodeName, changed = nominating.NominatedNodeName, true
+	if condition != nil {
+		w.conditions.Tell(pod, condition)
 	}
-	if !changed {
+	if nominating.Mode() != fwk.ModeOverride || pod.Status.NominatedNodeName == nominating.NominatedNodeName {
 		return nil, nil
 	}
-	return nil, w.patch(pod, status)
-}
-
-func patcher(ctx context.Context, client kubernetes.Interface) func(*corev1.Pod, *corev1.PodStatus) error {
-	return func(pod *corev1.Pod, status *corev1.PodStatus) error {
-		return util.PatchPodStatus(ctx, client, pod.Name, pod.Namespace, &pod.Status, status)
-	}
+	status := pod.Status.DeepCopy()
+	status.NominatedNodeName = nominating.NominatedNodeName
+	return nil, util.PatchPodStatus(w.context, w.conditions.client, pod.Name, pod.Namespace, &pod.Status, status)
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -53,9 +52,9 @@ func misfit(nodes int, preFilter string) *fwk.Status {
 // fail has an attempt at the pod fail and returns the events of it, the patches, and the pod as it then is.
 func fail(t *testing.T, pod *corev1.Pod, statuses ...*fwk.Status) (told []string, patches int, after *corev1.Pod) {
 	t.Helper()
-	client := fake.NewClientset(pod)
-	seen := &profile{recorder: events.NewFakeRecorder(10)}
-	handler := gangfailures.Handler(kubeHandler(t), client, func(pod *corev1.Pod) bool { return pod.Annotations["unmarked"] == "" })
+	api := newAPI(t, pod)
+	seen := &profile{recorder: newRecorder()}
+	handler := gangfailures.Handler(kubeHandler(t), api.conditions, func(pod *corev1.Pod) bool { return pod.Annotations["unmarked"] == "" })
 	nominating := &fwk.NominatingInfo{NominatingMode: fwk.ModeNoop}
 	after = pod
 	for _, status := range statuses {
@@ -64,21 +63,17 @@ func fail(t *testing.T, pod *corev1.Pod, statuses ...*fwk.Status) (told []string
 			t.Fatal(err)
 		}
 		handler(t.Context(), seen, &framework.QueuedPodInfo{PodInfo: info}, status, nominating, time.Now())
-		if after, err = client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		api.settle(t)
+		after = api.stored(pod.Name)
 	}
 	close(seen.recorder.Events)
 	for event := range seen.recorder.Events {
 		told = append(told, event)
 	}
-	for _, action := range client.Actions() {
-		if action.GetVerb() == "patch" {
-			patches++
-		}
-	}
-	return told, patches, after
+	return told, api.patches(), after
 }
+
+func newRecorder() *events.FakeRecorder { return events.NewFakeRecorder(10) }
 
 func newPod(group string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: types.UID("uid")}}

@@ -128,7 +128,9 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 		return err
 	}
 	announceFirstPod(scheduler, leading)
-	scheduler.FailureHandler = gangfailures.Handler(scheduler.FailureHandler, config.Client, marks)
+	conditions := gangfailures.NewConditions(config.Client, config.InformerFactory.Core().V1().Pods().Lister())
+	go conditions.Run(ctx)
+	scheduler.FailureHandler = gangfailures.Handler(scheduler.FailureHandler, conditions, marks)
 	err = app.Run(ctx, config, scheduler)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil // Stopped on request, which kube-scheduler reports as an error.
