@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,23 +59,37 @@ func (w *Writer) Enqueue(key gang.Key) {
 	w.queue.AddAfter(key, settling)
 }
 
+// writers is how many statuses are written at the same time: one after the other, each would wait for the API server to answer about all others.
+const writers = 8
+
 // Run writes until ctx is done.
 func (w *Writer) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, w.queue.ShutDown)
 	defer stop()
-	for {
-		key, shutdown := w.queue.Get()
-		if shutdown {
-			return
-		}
-		if err := w.write(ctx, key); err != nil {
-			klog.FromContext(ctx).Error(err, "Writing the status of a PodGroup", "podGroup", key)
-			w.queue.AddRateLimited(key)
-		} else {
-			w.queue.Forget(key)
-		}
-		w.queue.Done(key)
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for w.next(ctx) {
+			}
+		})
 	}
+	all.Wait()
+}
+
+// next writes one status, and reports whether there may be further ones.
+func (w *Writer) next(ctx context.Context) bool {
+	key, ended := w.queue.Get()
+	if ended {
+		return false
+	}
+	defer w.queue.Done(key)
+	if err := w.write(ctx, key); err != nil {
+		klog.FromContext(ctx).Error(err, "Writing the status of a PodGroup", "podGroup", key)
+		w.queue.AddRateLimited(key)
+		return true
+	}
+	w.queue.Forget(key)
+	return true
 }
 
 func (w *Writer) write(ctx context.Context, key gang.Key) error {

@@ -1,0 +1,71 @@
+package podgroupstatus_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestGangsDoNotWaitForEachOthersStatus(t *testing.T) {
+	var together, looks sync.WaitGroup
+	together.Add(2) // Two must be under way together, or this never ends.
+	looks.Add(2)
+	observe := func(gang.Key) (podgroupstatus.Observed, error) {
+		together.Done()
+		together.Wait()
+		looks.Done()
+		return podgroupstatus.Observed{}, apierrors.NewNotFound(scheduling.Resource("podgroups"), "gone")
+	}
+	run(t, observe, func(writer *podgroupstatus.Writer) {
+		writer.Enqueue(gang.Key{Namespace: "default", Name: "a"})
+		writer.Enqueue(gang.Key{Namespace: "default", Name: "b"})
+		looks.Wait()
+	})
+}
+
+func TestAGangIsLookedAtByOneAtATime(t *testing.T) {
+	const changes = 200
+	key := gang.Key{Namespace: "default", Name: "a"}
+	var under, looks atomic.Int32
+	var writer *podgroupstatus.Writer
+	done := make(chan struct{})
+	observe := func(gang.Key) (podgroupstatus.Observed, error) {
+		if under.Add(1) > 1 {
+			t.Error("two look at the gang at once")
+		}
+		defer under.Add(-1)
+		if looks.Add(1) == 3 {
+			close(done)
+		}
+		for range changes {
+			writer.Enqueue(key)
+		}
+		return podgroupstatus.Observed{}, errors.New("not readable")
+	}
+	run(t, observe, func(w *podgroupstatus.Writer) {
+		writer = w
+		writer.Enqueue(key)
+		<-done
+	})
+}
+
+// run has a writer at work while something is done.
+func run(t *testing.T, observe podgroupstatus.Observe, do func(*podgroupstatus.Writer)) {
+	t.Helper()
+	writer := podgroupstatus.NewWriter(nil, observe, nil, gangstate.New(func(string) bool { return true }))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); writer.Run(ctx) }()
+	do(writer)
+	stop()
+	<-ended
+}
