@@ -74,6 +74,12 @@ func (m *Members) change(pod *corev1.Pod, ours func(string) bool, how func(*coun
 	m.tally.add(known.pod, known.state(), 1)
 }
 
+// Has reports whether a pod is among them.
+func (m *Members) Has(pod types.UID) bool {
+	_, has := m.pods[pod]
+	return has
+}
+
 // Len returns how many pods are known.
 func (m *Members) Len() int { return len(m.pods) }
 

@@ -56,6 +56,8 @@ func (s *State) Now() Moment {
 type Reply struct {
 	// Node is the one that the pod is to go to, if there is one.
 	Node string
+	// Yields is set if others may have been promised the room there: the gang has what it needs, and the pod is beyond that.
+	Yields bool
 	// Wait says why the pod waits without anything being decided, empty if it need not.
 	Wait string
 	// Hold says the same of a gang that is not tried any more.
@@ -67,9 +69,12 @@ type Reply struct {
 // Ask says what is known for a pod of a gang that asks for its node.
 func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
+		if !r.members.Has(pod) {
+			r.early.Insert(pod)
+		}
 		switch node, standing := r.find(version, pod); standing {
 		case hasNode:
-			reply.Node = node
+			reply.Node, reply.Yields = node, r.plan != nil && r.plan.room.priority == anybody
 			return
 		case tooEarly:
 			// The filters would not accept it yet. It is activated when its turn comes.

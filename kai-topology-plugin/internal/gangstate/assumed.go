@@ -93,6 +93,9 @@ func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 		}
 		if r.seatOf(pod) == nil {
 			r.members.Unassume(pod)
+			if lost != nil && lost.letGo {
+				s.seatLost(e, r, lost.pod)
+			}
 		}
 		r.endIfDone(e)
 		s.closed(e, key)
@@ -107,6 +110,14 @@ func (r *record) waiting() (pods []types.UID) {
 		}
 	}
 	return pods
+}
+
+// seatLost is for a pod that had been let go and has no node after all. A plan that was made since counts on it.
+func (s *State) seatLost(e *Effects, r *record, pod *corev1.Pod) {
+	if r.plan != nil && !r.plan.letGo {
+		s.breakPlan(e, r, metrics.PodLost, fmt.Sprintf("pod %s lost its node", pod.Name))
+		r.activatePending(e)
+	}
 }
 
 // sweep has pods come back that wait for a plan which is no more. They were not in the list of those that wait when

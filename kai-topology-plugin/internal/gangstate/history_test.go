@@ -56,7 +56,7 @@ type scheduler struct {
 	groups map[gang.Key]*scheduling.PodGroup
 	pods   map[types.UID]*member
 	made   int
-	// leaving are pods that were bound and are gone, of which word has not come yet: nobody can know.
+	// leaving are pods that were bound, or had a seat, and are gone, of which word has not come yet: nobody can know.
 	leaving map[types.UID]gang.Key
 	// events are changes that the API server shows, and of which word has not come yet.
 	events []func() Effects
@@ -209,7 +209,7 @@ func (s *scheduler) cycle(pod *member) {
 	if reply.Node == "" || pod.phase != parked && pod.phase != activePod {
 		return
 	}
-	if !slices.Contains(s.nodes, reply.Node) || s.taken(reply.Node) != nil {
+	if !slices.Contains(s.nodes, reply.Node) || s.taken(reply.Node) != nil || reply.Yields && len(s.state.Reserved(key, 0)[reply.Node]) > 0 {
 		s.do(s.state.NodeRefused(key, s.version(key), pod.Pod, "the node does not take it"))
 		return
 	}
@@ -262,10 +262,13 @@ func (s *scheduler) decide(key gang.Key, here *member) {
 		placements = append(placements, Placement{Pod: pod, Node: free[i], Place: PlaceOf(nil, nil)})
 	}
 	if !asked.Satisfied(func(pod *corev1.Pod) bool { return answer.Nodes[pod.Name] != "" }) || len(placements) == 0 {
-		answer = &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
-		_, effects := s.state.DidNotFit(asked, Claim{Rank: asked.Rank(), Scarce: []string{"pods"}, Generation: group.Generation}, began.Room)
-		s.do(effects)
-		_, effects = s.state.Refused(asked, s.version(key), here.Pod, answer, began)
+		answer = &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}
+		if !asked.Satisfied(gang.NoPending) {
+			answer = &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
+			_, effects := s.state.DidNotFit(asked, Claim{Rank: asked.Rank(), Scarce: []string{"pods"}, Generation: group.Generation}, began.Room)
+			s.do(effects)
+		}
+		_, effects := s.state.Refused(asked, s.version(key), here.Pod, answer, began)
 		s.do(effects)
 		return
 	}
@@ -327,7 +330,7 @@ func (s *scheduler) deletePod(pod *member) {
 	}
 	delete(s.pods, pod.UID)
 	gone := pod.Pod
-	if gone.Spec.NodeName != "" {
+	if gone.Spec.NodeName != "" || s.state.record(s.keyOf(pod)).seatOf(gone.UID) != nil {
 		s.leaving[gone.UID] = s.keyOf(pod)
 	}
 	s.events = append(s.events, func() Effects { delete(s.leaving, gone.UID); return s.state.PodDeleted(gone, s.now) })
@@ -468,6 +471,9 @@ func (s *scheduler) checkEnd() {
 			}
 		}
 		needed := int(*group.Spec.MinMember)
+		if s.state.Waits(key) && standing >= needed {
+			s.Errorf("others wait for gang %s, of which %d of %d pods stand", key, standing, needed)
+		}
 		room := free - len(s.state.Reserved(key, 0))
 		if pending > 0 && standing+pending >= needed && standing+room >= needed && room > 0 {
 			s.Errorf("gang %s is forgotten: %d of %d pods stand, %d wait, and %d nodes are free; pods %v, last answer %+v",
@@ -486,7 +492,7 @@ func (s *scheduler) checkEnd() {
 }
 
 // Whatever happens in whatever order, and however late word of it comes: no room is given twice, no gang goes with
-// less than it needs, nothing is kept without a reason, and in the end no gang is forgotten.
+// less than it needs, nothing is kept without a reason, and in the end no gang is forgotten, and none waited for that stands.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScheduler(t)

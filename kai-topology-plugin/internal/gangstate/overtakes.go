@@ -262,6 +262,7 @@ func (s *State) StopWaiting(key gang.Key) Effects {
 func (s *State) stopWaiting(e *Effects, r *record) {
 	known := r.overtaken
 	r.overtaken, r.barred = nil, false
+	delete(s.waiting, r.key) // What comes next in this event may look at all that wait.
 	if known != nil && known.full() {
 		s.activateBarred(e)
 	}

@@ -135,14 +135,14 @@ func (s *State) Tree(key gang.Key) *podgrouptree.Tree {
 	return nil
 }
 
-// waitsInVain reports whether a gang that waits cannot be placed for a reason of its own: it keeps nothing from
-// others then.
+// waitsInVain reports whether a gang that waits cannot be placed for a reason of its own, or has what it needs meanwhile: it keeps nothing
+// from others then.
 func (s *State) waitsInVain(r *record) bool {
 	if r.podGroup == nil {
 		return true
 	}
 	assembled, held := gang.AssembleFor(s.ours, r.podGroup, r.pods(), s.levels)
-	return held != nil || len(assembled.Pending) == 0
+	return held != nil || len(assembled.Pending) == 0 || assembled.Satisfied(gang.NoPending)
 }
 
 // pods returns those of a gang as they are or are about to be: those that have been put on a node name it.

@@ -88,6 +88,9 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		missed = s.settle(e, r, pod.UID)
 		s.markBegun(r)
 	}
+	if r.overtaken != nil && s.waitsInVain(r) {
+		s.stopWaiting(e, r) // Somebody else has bound what was missing, or a binding was made that was thought to have failed.
+	}
 	if missed {
 		s.breakPlan(e, r, metrics.PodLost, fmt.Sprintf("pod %s was taken out of the plan of the gang", pod.Name))
 		e.reject([]types.UID{pod.UID}, "the pod is not scheduled by this plan any more")
@@ -95,7 +98,11 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 	e.writeStatus(r.key)
 	if gang.Pending(pod) {
 		r.newcomer(pod.UID)
+		if r.early.Has(pod.UID) {
+			e.activate(pod)
+		}
 	}
+	r.early.Delete(pod.UID)
 	// A pod that somebody else has bound may have been the last one missing.
 	s.admit(e, r, now)
 	s.followerAppeared(e, r, now)
@@ -111,6 +118,7 @@ func (s *State) podLeft(e *Effects, pod *corev1.Pod, now time.Time) {
 	r.members.Drop(pod.UID)
 	delete(r.ranks, pod.UID)
 	delete(r.gated, pod.UID)
+	r.early.Delete(pod.UID)
 	s.settle(e, r, pod.UID)
 	s.gangChanged(e, r, now)
 	if !r.placed() {

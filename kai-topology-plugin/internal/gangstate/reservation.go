@@ -157,10 +157,10 @@ func (s *State) closed(e *Effects, key gang.Key) {
 }
 
 // givenBack is for room that was kept for a gang and will not be used by it. No pod leaves a node then of which
-// others would hear.
+// others would hear, those among them that stand and have no room for further pods.
 func (s *State) givenBack(e *Effects, key gang.Key) {
 	s.closed(e, key)
-	for _, r := range s.waiting {
+	for _, r := range s.gangs {
 		r.activateAsker(e)
 	}
 }

@@ -58,6 +58,8 @@ type record struct {
 	// members are its pods as the API server shows them, and gated those that PreEnqueue holds.
 	members *gang.Members
 	gated   map[types.UID]*corev1.Pod
+	// early are pods that asked before word of them came: whoever wakes the members of the gang does not know of them.
+	early sets.Set[types.UID]
 
 	// podGroup is nil as long as there is none.
 	podGroup *scheduling.PodGroup
@@ -134,7 +136,7 @@ func (s *State) record(key gang.Key) *record {
 	if known == nil {
 		known = &record{
 			key: key, members: gang.NewMembers(),
-			gated: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]*assumed{}, ranks: map[types.UID]int{},
+			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{}, ranks: map[types.UID]int{},
 		}
 		s.gangs[key] = known
 	}

@@ -21,22 +21,27 @@ func (r reservations) Clone() fwk.StateData { return r }
 
 // prepareReservations takes note of what plans reserve. Without any, Filter is skipped.
 func (p *Plugin) prepareReservations(state fwk.CycleState, pod *corev1.Pod) *fwk.Status {
-	reserved := p.gangs.Reserved(gang.Key{}, kubeframework.Priority(pod))
-	if len(reserved) == 0 {
+	if !p.respectReservations(state, gang.Key{}, pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	state.Write(reservationsKey, reservations(reserved))
 	return nil
+}
+
+// respectReservations takes note of what plans reserve that a pod of a gang, or without one, has to respect, and reports whether any does.
+func (p *Plugin) respectReservations(state fwk.CycleState, key gang.Key, pod *corev1.Pod) bool {
+	reserved := p.gangs.Reserved(key, kubeframework.Priority(pod))
+	if len(reserved) > 0 {
+		state.Write(reservationsKey, reservations(reserved))
+	}
+	return len(reserved) > 0
 }
 
 // Filter keeps a pod of a gang to the node that it was planned for, since kube-scheduler also tries nodes that
 // PreFilter did not name. Others are kept from the room that planned pods will take.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if plan, err := state.Read(plannedKey); err == nil {
-		if plan.(planned).node != node.Node().Name {
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node is not the one that the gang's plan has for the pod")
-		}
-		return nil
+	plan, err := state.Read(plannedKey)
+	if err == nil && plan.(planned).node != node.Node().Name {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node is not the one that the gang's plan has for the pod")
 	}
 	data, err := state.Read(reservationsKey)
 	if err != nil {
@@ -51,7 +56,9 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 		return fwk.AsStatus(err)
 	}
 	if !fits {
-		p.gangs.TurnAway(pod)
+		if plan == nil {
+			p.gangs.TurnAway(pod) // A gang asks anew by itself.
+		}
 		return fwk.NewStatus(fwk.Unschedulable, "node's free room is reserved for a gang that is being placed")
 	}
 	return nil

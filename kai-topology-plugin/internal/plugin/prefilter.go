@@ -59,6 +59,9 @@ func (p *Plugin) PreFilter(
 			return nil, status
 		}
 	}
+	if reply.Yields {
+		p.respectReservations(state, key, pod)
+	}
 	state.Write(plannedKey, planned{gang: key, version: version, node: node})
 	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 }

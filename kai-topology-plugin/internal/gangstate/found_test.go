@@ -1,0 +1,132 @@
+package gangstate
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// What histories of a million steps have found, each as short as it can be.
+
+// groupOf is the PodGroup of gang mine, which needs so many pods.
+func groupOf(needs int32) *scheduling.PodGroup {
+	return &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: mine.Namespace, Name: mine.Name, Generation: 1, UID: "group"},
+		Spec:       scheduling.PodGroupSpec{MinMember: ptr.To(needs)},
+	}
+}
+
+func memberPod(name, node string) *corev1.Pod {
+	member := pod(name)
+	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
+	member.Spec.NodeName = node
+	return member
+}
+
+// known is a state that knows gang mine, which needs so many pods, and these pods of it.
+func known(needs int32, pods ...*corev1.Pod) *State {
+	state := New(anyone)
+	state.Opened(start)
+	state.PodGroupChanged(nil, groupOf(needs), start)
+	for _, pod := range pods {
+		state.PodAdded(pod, start)
+	}
+	return state
+}
+
+var claimed = Claim{Rank: gang.Rank{Gang: mine, Since: start}, Scarce: []string{"gpu"}, Generation: 1}
+
+func TestAPodGroupIsDeletedWhileItsGangWaits(t *testing.T) {
+	state := known(2, memberPod("a", "n1"), memberPod("b", ""))
+	state.waits(claimed, 0)
+	state.PodGroupDeleted(groupOf(2), start) // It looks at all gangs that wait.
+	if state.Waits(mine) {
+		t.Error("a gang without a PodGroup waits")
+	}
+}
+
+func TestNobodyWaitsForAGangThatStands(t *testing.T) {
+	for name, event := range map[string]func(*State){
+		"a binding that seemed to have failed was made": func(s *State) {
+			s.PodChanged(memberPod("b", ""), memberPod("b", "n2"), start)
+		},
+		"it needs less": func(s *State) {
+			fewer := groupOf(1)
+			fewer.Generation = 2
+			s.PodGroupChanged(groupOf(2), fewer, start)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
+			state.waits(claimed, 0)
+			event(state)
+			if state.Waits(mine) {
+				t.Error("others wait for a gang that has what it needs")
+			}
+		})
+	}
+}
+
+func TestAPodThatAskedBeforeWordOfItCameIsNotForgotten(t *testing.T) {
+	state := known(1, memberPod("a", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+	if reply, _ := state.Ask(mine, version(1), "late"); reply.Wait == "" {
+		t.Fatalf("a pod that the plan does not know gets %+v", reply)
+	}
+	late := memberPod("late", "")
+	if diff := cmp.Diff([]string{"late"}, names(state.PodAdded(late, start).Activate)); diff != "" {
+		t.Errorf("who is woken when word comes (-want +got):\n%s", diff)
+	}
+	if again := state.PodAdded(late, start).Activate; len(again) > 0 {
+		t.Errorf("%v are woken once more", names(again))
+	}
+}
+
+func TestFurtherPodsYieldTheRoomThatOthersWerePromised(t *testing.T) {
+	state := known(1, memberPod("a", ""), memberPod("b", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
+	if reply, _ := state.Ask(mine, version(1), "a"); reply.Yields {
+		t.Error("a gang yields before it has what it needs")
+	}
+	state.on(mine, "a", "n1")
+	if permission, _ := state.Permit(mine, "a", version(1)); permission != Go {
+		t.Fatal("the gang cannot be let go")
+	}
+	if reply, _ := state.Ask(mine, version(1), "b"); reply.Node != "n2" || !reply.Yields {
+		t.Errorf("a further pod gets %+v", reply)
+	}
+}
+
+func TestAPlanThatCountsOnAPodWhoseBindingFailsIsBroken(t *testing.T) {
+	state := released(t)
+	state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})
+	state.on(mine, "c", "n3")
+	state.Refuse(mine, "a")
+	effects := state.Unassumed(mine, "a", start)
+	if !slices.Contains(brokenBy(effects), mine) {
+		t.Errorf("the plan stands: %+v", effects)
+	}
+	if diff := cmp.Diff([]types.UID{"c"}, rejected(effects)); diff != "" {
+		t.Errorf("who comes back (-want +got):\n%s", diff)
+	}
+}
+
+func TestRoomThatIsGivenBackIsOfferedToFurtherPods(t *testing.T) {
+	state := known(1, memberPod("a", "n1"), memberPod("b", ""))
+	b := memberPod("b", "")
+	asked := &gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{b}}
+	state.Refused(asked, version(1), b, &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, state.Now())
+	state.open(other, 1, false, Placement{Pod: pod("x"), Node: "n2"})
+	if woken := names(state.Break(other, "", "test").Activate); !slices.Contains(woken, "b") {
+		t.Errorf("woken are %v", woken)
+	}
+}
