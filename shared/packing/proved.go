@@ -41,6 +41,13 @@ func (d *decision) explainProof() Explanation {
 	if c.rule != nil && c.rule.Cut != nil {
 		lacks += d.relationsOf(&c.rule.Cut.Measure)
 	}
+	if c.rule != nil && c.rule.Every != nil {
+		for i := range d.p.relations {
+			if r := d.p.relations[i].source; !r.Preferred {
+				lacks += ", with " + r.rule()
+			}
+		}
+	}
 	if c.rule != nil && c.rule.Few != nil && len(e.Short)+len(e.Excluded) == 0 && c.rule.Few.Resource == "" {
 		lacks += d.emptiness(regions[at])
 	}
@@ -212,6 +219,8 @@ func (c *claim) words(e *Explanation) (fits, lacks string) {
 		fits, lacks = c.fewWords(e)
 	case c.rule.Search != nil:
 		lacks = ", whichever share a node"
+	case c.rule.Every != nil:
+		lacks = ", whichever nodes they get"
 	case c.rule.Cut.Resource != "":
 		fits, lacks = c.resourceWords(e)
 	default:
@@ -297,10 +306,18 @@ func (d *decision) relationWords(cut *certificate.Cut, e *Explanation) {
 
 // rule says in words what a relation asks for.
 func (r *Relation) rule() string {
-	if r.Max == 1 {
-		return fmt.Sprintf("relation %q, apart by %s", r.Name, r.Level)
+	said := fmt.Sprintf("at most %d per", r.Max)
+	switch {
+	case r.Near != nil:
+		said = "near others by"
+	case r.Even && r.Max > 0:
+		said = fmt.Sprintf("%d in each", r.Max)
+	case r.Even:
+		said = "as many in each"
+	case r.Max == 1:
+		said = "apart by"
 	}
-	return fmt.Sprintf("relation %q, at most %d per %s", r.Name, r.Max, r.Level)
+	return fmt.Sprintf("relation %q, %s %s", r.Name, said, r.Level)
 }
 
 // cutWords are about what is needed at least, and what has room at most.

@@ -59,6 +59,8 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 		return v.branch(s, i, r.Branch)
 	case r.Without != nil:
 		return v.without(s, i, r.Without)
+	case r.Every != nil:
+		return v.every(s, i), nil
 	default:
 		return v.search(s, i), nil
 	}
@@ -66,7 +68,7 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 
 func (r *Rule) fields() int {
 	n := 0
-	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil} {
+	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil, r.Every != nil} {
 		if set {
 			n++
 		}
@@ -359,6 +361,8 @@ func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules
 			}
 		}
 		return Rule{Without: &w}
+	case r.Every != nil:
+		return Rule{Every: &Every{Ways: f.first}}
 	default:
 		return Rule{Search: &Search{Patterns: f.first}}
 	}

@@ -50,7 +50,7 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 	if proof := try(thorough(in)); proof != nil {
 		return settled(smaller(proof, try), try)
 	}
-	return nil
+	return try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{{Every: &certificate.Every{}}}})
 }
 
 // try completes a proof; nil if it proves nothing.
