@@ -262,7 +262,7 @@ func (d *decision) enumerate() Verdict {
 			return Unknown
 		}
 	}
-	if !all || d.p.partial || d.large {
+	if !all || d.p.partial || d.large || len(d.p.even()) > 0 {
 		return Unknown
 	}
 	return Infeasible

@@ -224,6 +224,9 @@ func (p *problem) evenAttempts(at, items int) []attempt {
 	if uneven := used*high - (all - items); uneven > 0 {
 		list = append(list, attempt{most: high, fresh: (uneven+all)/high - used})
 	}
+	if all == 0 {
+		list = append(list, attempt{most: unlimited, fresh: unlimited})
+	}
 	if !r.source.Preferred {
 		return list
 	}

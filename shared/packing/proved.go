@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -41,18 +42,36 @@ func (d *decision) explainProof() Explanation {
 	if c.rule != nil && c.rule.Cut != nil {
 		lacks += d.relationsOf(&c.rule.Cut.Measure)
 	}
-	if c.rule != nil && c.rule.Every != nil {
-		for i := range d.p.relations {
-			if r := d.p.relations[i].source; !r.Preferred {
-				lacks += ", with " + r.rule()
-			}
-		}
-	}
 	if c.rule != nil && c.rule.Few != nil && len(e.Short)+len(e.Excluded) == 0 && c.rule.Few.Resource == "" {
 		lacks += d.emptiness(regions[at])
 	}
+	lacks += d.related(&c)
 	e.Sentence = d.misfitSentence(c.group, &e, fits, lacks+excludedText(&e))
 	return e
+}
+
+// related names the required relations that a claim rests on, or may: without counting
+// their items by themselves.
+func (d *decision) related(c *claim) (with string) {
+	for i := range d.p.relations {
+		r := &d.p.relations[i]
+		every := c.rule != nil && c.rule.Every != nil
+		if r.source.Preferred || !every && (r.near == nil || !d.p.about(r, c.group)) {
+			continue
+		}
+		with += ", with " + r.source.rule()
+		if r.near != nil && !slices.Contains(r.near, true) {
+			with += ", of which no pod stands"
+		}
+	}
+	return with
+}
+
+// about reports whether a group is in an item of a relation, or has one inside.
+func (p *problem) about(r *relation, group int) bool {
+	return slices.ContainsFunc(r.items, func(item int) bool {
+		return item <= group && group < p.groups[item].end || group <= item && item < p.groups[group].end
+	})
 }
 
 // roomiest is of some regions the one with most of a resource free on nodes that filters
@@ -309,7 +328,7 @@ func (r *Relation) rule() string {
 	said := fmt.Sprintf("at most %d per", r.Max)
 	switch {
 	case r.Near != nil:
-		said = "near others by"
+		said = fmt.Sprintf("near %s by", cmp.Or(r.Whose, "others"))
 	case r.Even && r.Max > 0:
 		said = fmt.Sprintf("%d in each", r.Max)
 	case r.Even:

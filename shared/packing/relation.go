@@ -27,6 +27,9 @@ type Relation struct {
 	// Near are nodes where others stand: items stand in their domains and in no other.
 	// It is not nil then, and Max and Even say nothing.
 	Near []string
+	// Whose is a noun phrase for the pods at Near, such as "gang a"; empty for "others".
+	// It is used in explanations only.
+	Whose string
 	// Preferred relations are met as far as possible, after preferred levels and those
 	// that come first first: as few items as can be have too many beside them, or too
 	// few, or a pod in a domain that is not near or in none.

@@ -26,6 +26,9 @@ type Relation struct {
 	Even bool
 	// Near, if not nil, are nodes in whose domains items stand, and in no other.
 	Near []string
+	// Whose is a noun phrase for the pods at Near, such as "gang a"; empty for "others".
+	// It is used in explanations only.
+	Whose string
 	// Preferred relations say nothing about what is right.
 	Preferred bool
 	PerPod    bool
