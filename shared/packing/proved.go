@@ -316,11 +316,21 @@ func (d *decision) relationWords(cut *certificate.Cut, e *Explanation) {
 	at := slices.IndexFunc(d.p.relations, func(r relation) bool { return r.source.Name == cut.Relation })
 	r := d.p.relations[at].source
 	e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
-	what := "groups"
+	what := "group"
 	if r.PerPod {
-		what = "pods"
+		what = "pod"
 	}
-	e.Sentence = fmt.Sprintf("%s: %d %s have to go somewhere, and there is room for %d", r.rule(), cut.Need, what, cut.Offer)
+	if r.Max == 1 {
+		room := "none has"
+		if cut.Offer > 0 {
+			room = fmt.Sprintf("%d %s", cut.Offer, verb(cut.Offer, "has", "have"))
+		}
+		e.Sentence = fmt.Sprintf("%s: %s %s, and %s room", r.rule(), counted(cut.Need, what),
+			verb(cut.Need, "wants a domain of its own", "want domains of their own"), room)
+		return
+	}
+	e.Sentence = fmt.Sprintf("%s: %s %s to go somewhere, and there is room for %d", r.rule(), counted(cut.Need, what),
+		verb(cut.Need, "has", "have"), cut.Offer)
 }
 
 // rule says in words what a relation asks for.
@@ -337,6 +347,14 @@ func (r *Relation) rule() string {
 		said = "apart by"
 	}
 	return fmt.Sprintf("relation %q, %s %s", r.Name, said, r.Level)
+}
+
+// verb is the form of a verb, with what follows it, for a number of things.
+func verb(number int64, one, many string) string {
+	if number == 1 {
+		return one
+	}
+	return many
 }
 
 // cutWords are about what is needed at least, and what has room at most.

@@ -212,7 +212,7 @@ func TestTooManyItemsAreRefusedBeforeTheSearch(t *testing.T) {
 	for _, groups := range []int{101, 1_000} {
 		gang := &packing.Gang{Root: copies("w", groups, 1, "r"), Relations: []packing.Relation{apart("r", "rack")}}
 		d := s.cluster(t).Decide(gang, packing.Options{})
-		want := fmt.Sprintf(`relation "r", apart by rack: %d groups have to go somewhere, and there is room for 100`, groups)
+		want := fmt.Sprintf(`relation "r", apart by rack: %d groups want domains of their own, and 100 have room`, groups)
 		if d.Verdict != packing.Infeasible || d.Steps > 0 || d.Message() != want {
 			t.Errorf("%s after %d steps: %s", d.Verdict, d.Steps, d.Message())
 		}

@@ -73,11 +73,11 @@ func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
 func (t *Table) meet(assembled *gang.Gang) {
 	for i := range assembled.Relations {
 		r := &assembled.Relations[i]
-		r.Others = nil
+		r.Others, r.First = nil, false
 		if key, counts := assembled.RelationKey(r); counts {
 			for _, other := range t.counted[key] {
 				if other.Name != assembled.PodGroup.Name {
-					r.Count(other, standing(t.members[gang.KeyOfPodGroup(other)]))
+					r.Count(assembled.PodGroup, other, standing(t.members[gang.KeyOfPodGroup(other)]))
 				}
 			}
 		}
