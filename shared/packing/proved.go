@@ -19,6 +19,10 @@ func (d *decision) explainProof() Explanation {
 		d.relationWords(c.rule.Cut, &e)
 		return e
 	}
+	if c.rule != nil && c.rule.Odd != nil {
+		d.oddWords(c.rule.Odd, &e)
+		return e
+	}
 	regions := d.candidates(c.group)
 	if len(regions) == 0 {
 		e.Sentence = d.nowhereSentence(c.group, &e)
@@ -313,8 +317,7 @@ func (c *claim) resourceWords(e *Explanation) (fits, lacks string) {
 // relationWords are about the items of a relation that are needed at least, and those
 // that domains have room for at most.
 func (d *decision) relationWords(cut *certificate.Cut, e *Explanation) {
-	at := slices.IndexFunc(d.p.relations, func(r relation) bool { return r.source.Name == cut.Relation })
-	r := d.p.relations[at].source
+	r := d.p.named(cut.Relation)
 	e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
 	what := "group"
 	if r.PerPod {
@@ -331,6 +334,24 @@ func (d *decision) relationWords(cut *certificate.Cut, e *Explanation) {
 	}
 	e.Sentence = fmt.Sprintf("%s: %s %s to go somewhere, and there is room for %d", r.rule(), counted(cut.Need, what),
 		verb(cut.Need, "has", "have"), cut.Offer)
+}
+
+// named is the relation of a name, which there is.
+func (p *problem) named(name string) *Relation {
+	at := slices.IndexFunc(p.relations, func(r relation) bool { return r.source.Name == name })
+	return p.relations[at].source
+}
+
+// oddWords are about numbers of items of which none leaves as many in each domain.
+func (d *decision) oddWords(odd *certificate.Odd, e *Explanation) {
+	r, what := d.p.named(odd.Relation), "group"
+	if r.PerPod {
+		what = "pod"
+	}
+	e.Sentence = fmt.Sprintf("%s: %s cannot be shared out like that", r.rule(), counted(odd.Least, what))
+	if odd.Most > odd.Least {
+		e.Sentence = fmt.Sprintf("%s: no number of %ss from %d to %d can be shared out like that", r.rule(), what, odd.Least, odd.Most)
+	}
 }
 
 // rule says in words what a relation asks for.

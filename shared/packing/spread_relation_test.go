@@ -97,7 +97,12 @@ func TestRelationsAreEvenExactNearOrPreferred(t *testing.T) {
 		},
 		"three pods are not exactly two a rack": {
 			racks, pods(3), rule(func(r *packing.Relation) { r.Even, r.Max = true, 2 }), packing.Infeasible,
-			`group "x": too few pods fit into the cluster, whichever nodes they get, with relation "r", 2 in each rack`, nil,
+			`relation "r", 2 in each rack: 3 pods cannot be shared out like that`, nil,
+		},
+		"three or four pods cannot be five each": {
+			racks, packing.Group{Name: "x", MinMember: 3, Relations: []string{"r"}, Pending: leaf("x", 4, shape(1), packing.Constraint{}).Pending},
+			rule(func(r *packing.Relation) { r.Even, r.Max = true, 5 }), packing.Infeasible,
+			`relation "r", 5 in each rack: no number of pods from 3 to 4 can be shared out like that`, nil,
 		},
 		"more than exactly two a rack are too many for three": {
 			racks, pods(8), rule(func(r *packing.Relation) { r.Even, r.Max = true, 2 }), packing.Infeasible,

@@ -56,6 +56,9 @@
 //   - search: the pods that nodes can take together, as counts of each kind by
 //     region, are listed node by node; of two lists only the one that is not
 //     contained in the other matters, since more pods never satisfy less.
+//   - odd: if each item of a relation stands in one domain, and each domain that has any
+//     has exactly Max, then so many domains more get items as Max goes into the number of
+//     those that come, and what is over has to go where items lacked before.
 //   - every: each way to give pods nodes, some pods or none, is gone through, and none
 //     of them is a placement.
 //

@@ -77,6 +77,17 @@ func relationCuts(in *question) []certificate.Rule {
 	return rules
 }
 
+// oddRules are about each relation by which domains have an exact number.
+func oddRules(in *question) []certificate.Rule {
+	var rules []certificate.Rule
+	for i := range in.Relations {
+		if r := &in.Relations[i]; bounds(r) && r.Even {
+			rules = append(rules, certificate.Rule{Odd: &certificate.Odd{Relation: r.Name}})
+		}
+	}
+	return rules
+}
+
 // bounds reports whether a relation bounds how many items a domain takes.
 func bounds(r *certificate.Relation) bool { return !r.Preferred && r.Near == nil && r.Max > 0 }
 
