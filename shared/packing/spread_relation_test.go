@@ -248,3 +248,36 @@ func TestPodsAreCountedInTwoTopologies(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatStandsIsToldToObeyOrNot(t *testing.T) {
+	s := site{"a/r1": {4, 4}, "a/r2": {4}, "b/r3": {4}, "": {4}}
+	for name, tc := range map[string]struct {
+		relation packing.Relation
+		running  []string
+		want     int
+	}{
+		"apart":                     {packing.Relation{Max: 1, PerPod: true}, []string{"a/r1/0", "a/r2/0"}, 0},
+		"two too many":              {packing.Relation{Max: 1, PerPod: true}, []string{"a/r1/0", "a/r1/1", "a/r1/1", "b/r3/0"}, 2},
+		"beside others":             {packing.Relation{Max: 1, PerPod: true, Others: [][]string{{"a/r1/0"}}}, []string{"a/r1/0"}, 1},
+		"a group in a domain twice": {packing.Relation{Max: 1}, []string{"a/r1/0", "a/r1/1"}, 0},
+		"even":                      {packing.Relation{Even: true, PerPod: true}, []string{"a/r1/0", "a/r1/1", "b/r3/0", "b/r3/0"}, 0},
+		"uneven":                    {packing.Relation{Even: true, PerPod: true}, []string{"a/r1/0", "a/r1/1", "b/r3/0"}, 1},
+		"one too many, one too few": {packing.Relation{Even: true, Max: 2, PerPod: true}, []string{"a/r1/0", "a/r1/1", "a/r1/1", "b/r3/0"}, 2},
+		"near":                      {packing.Relation{Near: []string{"a/r1/0"}}, []string{"a/r1/1"}, 0},
+		"half of it near":           {packing.Relation{Near: []string{"a/r1/0"}}, []string{"a/r1/1", "b/r3/0"}, 1},
+		"in no domain":              {packing.Relation{Max: 1, PerPod: true}, []string{"/0", "/0"}, 2},
+		"a group in no domain":      {packing.Relation{Max: 1}, []string{"/0", "/0"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.relation.Name, tc.relation.Topology, tc.relation.Level = "r", "site", "rack"
+			root := packing.Group{Name: "x", Running: tc.running, Relations: []string{"r"}}
+			got, err := s.cluster(t).Lacks(&packing.Gang{Root: root, Relations: []packing.Relation{tc.relation}})
+			if err != nil || !slices.Equal(got, []int{tc.want}) {
+				t.Errorf("lacks %v, want %d: %v", got, tc.want, err)
+			}
+		})
+	}
+	if _, err := s.cluster(t).Lacks(&packing.Gang{Relations: []packing.Relation{apart("r", "row")}}); err == nil {
+		t.Error("a relation at no level is taken")
+	}
+}

@@ -54,6 +54,9 @@ func relate(root *packing.Group, g *gang.Gang) []packing.Relation {
 // filledFirst is what the name of a relation has behind it that is preferred beside a maximum of the same.
 const filledFirst = " (filled first)"
 
+// Source returns the name of the gang's relation that one of the engine's was made of.
+func Source(r *packing.Relation) string { return strings.TrimSuffix(r.Name, filledFirst) }
+
 // gradually returns what holds while gangs come one after the other, of which each domain is to have as many in the end: a
 // maximum, and that domains that have some are filled first. Waiting for those that are still to come could be for ever.
 func gradually(r *gang.Relation, to packing.Relation) []packing.Relation {
