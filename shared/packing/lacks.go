@@ -115,7 +115,7 @@ func (p *problem) evenly(placements []placement) bool {
 		}
 		missing := short(items, each)
 		ever := r.source.Max > 0 || slices.Max(append(slices.Clone(r.base), 0)) == each
-		if missing > 0 && !(ever && missing <= short(r.base, each)) {
+		if missing > 0 && (!ever || missing > short(r.base, each)) {
 			return false
 		}
 	}

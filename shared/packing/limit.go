@@ -74,7 +74,9 @@ func (p *problem) unbind() {
 }
 
 // even lists the required relations by which each domain has as many items.
-func (p *problem) even() []int { return p.which(func(r *Relation) bool { return r.Even && !r.Preferred }) }
+func (p *problem) even() []int {
+	return p.which(func(r *Relation) bool { return r.Even && !r.Preferred })
+}
 
 func (p *problem) preferred() []int { return p.which(func(r *Relation) bool { return r.Preferred }) }
 

@@ -15,12 +15,7 @@ import (
 func (d *decision) explainProof() Explanation {
 	c := d.claim()
 	e := d.about(c.group)
-	if c.rule != nil && c.rule.Cut != nil && c.rule.Cut.Relation != "" {
-		d.relationWords(c.rule.Cut, &e)
-		return e
-	}
-	if c.rule != nil && c.rule.Odd != nil {
-		d.oddWords(c.rule.Odd, &e)
+	if c.rule != nil && d.itemWords(c.rule, &e) {
 		return e
 	}
 	regions := d.candidates(c.group)
@@ -312,6 +307,19 @@ func (c *claim) resourceWords(e *Explanation) (fits, lacks string) {
 	}
 	return "too few pods fit", fmt.Sprintf("%s (at least %s needed, room for %s)", lacks, figure(cut.Resource, cut.Need),
 		figure(cut.Resource, cut.Offer))
+}
+
+// itemWords are about the items of one relation, and whether a rule is.
+func (d *decision) itemWords(rule *certificate.Rule, e *Explanation) bool {
+	switch {
+	case rule.Cut != nil && rule.Cut.Relation != "":
+		d.relationWords(rule.Cut, e)
+	case rule.Odd != nil:
+		d.oddWords(rule.Odd, e)
+	default:
+		return false
+	}
+	return true
 }
 
 // relationWords are about the items of a relation that are needed at least, and those

@@ -204,7 +204,10 @@ func TestRelationsOfManyPodsAreFollowed(t *testing.T) {
 	}
 }
 
-func zoneOf(rack string) string { return rack[:strings.Index(rack, "/")] }
+func zoneOf(rack string) string {
+	zone, _, _ := strings.Cut(rack, "/")
+	return zone
+}
 
 func rackOf(rack string) string { return rack }
 

@@ -58,7 +58,7 @@ func domainsOf(read *inventory.Inventory) (*packing.Cluster, error) {
 	cluster := packing.NewCluster()
 	for name := range read.Topologies {
 		if err := cluster.SetTopology(name, read.LevelKeys(name)); err != nil {
-			return nil, fmt.Errorf("Topology %s: %w", name, err)
+			return nil, fmt.Errorf("reading Topology %s: %w", name, err)
 		}
 	}
 	for _, node := range read.Nodes {

@@ -26,9 +26,9 @@ type scene struct {
 	gpus          int64
 	tied          bool
 	// exactly is how many of its pods each rack has that has any; 0 for any number.
-	exactly int
-	running       []string
-	priority      int32
+	exactly  int
+	running  []string
+	priority int32
 }
 
 const gpu = "example.com/gpu"
