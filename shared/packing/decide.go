@@ -121,7 +121,9 @@ func (d *decision) search() {
 		d.extend()
 	}
 	d.prefer()
-	d.approach()
+	if len(d.p.relations) > 0 {
+		d.approach()
+	}
 }
 
 // blockedMinimum reports whether the gang has pods enough, but blocked ones.

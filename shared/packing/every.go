@@ -13,7 +13,7 @@ const (
 // for, whichever relations there are: where other searches leave something open it
 // decides, as long as the gang and the nodes that it may use are few.
 type every struct {
-	*decision
+	*trial
 	// pods are tried kind by kind, each on these nodes; left is how many come after one.
 	pods  []leafPods
 	nodes [][]int32
@@ -23,10 +23,11 @@ type every struct {
 	placed []int
 	domain []int32
 	// most is how many pods the best placement has, with these units and lacks.
-	most  int
-	units cost
-	lacks []int
-	found bool
+	most   int
+	units  cost
+	lacks  []int
+	found  []placement
+	chosen *selection
 }
 
 // every settles what searches left open, if it comes to its end.
@@ -34,12 +35,12 @@ func (d *decision) every() {
 	if d.p.partial || len(d.p.relations) == 0 {
 		return
 	}
-	e := &every{decision: d, placed: make([]int, len(d.p.groups)), domain: make([]int32, len(d.p.groups)), most: d.p.least(0)}
+	e := &every{trial: d.trial, placed: make([]int, len(d.p.groups)), domain: make([]int32, len(d.p.groups)), most: d.p.least(0)}
 	if !e.few() {
 		return
 	}
 	if d.verdict == Placed {
-		e.found, e.most = true, d.p.total(d.chosen.want, 0)
+		e.chosen, e.found, e.most = d.chosen, d.found, d.p.total(d.chosen.want, 0)
 		e.units, e.lacks = d.p.costOf(d.found), d.p.lacks(d.found)
 	}
 	d.p.unbind()
@@ -49,8 +50,8 @@ func (d *decision) every() {
 	ended := !d.Exhausted()
 	d.Limit = before
 	switch {
-	case e.found:
-		d.verdict, d.optimal = Placed, ended
+	case e.chosen != nil:
+		d.verdict, d.optimal, d.chosen, d.found = Placed, ended, e.chosen, e.found
 	case ended:
 		d.verdict = Infeasible
 	}
@@ -177,11 +178,11 @@ func (e *every) weigh() {
 		return
 	}
 	units, lacks := e.p.costOf(e.trail), e.p.lacks(e.trail)
-	if e.found && e.placed[0] == e.most && !better(units, lacks, e.units, e.lacks) {
+	if e.chosen != nil && e.placed[0] == e.most && !better(units, lacks, e.units, e.lacks) {
 		return
 	}
-	e.found, e.most, e.units, e.lacks = true, e.placed[0], units, lacks
-	e.keep(e.p.newSelection(want), e.trail)
+	e.most, e.units, e.lacks = e.placed[0], units, lacks
+	e.chosen, e.found = e.p.newSelection(want), slices.Clone(e.trail)
 }
 
 // better compares what placements of as many pods cost, preferred levels first.

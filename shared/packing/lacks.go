@@ -24,7 +24,7 @@ func (p *problem) counts(at int, placements []placement) (items []int, astray in
 				}
 			case r.source.PerPod:
 				items[rank] += int(pl.pods)
-			case !seen[key] && p.stood[key] == 0:
+			case !seen[key] && r.stood[key] == 0:
 				items[rank]++
 			}
 			seen[key] = true

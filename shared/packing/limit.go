@@ -97,29 +97,32 @@ const maxAttempts = 64
 // may keep to, until try succeeds. They stay bound then, and are unbound otherwise.
 func (d *decision) bounded(relations []int, s *selection, try func() bool) bool {
 	left := maxAttempts
-	var next func(k int) bool
-	next = func(k int) bool {
-		if k == len(relations) {
-			left--
-			d.p.seek()
-			return try()
-		}
-		attempts := d.p.attempts(relations[k], s)
-		if d.spread {
-			slices.Reverse(attempts)
-		}
-		return slices.ContainsFunc(attempts, func(to attempt) bool {
-			if left <= 0 || d.Exhausted() {
-				return false
-			}
-			d.p.relations[relations[k]].bind(to)
-			return next(k + 1)
-		})
-	}
-	if next(0) {
+	if d.bind(relations, s, &left, try) {
 		return true
 	}
 	d.p.unbind()
+	return false
+}
+
+func (d *decision) bind(relations []int, s *selection, left *int, try func() bool) bool {
+	if len(relations) == 0 {
+		*left--
+		d.p.seek()
+		return try()
+	}
+	attempts := d.p.attempts(relations[0], s)
+	if d.spread {
+		slices.Reverse(attempts)
+	}
+	for _, to := range attempts {
+		if *left <= 0 || d.Exhausted() {
+			return false
+		}
+		d.p.relations[relations[0]].bind(to)
+		if d.bind(relations[1:], s, left, try) {
+			return true
+		}
+	}
 	return false
 }
 
@@ -135,28 +138,29 @@ func (d *decision) opening(relations []int, try func() bool) bool {
 		return d.opening(relations[1:], try)
 	}
 	most := slices.Clone(r.most)
-	var choose func(from, left int) bool
-	choose = func(from, left int) bool {
-		d.Steps++
-		if left == 0 || d.Exhausted() {
-			return !d.Exhausted() && d.opening(relations[1:], try)
-		}
-		for k := from; k+left <= len(empty); k++ {
-			r.most[empty[k]] = most[empty[k]]
-			if choose(k+1, left-1) {
-				return true
-			}
-			r.most[empty[k]] = 0
-		}
-		return false
-	}
 	for _, rank := range empty {
 		r.most[rank] = 0
 	}
-	if choose(0, r.fresh) {
+	if d.open(relations, empty, r.fresh, most, try) {
 		return true
 	}
 	copy(r.most, most)
+	return false
+}
+
+// open is opening for so many of some domains, of which each may have most items.
+func (d *decision) open(relations []int, empty []int32, domains int, most []int, try func() bool) bool {
+	if d.Steps++; domains == 0 || d.Exhausted() {
+		return !d.Exhausted() && d.opening(relations[1:], try)
+	}
+	r := &d.p.relations[relations[0]]
+	for k := 0; k+domains <= len(empty); k++ {
+		r.most[empty[k]] = most[empty[k]]
+		if d.open(relations, empty[k+1:], domains-1, most, try) {
+			return true
+		}
+		r.most[empty[k]] = 0
+	}
 	return false
 }
 
@@ -262,7 +266,7 @@ func (p *problem) entering(at int, s *selection) int {
 // standing reports whether an item has pods that run, or others that it joins.
 func (p *problem) standing(at, item int) bool {
 	for rank := range p.relations[at].base {
-		if p.stood[itemIn{int32(at), int32(item), int32(rank)}] > 0 {
+		if p.relations[at].stood[itemIn{int32(at), int32(item), int32(rank)}] > 0 {
 			return true
 		}
 	}

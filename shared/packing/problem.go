@@ -35,13 +35,12 @@ type problem struct {
 	partial bool
 
 	// relations are those of the gang; related has by leaf the items that its pods are
-	// of, nil if there is no relation. stands counts the pods of items by domain, stood
-	// those that run, and excess the items, and pods in no domain, that relations don't
-	// allow.
-	relations     []relation
-	related       [][]membership
-	stands, stood map[itemIn]int32
-	excess        int
+	// of, nil if there is no relation. stands counts the pods of items by domain, and
+	// excess the items, and pods in no domain, that relations don't allow.
+	relations []relation
+	related   [][]membership
+	stands    map[itemIn]int32
+	excess    int
 
 	// minima are of each group; nil until asked for.
 	minima []minimum

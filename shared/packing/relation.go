@@ -53,8 +53,9 @@ type relation struct {
 	// near are the domains that items are to stand in, by rank; nil for all.
 	near []bool
 	// base is how many items stand in each domain of the level, by rank, and count how
-	// many with those of a trial.
+	// many with those of a trial. stood counts the pods of items that run, by domain.
 	base, count []int
+	stood       map[itemIn]int32
 	limit
 }
 
@@ -92,9 +93,9 @@ func (p *problem) relate(gang *Gang) error {
 			p.stand(i, node, 1)
 		}
 	}
-	p.stood = maps.Clone(p.stands)
+	stood := maps.Clone(p.stands)
 	for r := range p.relations {
-		p.relations[r].base = slices.Clone(p.relations[r].count)
+		p.relations[r].base, p.relations[r].stood = slices.Clone(p.relations[r].count), stood
 	}
 	p.unbind()
 	return nil
