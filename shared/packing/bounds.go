@@ -161,3 +161,98 @@ func (p *problem) domainsFor(s *selection, group int, in place, level int, visit
 	}
 	return t.domainsAt(in.at, level, visit)
 }
+
+// crowded is a bound: whether more items of a relation have to come into domains than
+// these take. It looks at nothing but numbers of items and domains.
+func (p *problem) crowded() bool {
+	for at := range p.relations {
+		r := &p.relations[at]
+		if !r.bound || len(p.relations[at].items) == 0 {
+			continue
+		}
+		need, room := p.coming(at, 0), 0
+		for rank, domain := range p.cluster.topologies[r.slot].rankedDomains(r.level) {
+			if room >= need {
+				break
+			}
+			if slices.ContainsFunc(p.shapes, func(s *shapeCounts) bool { return s.in(p.cluster, r.slot, domain) > 0 }) {
+				room += min(unlimited-room, max(0, r.room(int32(rank))))
+			}
+		}
+		if room < need || p.odd(at, need) {
+			return true
+		}
+	}
+	return false
+}
+
+// odd reports whether no number of items that may come, at least so many, is what a
+// relation by which each domain has an exact number can do with: see certificate.Odd.
+func (p *problem) odd(at, least int) bool {
+	r, each := &p.relations[at], p.relations[at].source.Max
+	if !r.source.Even || each == 0 || r.near != nil {
+		return false
+	}
+	for _, item := range r.items {
+		if !r.source.PerPod && (len(r.source.Joined) > 0 || !p.confinedTo(item, levelOf{r.slot, r.level})) {
+			return false
+		}
+	}
+	most, lacks := 0, short(r.base, each)
+	for _, item := range r.items {
+		switch {
+		case r.source.PerPod:
+			most += p.total(p.pending, item)
+		case p.groups[item].running == 0:
+			most++
+		}
+	}
+	for k := least; k <= most && k < least+each; k++ {
+		if k%each <= lacks {
+			return false
+		}
+	}
+	return true
+}
+
+// confinedTo reports whether a group stands in one domain of a level, by what it or a
+// group around it requires.
+func (p *problem) confinedTo(i int, of levelOf) bool {
+	for up := i; up != none; up = p.groups[up].parent {
+		if p.groups[up].slot == of.slot && p.groups[up].required >= of.level {
+			return true
+		}
+	}
+	return false
+}
+
+// coming is how many items inside of a group, at least, have to come into a domain.
+func (p *problem) coming(at, i int) int {
+	g := &p.groups[i]
+	switch {
+	case p.needless(i):
+		return 0
+	case slices.Contains(g.relations, int32(at)) && !p.relations[at].source.PerPod:
+		if g.running > 0 || len(p.relations[at].source.Joined) > 0 {
+			return 0
+		}
+		return 1
+	case g.leaf():
+		if slices.ContainsFunc(p.related[i], func(m membership) bool { return int(m.relation) == at }) {
+			return g.need
+		}
+		return 0
+	}
+	var counts []int
+	for child := range p.children(i) {
+		if p.satisfiable(child) {
+			counts = append(counts, p.coming(at, child))
+		}
+	}
+	slices.Sort(counts)
+	all := 0
+	for _, n := range counts[:min(len(counts), g.minChildren)] {
+		all += n
+	}
+	return all
+}

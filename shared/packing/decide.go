@@ -87,6 +87,7 @@ func (d *decision) certify(gang *Gang) {
 	}
 }
 
+// decide searches, and settles what that left open where each way can be tried.
 func (d *decision) decide() {
 	d.largest = d.p.largest()
 	if !d.p.satisfiable(0) {
@@ -96,6 +97,15 @@ func (d *decision) decide() {
 		}
 		return
 	}
+	if d.verdict = Infeasible; !d.p.crowded() {
+		d.search()
+	}
+	if d.verdict == Unknown || d.verdict == Placed && !d.optimal {
+		d.every()
+	}
+}
+
+func (d *decision) search() {
 	d.roomy = d.p.holdsGang(d.largest)
 	placed := false
 	if d.roomy {
@@ -111,6 +121,9 @@ func (d *decision) decide() {
 		d.extend()
 	}
 	d.prefer()
+	if len(d.p.relations) > 0 {
+		d.approach()
+	}
 }
 
 // blockedMinimum reports whether the gang has pods enough, but blocked ones.
@@ -126,6 +139,20 @@ func (p *problem) blockedMinimum() bool {
 
 // greedily tries a selection by the greedy search, and keeps what it finds.
 func (d *decision) greedily(s *selection) bool {
+	even := d.p.even()
+	if len(even) == 0 {
+		return d.attempt(s)
+	}
+	chosen, found := d.chosen, d.found
+	if d.bounded(even, s, func() bool { return d.attempt(s) && d.p.evenly(d.found) }) {
+		return true
+	}
+	d.chosen, d.found = chosen, found
+	return false
+}
+
+// attempt is greedily within the limits to which relations are bound.
+func (d *decision) attempt(s *selection) bool {
 	// Emptiest first wastes more room than tightest first, so that it may miss what the other finds.
 	for _, emptiest := range placements(d.spread) {
 		g := newGreedy(d.trial, s)
@@ -237,7 +264,7 @@ func (d *decision) enumerate() Verdict {
 			return Unknown
 		}
 	}
-	if !all || d.p.partial || d.large {
+	if !all || d.p.partial || d.large || len(d.p.even()) > 0 {
 		return Unknown
 	}
 	return Infeasible
@@ -249,11 +276,22 @@ func (d *decision) minima() ([]*selection, bool) {
 	if d.p.rigid() {
 		return []*selection{d.largest}, true
 	}
-	return d.p.selections(true)
+	// What has as many in each domain may fit with more and not with fewer.
+	return d.p.selections(len(d.p.even()) == 0)
 }
 
 // exactly tries a selection by the exact search, and keeps what it finds.
 func (d *decision) exactly(s *selection) bool {
+	even := d.p.even()
+	if len(even) == 0 {
+		return d.exact(s)
+	}
+	d.large = true // An item may stand in more domains than limits say.
+	return d.bounded(even, s, func() bool { return d.opening(even, func() bool { return d.exact(s) }) })
+}
+
+// exact is exactly within the limits to which relations are bound.
+func (d *decision) exact(s *selection) bool {
 	o := newOptimiser(d.trial, d.snapshot(), d.slot, s, false)
 	o.run()
 	d.large = d.large || o.large
@@ -356,8 +394,49 @@ func (d *decision) prefer() {
 			}
 		}
 	})
-	d.optimal = d.optimal && !d.large && !d.p.partial
+	d.optimal = d.optimal && !d.large && !d.p.partial && len(d.p.even()) == 0
 }
+
+// approach looks for a placement of as many pods that costs no more and of which
+// preferred relations lack less.
+func (d *decision) approach() {
+	preferred := d.p.preferred()
+	lacks := d.p.lacks(d.found)
+	if !anyOf(lacks) {
+		return
+	}
+	chosen, found, units := d.chosen, d.found, d.p.costOf(d.found)
+	d.part(preferShare, func() {
+		d.bounded(append(d.p.even(), preferred...), chosen, func() bool {
+			if !d.attempt(chosen) || !d.p.evenly(d.found) {
+				return false
+			}
+			if u, l := d.p.costOf(d.found), d.p.lacks(d.found); better(u, l, units, lacks) {
+				found, units, lacks = d.found, u, l
+			}
+			return !anyOf(lacks)
+		})
+	})
+	if anyOf(lacks) && len(d.snapshot().nodes) <= smallCluster {
+		d.part(preferShare, func() {
+			d.bounded(preferred, chosen, func() bool {
+				o := newOptimiser(d.trial, d.snapshot(), d.slot, chosen, true)
+				o.best = append(units[:len(units):len(units)], 1) // As good is good enough.
+				o.run()
+				if o.found == nil || !better(d.p.costOf(o.found), d.p.lacks(o.found), units, lacks) {
+					return false
+				}
+				found, units, lacks = o.found, d.p.costOf(o.found), d.p.lacks(o.found)
+				return !anyOf(lacks)
+			})
+		})
+	}
+	d.p.unbind()
+	d.keep(chosen, found)
+	d.optimal = d.optimal && !anyOf(lacks)
+}
+
+func anyOf(lacks []int) bool { return slices.ContainsFunc(lacks, func(n int) bool { return n > 0 }) }
 
 // preferShare is the part of the budget for fewer preferred units, growShare that
 // for more pods. On a small number of nodes the best is searched for longer, since
@@ -377,7 +456,7 @@ func (d *decision) elsewhere(best, least cost) {
 		}
 		g := newGreedy(d.trial, d.chosen)
 		if g.into(0, r) {
-			if c := d.p.costOf(d.trail); c.less(best) {
+			if c := d.p.costOf(d.trail); c.less(best) && d.p.evenly(d.trail) {
 				best = c
 				d.keep(d.chosen, d.trail)
 			}

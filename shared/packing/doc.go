@@ -32,6 +32,8 @@
 //	selection.go   which pods are to be placed; selections.go lists the choices
 //	region.go      sets of nodes: a domain, cut with domains of other topologies
 //	minimum.go     what satisfies each group at least
+//	relation.go    what counts as an item where; limit.go what a search lets in,
+//	               lacks.go how far a placement is from what relations say
 //
 // Bounds, whose "no" is a proof:
 //
@@ -51,6 +53,7 @@
 //	snapshot.go    the nodes, and items.go the selection, as an instance of package
 //	               internal/exact: local search, then complete search over patterns
 //	optimise.go    the fewest preferred units, proved; goals.go has the cost
+//	every.go       all ways, where there are relations and few ways
 //
 // The answer:
 //

@@ -4,7 +4,7 @@ package packing
 type Gang struct {
 	// Root is the gang itself; a gang without subgroups is one leaf.
 	Root Group
-	// Relations bound how many groups, or pods, stand in one domain.
+	// Relations say how groups, or pods, stand in domains.
 	Relations []Relation
 }
 

@@ -11,7 +11,10 @@ import (
 // since they make the most. Earlier groups may move; none loses a pod.
 // O(groups · shapes · log pods) greedy searches.
 func (d *decision) grow() {
-	d.growBeside()
+	chosen, found := d.chosen, d.found
+	if d.growBeside(); !d.p.evenly(d.found) {
+		d.chosen, d.found = chosen, found
+	}
 	for _, pods := range d.p.smallFirst() {
 		d.growLeaf(pods.leaf, pods.kind)
 	}

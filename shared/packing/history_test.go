@@ -179,6 +179,9 @@ func rename(s *oracle.Scene, random *rand.Rand) *oracle.Scene {
 	for _, k := range random.Perm(len(s.Gang.Relations)) {
 		relation := s.Gang.Relations[k]
 		relation.Others, relation.Joined = nil, renameAll(relation.Joined, names)
+		if relation.Near != nil {
+			relation.Near = renameAll(relation.Near, names)
+		}
 		for _, nodes := range s.Gang.Relations[k].Others {
 			relation.Others = append(relation.Others, renameAll(nodes, names))
 		}

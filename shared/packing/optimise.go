@@ -122,7 +122,7 @@ func (o *optimiser) relate(i int) {
 		relation := &o.p.relations[r]
 		c := choice{group: i, slot: relation.slot, level: relation.level, relation: int(r)}
 		switch o.p.settle(o.sel, o.slot, membership{r, int32(i)}).how {
-		case settled, token:
+		case settled, token, unbound:
 			continue
 		case unsearched:
 			o.large = true
@@ -132,10 +132,18 @@ func (o *optimiser) relate(i int) {
 		case chosen:
 		}
 		domains := o.p.cluster.topologies[relation.slot].rankedDomains(relation.level)
+		var near []unit
 		for rank, at := range domains {
-			if o.p.stands[itemIn{r, int32(i), int32(rank)}] > 0 {
-				c.joined = append(c.joined, unit{at: at, node: none})
+			switch u := (unit{at: at, node: none}); {
+			case o.p.stands[itemIn{r, int32(i), int32(rank)}] > 0:
+				c.joined = append(c.joined, u)
+			case relation.near != nil && relation.near[rank]:
+				near = append(near, u)
 			}
+		}
+		if relation.near != nil { // Nobody else counts there.
+			o.chosen[i] = append(o.chosen[i], &restriction{slot: c.slot, level: c.level, units: append(near, c.joined...)})
+			continue
 		}
 		o.choices = append(o.choices, c)
 	}
@@ -228,6 +236,9 @@ func (o *optimiser) promising(least cost) bool {
 }
 
 func (o *optimiser) accept(found []placement, paid cost) {
+	if !o.p.evenly(found) {
+		return
+	}
 	o.found = found
 	if o.best != nil {
 		o.best = paid
@@ -265,7 +276,7 @@ func (o *optimiser) units(c *choice) []unit {
 // free reports whether a relation lets one more item into a unit.
 func (o *optimiser) free(c *choice, u unit) bool {
 	rank := o.p.cluster.topologies[c.slot].domains[u.at].rank
-	return o.p.relations[c.relation].room[rank] > o.taken[itemIn{int32(c.relation), none, rank}]
+	return o.p.relations[c.relation].room(rank) > o.taken[itemIn{int32(c.relation), none, rank}]
 }
 
 // occupy counts an item in units that it did not use before, or takes it off them.

@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -14,8 +15,7 @@ import (
 func (d *decision) explainProof() Explanation {
 	c := d.claim()
 	e := d.about(c.group)
-	if c.rule != nil && c.rule.Cut != nil && c.rule.Cut.Relation != "" {
-		d.relationWords(c.rule.Cut, &e)
+	if c.rule != nil && d.itemWords(c.rule, &e) {
 		return e
 	}
 	regions := d.candidates(c.group)
@@ -44,8 +44,33 @@ func (d *decision) explainProof() Explanation {
 	if c.rule != nil && c.rule.Few != nil && len(e.Short)+len(e.Excluded) == 0 && c.rule.Few.Resource == "" {
 		lacks += d.emptiness(regions[at])
 	}
+	lacks += d.related(&c)
 	e.Sentence = d.misfitSentence(c.group, &e, fits, lacks+excludedText(&e))
 	return e
+}
+
+// related names the required relations that a claim rests on, or may: without counting
+// their items by themselves.
+func (d *decision) related(c *claim) (with string) {
+	for i := range d.p.relations {
+		r := &d.p.relations[i]
+		every := c.rule != nil && c.rule.Every != nil
+		if r.source.Preferred || !every && (r.near == nil || !d.p.about(r, c.group)) {
+			continue
+		}
+		with += ", with " + r.source.rule()
+		if r.near != nil && !slices.Contains(r.near, true) {
+			with += ", of which no pod stands"
+		}
+	}
+	return with
+}
+
+// about reports whether a group is in an item of a relation, or has one inside.
+func (p *problem) about(r *relation, group int) bool {
+	return slices.ContainsFunc(r.items, func(item int) bool {
+		return item <= group && group < p.groups[item].end || group <= item && item < p.groups[group].end
+	})
 }
 
 // roomiest is of some regions the one with most of a resource free on nodes that filters
@@ -212,6 +237,8 @@ func (c *claim) words(e *Explanation) (fits, lacks string) {
 		fits, lacks = c.fewWords(e)
 	case c.rule.Search != nil:
 		lacks = ", whichever share a node"
+	case c.rule.Every != nil:
+		lacks = ", whichever nodes they get"
 	case c.rule.Cut.Resource != "":
 		fits, lacks = c.resourceWords(e)
 	default:
@@ -282,25 +309,81 @@ func (c *claim) resourceWords(e *Explanation) (fits, lacks string) {
 		figure(cut.Resource, cut.Offer))
 }
 
+// itemWords are about the items of one relation, and whether a rule is.
+func (d *decision) itemWords(rule *certificate.Rule, e *Explanation) bool {
+	switch {
+	case rule.Cut != nil && rule.Cut.Relation != "":
+		d.relationWords(rule.Cut, e)
+	case rule.Odd != nil:
+		d.oddWords(rule.Odd, e)
+	default:
+		return false
+	}
+	return true
+}
+
 // relationWords are about the items of a relation that are needed at least, and those
 // that domains have room for at most.
 func (d *decision) relationWords(cut *certificate.Cut, e *Explanation) {
-	at := slices.IndexFunc(d.p.relations, func(r relation) bool { return r.source.Name == cut.Relation })
-	r := d.p.relations[at].source
+	r := d.p.named(cut.Relation)
 	e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
-	what := "groups"
+	what := "group"
 	if r.PerPod {
-		what = "pods"
+		what = "pod"
 	}
-	e.Sentence = fmt.Sprintf("%s: %d %s have to go somewhere, and there is room for %d", r.rule(), cut.Need, what, cut.Offer)
+	if r.Max == 1 {
+		room := "none has"
+		if cut.Offer > 0 {
+			room = fmt.Sprintf("%d %s", cut.Offer, verb(cut.Offer, "has", "have"))
+		}
+		e.Sentence = fmt.Sprintf("%s: %s %s, and %s room", r.rule(), counted(cut.Need, what),
+			verb(cut.Need, "wants a domain of its own", "want domains of their own"), room)
+		return
+	}
+	e.Sentence = fmt.Sprintf("%s: %s %s to go somewhere, and there is room for %d", r.rule(), counted(cut.Need, what),
+		verb(cut.Need, "has", "have"), cut.Offer)
+}
+
+// named is the relation of a name, which there is.
+func (p *problem) named(name string) *Relation {
+	at := slices.IndexFunc(p.relations, func(r relation) bool { return r.source.Name == name })
+	return p.relations[at].source
+}
+
+// oddWords are about numbers of items of which none leaves as many in each domain.
+func (d *decision) oddWords(odd *certificate.Odd, e *Explanation) {
+	r, what := d.p.named(odd.Relation), "group"
+	if r.PerPod {
+		what = "pod"
+	}
+	e.Sentence = fmt.Sprintf("%s: %s cannot be shared out like that", r.rule(), counted(odd.Least, what))
+	if odd.Most > odd.Least {
+		e.Sentence = fmt.Sprintf("%s: no number of %ss from %d to %d can be shared out like that", r.rule(), what, odd.Least, odd.Most)
+	}
 }
 
 // rule says in words what a relation asks for.
 func (r *Relation) rule() string {
-	if r.Max == 1 {
-		return fmt.Sprintf("relation %q, apart by %s", r.Name, r.Level)
+	said := fmt.Sprintf("at most %d per", r.Max)
+	switch {
+	case r.Near != nil:
+		said = fmt.Sprintf("near %s by", cmp.Or(r.Whose, "others"))
+	case r.Even && r.Max > 0:
+		said = fmt.Sprintf("%d in each", r.Max)
+	case r.Even:
+		said = "as many in each"
+	case r.Max == 1:
+		said = "apart by"
 	}
-	return fmt.Sprintf("relation %q, at most %d per %s", r.Name, r.Max, r.Level)
+	return fmt.Sprintf("relation %q, %s %s", r.Name, said, r.Level)
+}
+
+// verb is the form of a verb, with what follows it, for a number of things.
+func verb(number int64, one, many string) string {
+	if number == 1 {
+		return one
+	}
+	return many
 }
 
 // cutWords are about what is needed at least, and what has room at most.

@@ -23,7 +23,8 @@ func (d *decision) reach(attempt int) bool {
 		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
 	}
 	d.Steps += 1 + len(d.p.groups)/16
-	if !r.whole(0, wholeCluster) {
+	if !r.whole(0, wholeCluster) || !d.p.evenly(d.trail) {
+		d.undo(0)
 		return false
 	}
 	want := make([]int32, len(d.p.pending))

@@ -2,22 +2,38 @@ package packing
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
 
-// Relation bounds how many items stand in one domain of a level. Its items are the
+// Relation says how items stand in the domains of a level. Its items are the
 // groups that name it in Group.Relations, none of which contains another; with
 // PerPod their pods. An item stands in each domain in which one of its pods does.
+//
+// No new pod is placed against a relation, and nothing that stands has to leave: where
+// more items stand than may, none comes, and what stands unevenly gets no less even.
 type Relation struct {
 	// Name is what groups and answers call it, unique in the gang.
 	Name string
 	// Topology and Level (a node label key) say which domains are counted in. A pod of
 	// an item needs a node that is in one.
 	Topology, Level string
-	// Max is how many items may stand in one domain, at least 1. Where more stand
-	// already no further item goes.
+	// Max is how many items may stand in one domain, at least 1; with Even how many
+	// stand in each domain that has any, 0 for a number that is open.
 	Max int
+	// Even has each domain that has items have as many as the others.
+	Even bool
+	// Near are nodes where others stand: items stand in their domains and in no other.
+	// It is not nil then, and Max and Even say nothing.
+	Near []string
+	// Whose is a noun phrase for the pods at Near, such as "gang a"; empty for "others".
+	// It is used in explanations only.
+	Whose string
+	// Preferred relations are met as far as possible, after preferred levels and those
+	// that come first first: as few items as can be have too many beside them, or too
+	// few, or a pod in a domain that is not near or in none.
+	Preferred bool
 	// PerPod makes each pod of the groups an item.
 	PerPod bool
 	// Others are items of other gangs: for each the nodes where its pods stand. A node
@@ -34,9 +50,13 @@ type relation struct {
 	slot, level int
 	// items are the groups that name it.
 	items []int
-	// room is how many more items each domain of the level takes, by rank; below 0
-	// while a trial has put too many there.
-	room []int
+	// near are the domains that items are to stand in, by rank; nil for all.
+	near []bool
+	// base is how many items stand in each domain of the level, by rank, and count how
+	// many with those of a trial. stood counts the pods of items that run, by domain.
+	base, count []int
+	stood       map[itemIn]int32
+	limit
 }
 
 // itemIn is an item in a domain, by rank.
@@ -73,13 +93,11 @@ func (p *problem) relate(gang *Gang) error {
 			p.stand(i, node, 1)
 		}
 	}
+	stood := maps.Clone(p.stands)
 	for r := range p.relations {
-		for rank := range p.relations[r].room {
-			p.relations[r].room[rank] = max(0, p.relations[r].room[rank])
-		}
+		p.relations[r].base, p.relations[r].stood = slices.Clone(p.relations[r].count), stood
 	}
-	p.excess = 0
-	p.seek()
+	p.unbind()
 	return nil
 }
 
@@ -96,7 +114,7 @@ func (p *problem) nameRelations(gang *Gang) error {
 		switch {
 		case twice:
 			return fmt.Errorf("relation %q is there twice", source.Name)
-		case source.Max < 1:
+		case source.Max < 0 || source.Max == 0 && !source.Even && source.Near == nil:
 			return fmt.Errorf("relation %q allows %d items in a domain; give at least 1", source.Name, source.Max)
 		case !known:
 			return fmt.Errorf("relation %q names topology %q, which does not exist", source.Name, source.Topology)
@@ -107,7 +125,9 @@ func (p *problem) nameRelations(gang *Gang) error {
 		if !slices.Contains(p.slots, slot) {
 			p.slots = append(p.slots, slot)
 		}
-		r.room = slices.Repeat([]int{source.Max}, len(p.cluster.topologies[slot].rankedDomains(r.level)))
+		r.count = make([]int, len(p.cluster.topologies[slot].rankedDomains(r.level)))
+		r.most = slices.Repeat([]int{unlimited}, len(r.count))
+		p.findNear(&r)
 		index[source.Name] = int32(k)
 		p.relations = append(p.relations, r)
 	}
@@ -141,13 +161,26 @@ func (p *problem) nameItems(index map[string]int32) error {
 	return nil
 }
 
+// findNear looks up the domains that items are to stand in.
+func (p *problem) findNear(r *relation) {
+	if r.source.Near == nil {
+		return
+	}
+	r.near = make([]bool, len(r.count))
+	for _, node := range p.knownNodes(r.source.Near) {
+		if rank := p.rankIn(r, node); rank != none {
+			r.near[rank] = true
+		}
+	}
+}
+
 func (p *problem) countOthers(r *relation) {
 	for _, nodes := range r.source.Others {
 		var seen []int32
 		for _, node := range p.knownNodes(nodes) {
 			if rank := p.rankIn(r, node); rank != none && !slices.Contains(seen, rank) {
 				seen = append(seen, rank)
-				r.room[rank]--
+				r.count[rank]++
 			}
 		}
 	}
@@ -160,7 +193,7 @@ func (p *problem) joinItem(r int) {
 			key := itemIn{int32(r), int32(item), p.rankIn(&p.relations[r], node)}
 			if key.rank != none && p.stands[key] == 0 {
 				p.stands[key] = 1
-				p.relations[r].room[key.rank]--
+				p.relations[r].count[key.rank]++
 			}
 		}
 	}
@@ -181,9 +214,10 @@ func (p *problem) rankIn(r *relation, node int32) int32 {
 func (p *problem) seek() {
 	for i := range p.groups {
 		g := &p.groups[i]
+		g.sought = levelOf{level: none}
 		for _, at := range g.relations {
 			r := &p.relations[at]
-			if r.source.PerPod || g.sought.level != none && g.sought.slot != r.slot || g.slot != none && g.slot != r.slot {
+			if !r.bound || r.source.PerPod || g.sought.level != none && g.sought.slot != r.slot || g.slot != none && g.slot != r.slot {
 				continue
 			}
 			g.sought = levelOf{r.slot, max(g.required, g.sought.level, r.level)}
@@ -200,8 +234,9 @@ func (p *problem) stand(leaf int, node, pods int32) {
 		r := &p.relations[m.relation]
 		rank := p.rankIn(r, node)
 		switch {
-		case rank == none:
+		case rank == none && r.bound:
 			p.excess += int(pods)
+		case rank == none:
 		case r.source.PerPod:
 			p.take(r, rank, int(pods))
 		default:
@@ -217,9 +252,17 @@ func (p *problem) stand(leaf int, node, pods int32) {
 }
 
 func (p *problem) take(r *relation, rank int32, items int) {
-	before := max(0, -r.room[rank])
-	r.room[rank] -= items
-	p.excess += max(0, -r.room[rank]) - before
+	before := r.excess()
+	was := r.count[rank]
+	r.count[rank] += items
+	r.over += max(0, r.count[rank]-r.most[rank]) - max(0, was-r.most[rank])
+	switch {
+	case was == 0 && items > 0:
+		r.opened++
+	case was > 0 && r.count[rank] == 0:
+		r.opened--
+	}
+	p.excess += r.excess() - before
 }
 
 // mayStand reports whether an item may stand in a region, as far as relations say
@@ -241,7 +284,7 @@ func (p *problem) mayStand(i int, in region) bool {
 
 // joins reports whether an item stands in a domain, or may.
 func (p *problem) joins(m membership, rank int32) bool {
-	return p.relations[m.relation].room[rank] > 0 || p.stands[itemIn{m.relation, m.item, rank}] > 0
+	return p.relations[m.relation].takes(rank) > 0 || p.stands[itemIn{m.relation, m.item, rank}] > 0
 }
 
 // allowance is how many pods of a leaf the relations let into a domain that count
@@ -250,7 +293,7 @@ func (p *problem) allowance(leaf int, domain int32, of levelOf) int64 {
 	allowed := int64(math.MaxInt64)
 	for _, m := range p.related[leaf] {
 		r := &p.relations[m.relation]
-		if r.slot != of.slot {
+		if r.slot != of.slot || !r.bound {
 			continue
 		}
 		t := p.cluster.topologies[r.slot]
@@ -260,7 +303,7 @@ func (p *problem) allowance(leaf int, domain int32, of levelOf) int64 {
 		}
 		switch rank := t.domains[at].rank; {
 		case r.source.PerPod:
-			allowed = min(allowed, int64(max(0, r.room[rank])))
+			allowed = min(allowed, int64(r.takes(rank)))
 		case !p.joins(m, rank):
 			return 0
 		}
@@ -275,7 +318,7 @@ func (p *problem) counting(leaf int, in region) levelOf {
 	narrowest := levelOf{level: none}
 	for _, m := range p.related[leaf] {
 		r := &p.relations[m.relation]
-		if r.source.PerPod || !p.implied(in, r.slot, r.level) {
+		if r.bound && (r.source.PerPod || !p.implied(in, r.slot, r.level)) {
 			if narrowest.level == none || narrowest.slot == r.slot && narrowest.level < r.level {
 				narrowest = levelOf{r.slot, r.level}
 			}

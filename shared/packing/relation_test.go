@@ -185,7 +185,10 @@ func TestWhatARelationLeavesNoRoomForIsSaid(t *testing.T) {
 		want     string
 	}{
 		"of groups": {site{"a/r1": {4}, "b/r2": {4}}, groups, apart("replicas", "zone"),
-			`relation "replicas", apart by zone: 3 groups have to go somewhere, and there is room for 2`},
+			`relation "replicas", apart by zone: 3 groups want domains of their own, and 2 have room`},
+		"of a group that finds none": {site{"a/r1": {4}}, related(leaf("x", 1, shape(1), packing.Constraint{}), "r"),
+			packing.Relation{Name: "r", Topology: "site", Level: "zone", Max: 1, Others: [][]string{{"a/r1/0"}}},
+			`relation "r", apart by zone: 1 group wants a domain of its own, and none has room`},
 		"of pods, beside others": {site{"a/r1": {4}, "b/r2": {4}}, related(leaf("x", 4, shape(1), packing.Constraint{}), "pods"),
 			packing.Relation{Name: "pods", Topology: "site", Level: "zone", Max: 2, PerPod: true, Others: [][]string{{"a/r1/0"}}},
 			`relation "pods", at most 2 per zone: 4 pods have to go somewhere, and there is room for 3`},

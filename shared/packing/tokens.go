@@ -61,11 +61,11 @@ func (c *items) seatItems(taken map[itemIn]int) {
 		return
 	}
 	for at, items := range taken { // Of relations in other topologies, too: the instance has no seats for those.
-		c.crowded = c.crowded || c.p.relations[at.relation].room[at.rank] < items
+		c.crowded = c.crowded || c.p.relations[at.relation].room(at.rank) < items
 	}
 	c.Free = slices.Clone(c.Free)
 	for _, at := range c.snap.seats {
-		room := c.p.relations[at.relation].room[at.rank] - taken[itemIn{int32(at.relation), none, at.rank}]
+		room := c.p.relations[at.relation].room(at.rank) - taken[itemIn{int32(at.relation), none, at.rank}]
 		c.Free[at.row] = slices.Clone(c.Free[at.row])
 		c.Free[at.row][c.snap.width+at.relation] = int64(max(0, room))
 	}
@@ -75,6 +75,9 @@ func (c *items) seatItems(taken map[itemIn]int) {
 // is to count it.
 func (p *problem) settle(s *selection, slot int, m membership) settling {
 	r := &p.relations[m.relation]
+	if !r.bound {
+		return settling{how: unbound}
+	}
 	confined := false
 	for up := int(m.item); up != none; up = p.groups[up].parent {
 		for _, fixed := range p.groups[up].fixed {
@@ -109,12 +112,14 @@ type settlement int
 
 const (
 	// settled: a fixed domain decides; token: it has one; chosen and spanning: one
-	// domain is chosen for it, or some; unsearched: not at all.
+	// domain is chosen for it, or some; unsearched: not at all, and unbound: it need not
+	// be.
 	settled settlement = iota
 	token
 	chosen
 	spanning
 	unsearched
+	unbound
 )
 
 // settled counts the items of a selection whose domain is fixed, and that do not

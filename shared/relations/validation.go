@@ -183,8 +183,11 @@ func (r *Relation) contradictions(tree *podgrouptree.Tree, levels podgrouptree.L
 		if !r.confines(group, tree, levels) {
 			continue
 		}
-		items := r.count(group, needed)
-		tooFew := r.PerDomain > 0 && r.Gangs == "" && items < limit && items > 0 && r.count(group, every) == all
+		items, most := r.count(group, needed), r.count(group, every)
+		tooFew := r.PerDomain > 0 && r.Gangs == "" && most < limit && most > 0 && most == all
+		if tooFew {
+			items = most
+		}
 		if items > limit || tooFew {
 			return field.ErrorList{field.Invalid(path, r.String(), fmt.Sprintf(
 				"contradicts %s: %q, by which %d of the items stand in one domain: "+
@@ -192,7 +195,29 @@ func (r *Relation) contradictions(tree *podgrouptree.Tree, levels podgrouptree.L
 				group.Path.Child("topologyConstraint", "requiredTopologyLevel"), group.Constraint.RequiredTopologyLevel, items))}
 		}
 	}
-	return nil
+	return r.odd(tree, levels, path)
+}
+
+// odd returns where no number of groups that may be placed is a multiple of an exact number, though each stands in one domain.
+func (r *Relation) odd(tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path) field.ErrorList {
+	if r.PerDomain == 0 || r.Gangs != "" || len(r.SubGroups) == 0 {
+		return nil
+	}
+	for _, name := range r.SubGroups {
+		group := tree.Group(name)
+		for group != nil && !r.confines(group, tree, levels) {
+			group = group.Parent
+		}
+		if group == nil {
+			return nil // It may stand in several domains, and counts in each.
+		}
+	}
+	least, most, each := r.count(tree.Root, needed), len(r.SubGroups), int(r.PerDomain)
+	if least == 0 || most/each*each >= least {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("perDomain"), r.PerDomain, fmt.Sprintf(
+		"contradicts the minSubGroups, by which at least %d of %d items are placed: neither is any number between them a multiple of it", least, most))}
 }
 
 // confines reports whether all pods of the group stand in one domain of the relation's level, by the group's own constraint.

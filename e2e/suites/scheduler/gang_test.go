@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -30,6 +32,8 @@ type gang struct {
 	world *world
 	name  string
 	group *scheduling.PodGroup
+	// indexed pods have their number as an index.
+	indexed bool
 }
 
 // gang reads testdata/<file>, puts it into the world under a name, and gives its constraints the world's Topology.
@@ -90,9 +94,13 @@ func (g *gang) podName(i int) string { return fmt.Sprintf("%s-%d", g.name, i) }
 // pod takes a node for itself: it needs the node's GPU.
 func (g *gang) pod(i int) *corev1.Pod {
 	one := corev1.ResourceList{live.GPU: resource.MustParse("1"), corev1.ResourceCPU: resource.MustParse("1")}
+	labels := map[string]string{}
+	if g.indexed {
+		labels[appsv1.PodIndexLabel] = strconv.Itoa(i)
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: g.podName(i), Namespace: g.world.Name,
+			Name: g.podName(i), Namespace: g.world.Name, Labels: labels,
 			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name, kai.AnnotationSkipPodGrouper: "true"},
 		},
 		Spec: corev1.PodSpec{
@@ -127,10 +135,14 @@ func (g *gang) racks(ctx context.Context) ([]string, error) {
 	}
 	racks := map[string]bool{}
 	for _, node := range nodes {
-		rack, _, _ := strings.Cut(strings.TrimPrefix(node, g.world.Name+"-"), "-")
-		racks[rack] = true
+		racks[g.world.rackOf(node)] = true
 	}
 	return slices.Sorted(maps.Keys(racks)), nil
+}
+
+func (w *world) rackOf(node string) string {
+	rack, _, _ := strings.Cut(strings.TrimPrefix(node, w.Name+"-"), "-")
+	return rack
 }
 
 // stands waits until as many pods are bound, and checks that they share a rack.

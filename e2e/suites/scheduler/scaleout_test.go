@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -40,7 +41,7 @@ func (w *world) gangOfSet(name string) *gang {
 
 func (w *world) set(t *testing.T) *grove.PodCliqueSet {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", "set-in-a-rack.yaml"))
+	content, err := os.ReadFile(filepath.Join("testdata", cmp.Or(w.setFile, "set-in-a-rack.yaml")))
 	if err != nil {
 		t.Fatal(err)
 	}

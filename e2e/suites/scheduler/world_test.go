@@ -28,6 +28,8 @@ type world struct {
 	suite.World
 	// racks are the numbers of nodes of each rack; a node has one GPU, so it holds one pod.
 	racks []int
+	// setFile has the PodCliqueSet of the world, set-in-a-rack.yaml if empty.
+	setFile string
 }
 
 // newWorld describes a zone with racks of so many nodes each. It is made by its step create.

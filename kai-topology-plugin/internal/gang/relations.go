@@ -16,9 +16,12 @@ import (
 type Relation struct {
 	// Relation has its Topology and the key of its level.
 	relations.Relation
-	// Others are the other gangs with the same key Gangs that stand or are planned somewhere, by namespace and name. Assemble
-	// leaves it to the caller to say where.
+	// Others are the other gangs with the same key Gangs that stand or are planned somewhere, by namespace and name; with Near
+	// the one of that name. Assemble leaves it to the caller to say where.
 	Others []RelatedItems
+	// First is set where the gang that it is to be near, and that stands nowhere, has to be near this one: of two such gangs
+	// that whose name sorts first need not wait.
+	First bool
 }
 
 // RelatedItems are the items that another gang is, or has, of a relation.
@@ -49,32 +52,44 @@ func relationsOf(podGroup *scheduling.PodGroup, tree *podgrouptree.Tree, levels 
 	return found, nil
 }
 
-// RelationKeys returns the keys that gangs have in common with a gang which are counted together with it.
+// RelationKeys returns the keys that gangs have in common of which relations count one another, or are near one another.
 func RelationKeys(podGroup *scheduling.PodGroup) []Key {
+	keys := []Key{nearKey(podGroup.Namespace, podGroup.Name)}
 	parsed, errs := relations.Parse(podGroup.Annotations)
 	if len(errs) > 0 {
-		return nil
+		return keys
 	}
-	var keys []Key
 	for i := range parsed {
-		if parsed[i].Gangs != "" {
-			keys = append(keys, relationKey(podGroup.Namespace, parsed[i].Gangs))
+		if key, counts := relationKey(podGroup.Namespace, &parsed[i]); counts {
+			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-func relationKey(namespace, gangs string) Key { return Key{Namespace: namespace, Name: gangs} }
-
-// RelationKey returns the key of a gang's relation, and false if it counts no other gangs.
-func (g *Gang) RelationKey(r *Relation) (Key, bool) {
-	return relationKey(g.PodGroup.Namespace, r.Gangs), r.Gangs != ""
+func relationKey(namespace string, r *relations.Relation) (Key, bool) {
+	if r.Near != "" {
+		return nearKey(namespace, r.Near), true
+	}
+	return Key{Namespace: namespace, Name: "gangs/" + r.Gangs}, r.Gangs != ""
 }
 
-// Count has a relation know the items of another gang, given a PodGroup that names the same Gangs and the pods that stand, by
-// their nodes. One that is nowhere counts nowhere.
-func (r *Relation) Count(other *scheduling.PodGroup, standing []*corev1.Pod) {
+// nearKey is that of a gang and those that are to be near it.
+func nearKey(namespace, name string) Key { return Key{Namespace: namespace, Name: "near/" + name} }
+
+// RelationKey returns the key of a gang's relation, and false if it looks at no other gangs.
+func (g *Gang) RelationKey(r *Relation) (Key, bool) {
+	return relationKey(g.PodGroup.Namespace, &r.Relation)
+}
+
+// Count has the relation of a gang know the items of another one, given a PodGroup with a key in common and the pods that stand,
+// by their nodes. One that is nowhere counts nowhere.
+func (r *Relation) Count(of, other *scheduling.PodGroup, standing []*corev1.Pod) {
 	parsed, errs := relations.Parse(other.Annotations)
+	if r.Near != "" {
+		r.meet(of, other, parsed, standing)
+		return
+	}
 	at := slices.IndexFunc(parsed, func(theirs relations.Relation) bool { return theirs.Gangs == r.Gangs })
 	tree, invalid := podgrouptree.New(&other.Spec)
 	if len(errs)+len(invalid) > 0 || at < 0 {
@@ -102,13 +117,37 @@ func (r *Relation) Count(other *scheduling.PodGroup, standing []*corev1.Pod) {
 	slices.SortFunc(r.Others, func(a, b RelatedItems) int { return cmp.Compare(a.Gang.Name, b.Gang.Name) })
 }
 
+// meet has a relation know where the gang stands that another is to be near.
+func (r *Relation) meet(of, other *scheduling.PodGroup, theirs []relations.Relation, standing []*corev1.Pod) {
+	if r.Near != other.Name {
+		return
+	}
+	var nodes []string
+	for _, pod := range standing {
+		if pod.Spec.NodeName != "" {
+			nodes = append(nodes, pod.Spec.NodeName)
+		}
+	}
+	if len(nodes) > 0 {
+		slices.Sort(nodes)
+		r.Others = []RelatedItems{{Gang: KeyOfPodGroup(other), Nodes: [][]string{slices.Compact(nodes)}}}
+		return
+	}
+	r.First = of.Name < other.Name && slices.ContainsFunc(theirs, func(back relations.Relation) bool {
+		return back.Near == of.Name && !back.Preferred()
+	})
+}
+
 // Counts reports whether the pods of a leaf are an item of the relation, or of one.
 func (r *Relation) Counts(tree *podgrouptree.Tree, leaf string) bool {
-	if len(r.SubGroups) == 0 && r.Gangs == "" {
+	if r.PerPod() {
 		return leaf == r.PodsOf
 	}
 	return itemOf(tree, &r.Relation, leaf) != notAnItem
 }
+
+// PerPod reports whether the items are pods.
+func (r *Relation) PerPod() bool { return len(r.SubGroups) == 0 && r.Gangs == "" && r.Near == "" }
 
 // notAnItem is no name of a group.
 const notAnItem = "/"

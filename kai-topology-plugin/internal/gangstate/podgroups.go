@@ -205,20 +205,20 @@ func (s *State) activateCounted(e *Effects, podGroup *scheduling.PodGroup) {
 	}
 }
 
-// Count tells the relations of a gang where the other gangs stand, or are to go, that they count.
+// Count tells the relations of a gang where the other gangs stand, or are to go, that they count or are to be near.
 func (s *State) Count(assembled *gang.Gang) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for i := range assembled.Relations {
 		r := &assembled.Relations[i]
-		r.Others = nil
+		r.Others, r.First = nil, false
 		key, counts := assembled.RelationKey(r)
 		if !counts {
 			continue
 		}
 		for member := range s.counted[key] {
 			if other := s.gangs[member]; member != keyOf(assembled.PodGroup) {
-				r.Count(other.podGroup, other.heading())
+				r.Count(assembled.PodGroup, other.podGroup, other.heading())
 			}
 		}
 	}

@@ -160,7 +160,7 @@ var _ = Describe("a user", Ordered, func() {
 		stdout, stderr, err = packtree(viewer, "what-if", "-f", manifest)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stderr).To(BeEmpty())
-		Expect(stdout).To(ContainSubstring("default/asked: Placed, 1 pods given a node"))
+		Expect(stdout).To(ContainSubstring("default/asked: Placed, 1 pod given a node"))
 
 		By("naming a class that does not exist")
 		manifest = file("unknown.yaml", fmt.Sprintf(asked, "priorityClassName: nobody,"))
@@ -182,7 +182,7 @@ var _ = Describe("a user", Ordered, func() {
 		stdout, stderr, err := packtree(viewer, "what-if", "-f", manifest)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stderr).To(Equal("note: pod default/p is not decided: it belongs to no PodGroup (annotation pod-group-name)\n"))
-		Expect(stdout).To(ContainSubstring("default/gang: Placed, 1 pods given a node"))
+		Expect(stdout).To(ContainSubstring("default/gang: Placed, 1 pod given a node"))
 	})
 
 	It("who has the viewer role takes a bundle that lacks nothing, and explains the gang as the cluster does", func() {

@@ -25,6 +25,8 @@ type treeReport struct {
 	Topologies []topologyReport `json:"topologies"`
 	// Waiting are the gangs that do not have all the pods that they need.
 	Waiting []waitingGang `json:"waiting"`
+	// Relations are those of the gangs of which pods stand.
+	Relations []relationReport `json:"relations"`
 	// OutOfService are the nodes that take no pods.
 	OutOfService []nodeOutOfService `json:"outOfService"`
 	Notes        []string           `json:"notes"`
@@ -69,12 +71,12 @@ func (p *plugin) treeCommand() *cobra.Command {
 how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has. Hosts are left out unless
 --level host asks for them. Free domains that are alike are drawn in one line.
 
-Below the drawing are the gangs that wait, and the nodes that take no pods. Nodes that lack a label of the topology are
+Below the drawing are the gangs that wait, the relations of those that stand, each with a tick if it holds, and the nodes that take no pods. Nodes that lack a label of the topology are
 drawn where their labels end.
 
 -o json prints all of it, hosts included:
   resource, topologies[]{name, levels[], cluster}, waiting[]{namespace, name, pending, reason, message},
-  outOfService[]{name, cordoned, notReady}, notes[]
+  relations[]{namespace, gang, name, rule, required, lacks}, outOfService[]{name, cordoned, notReady}, notes[]
 where cluster and each of its domains[] has
   name, level, path, nodes, used, free, unavailable, total, cordoned, notReady, otherPods,
   gangs[]{namespace, name, pods, amount}, domains[], unlabelled{level, nodeNames[], ...}
@@ -129,7 +131,8 @@ func (p *plugin) tree(command *cobra.Command, from *source, asked treeQuestion, 
 // treeOf answers the question.
 func treeOf(read *live.Cluster, asked treeQuestion) (*treeReport, error) {
 	resource := corev1.ResourceName(cmp.Or(asked.resource, string(occupancy.Resource(read.Nodes))))
-	if err := offered(read.Nodes, resource); err != nil {
+	err := offered(read.Nodes, resource)
+	if err != nil {
 		return nil, err
 	}
 	report := &treeReport{
@@ -138,6 +141,9 @@ func treeOf(read *live.Cluster, asked treeQuestion) (*treeReport, error) {
 		Waiting:      waiting(read.Inventory, asked.shows),
 		OutOfService: outOfService(read.Nodes),
 		Notes:        append([]string{}, read.Notes...),
+	}
+	if report.Relations, err = relationsOf(read.Inventory, asked.shows); err != nil {
+		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(read.Topologies))
 	if asked.topology != "" {

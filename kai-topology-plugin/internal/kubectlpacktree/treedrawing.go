@@ -53,6 +53,7 @@ func drawTree(pen *drawing.Pen, report *treeReport, level string) string {
 		b.WriteString("\n")
 	}
 	drawWaiting(&b, pen, report.Waiting)
+	drawRelations(&b, pen, report.Relations)
 	drawUnlabelled(&b, pen, report)
 	drawOutOfService(&b, pen, report.OutOfService)
 	return strings.TrimRight(b.String(), "\n") + "\n"

@@ -62,6 +62,7 @@ func TestGolden(t *testing.T) {
 		"followers": 3, // a gang goes where those have room that must follow, and nobody takes it in between
 		"expected":  0, // a gang goes where the pods have room that it will have
 		"relations": 3, // groups, pods and gangs apart, and one gang too many
+		"tenracks":  3, // one of each role in every rack; near, exact and preferred relations, and two that wait
 		"elastic":   0, // pods above the minimum go where there is room, and the rest is explained
 	} {
 		for _, format := range []string{"json", "tree", "yaml"} {
@@ -223,7 +224,7 @@ spec: {nodeName: n2, containers: [{name: c, image: c}]}
 │       └── default/one: one-0
 └── rack r2: 1 node, nothing of these PodGroups
 
-default/one: Placed, 1 pods given a node
+default/one: Placed, 1 pod given a node
 `
 	if diff := cmp.Diff(want, done.stdout); diff != "" || done.err != nil {
 		t.Errorf("error %v, %s (-want +got):\n%s", done.err, done.stderr, diff)

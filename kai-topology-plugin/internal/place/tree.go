@@ -67,17 +67,17 @@ func (b *branch) idleness() string {
 	case b.idle == 0:
 		return ""
 	case b.busy == 0:
-		return fmt.Sprintf(": %s, nothing of these PodGroups", nodeCount(b.idle))
+		return fmt.Sprintf(": %s, nothing of these PodGroups", count(b.idle, "node"))
 	default:
-		return fmt.Sprintf(" (and %s with nothing of these PodGroups)", nodeCount(b.idle))
+		return fmt.Sprintf(" (and %s with nothing of these PodGroups)", count(b.idle, "node"))
 	}
 }
 
-func nodeCount(count int) string {
-	if count == 1 {
-		return "1 node"
+func count(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d nodes", count)
+	return fmt.Sprintf("%d %ss", number, noun)
 }
 
 // printTree draws every topology that a PodGroup names, or else all nodes, with what stands where, and a line for each
@@ -124,7 +124,7 @@ func drawnTopologies(in *inventory.Inventory, decided *Result) []string {
 func summary(podGroup PodGroupResult) string {
 	line := fmt.Sprintf("%s/%s: %s", podGroup.Namespace, podGroup.Name, podGroup.Verdict)
 	if podGroup.Verdict == scheduling.ReasonPlaced {
-		line += fmt.Sprintf(", %d pods given a node", len(podGroup.Assignments))
+		line += fmt.Sprintf(", %s given a node", count(len(podGroup.Assignments), "pod"))
 	}
 	if podGroup.Message != "" {
 		line += ": " + podGroup.Message

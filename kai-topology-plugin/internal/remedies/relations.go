@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/relations"
 )
@@ -18,7 +17,7 @@ func (p *unplaced) relaxRelations(ctx context.Context) ([]Remedy, error) {
 	}
 	var found []Remedy
 	for i := range p.turn.Gang.Relations {
-		if !translation.Decided(&p.turn.Gang.Relations[i]) || len(found) == maxGroups {
+		if p.turn.Gang.Relations[i].Preferred() || len(found) == maxGroups {
 			continue
 		}
 		fits, err := p.withSpec(ctx, func(podGroup *scheduling.PodGroup) {

@@ -33,6 +33,12 @@ func podGroup(name, spec string) string {
 	return fmt.Sprintf("---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: %s}\nspec: {%s}\n", name, spec)
 }
 
+// related is a PodGroup with relations.
+func related(name, relations, spec string) string {
+	return strings.Replace(podGroup(name, spec), "metadata: {name: "+name+"}",
+		fmt.Sprintf("metadata: {name: %s, annotations: {packtree.dev/relations: '%s'}}", name, relations), 1)
+}
+
 // pod belongs to a gang and a leaf, either of which may be empty.
 func pod(name, gang, leaf string, gpus int, spec string) string {
 	return fmt.Sprintf(`---
@@ -157,6 +163,26 @@ func TestFind(t *testing.T) {
 			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 4,
 				"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}},"),
 			[]string{"✓ DropSelector: drop the required node affinity of the pods"},
+		},
+		"a relation is in the way, and a preferred one is not": {
+			fourNodes + related("ask", `[{"name":"racks","topology":"t","level":"l/rack","maxPerDomain":1},`+
+				`{"name":"hosts","topology":"t","level":"kubernetes.io/hostname","maxPerDomain":1,"required":false}]`, "minMember: 3") + pods("ask", "", 3, 1),
+			[]string{
+				"✓ RelaxRelation: do without relation racks (at most 1 per domain of l/rack)",
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 pods",
+			},
+		},
+		"of two relations one is in the way": {
+			fourNodes + related("ask", `[{"name":"racks","topology":"t","level":"l/rack","maxPerDomain":1},`+
+				`{"name":"exact","topology":"t","level":"l/rack","even":true,"perDomain":2}]`, "minMember: 4") + pods("ask", "", 4, 1),
+			[]string{
+				"✓ RelaxRelation: do without relation racks (at most 1 per domain of l/rack)",
+				"✗ RelaxRelation: do without relation exact (2 per domain of l/rack)",
+			},
+		},
+		"a gang is to be near one that is nowhere": {
+			fourNodes + related("ask", `[{"name":"router","topology":"t","level":"l/rack","near":"router"}]`, "minMember: 1") + pods("ask", "", 1, 1),
+			[]string{"✓ RelaxRelation: do without relation router (near router by l/rack)"},
 		},
 		"nothing is tried for a gang that fits": {
 			fourNodes + podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4), nil,

@@ -2,43 +2,75 @@ package translation
 
 import (
 	"slices"
+	"strings"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/shared/packing"
 )
 
-// relate makes groups the items of a gang's required relations, and returns these.
+// relate makes groups the items of a gang's relations, and returns these.
 func relate(root *packing.Group, g *gang.Gang) []packing.Relation {
 	var list []packing.Relation
 	for i := range g.Relations {
 		r := &g.Relations[i]
-		if !Decided(r) {
+		if r.First {
 			continue
 		}
 		to := packing.Relation{
-			Name: r.Name, Topology: r.Topology, Level: r.Level, PerPod: len(r.SubGroups) == 0 && r.Gangs == "",
+			Name: r.Name, Topology: r.Topology, Level: r.Level, PerPod: r.PerPod(), Even: r.Even, Preferred: r.Preferred(),
 		}
-		to.Others, to.Joined = elsewhere(r)
+		if r.Near != "" {
+			to.Near, to.Whose = []string{}, "gang "+r.Near
+			for _, other := range r.Others {
+				to.Near = slices.Concat(other.Nodes...)
+			}
+		} else {
+			to.Others, to.Joined = elsewhere(r)
+		}
 		groups := r.SubGroups
 		if len(groups) == 0 {
 			groups = []string{r.PodsOf}
 		}
 		items := len(groups) + len(to.Others)
 		for _, name := range groups {
-			group := find(root, name)
-			group.Relations = append(group.Relations, r.Name)
 			if to.PerPod {
-				items = podsOf(group)
+				items = podsOf(find(root, name))
 			}
 		}
-		to.Max = r.Limit(items)
-		list = append(list, to)
+		if r.Near == "" && (!r.Even || r.PerDomain > 0) {
+			to.Max = r.Limit(items)
+		}
+		for _, relation := range gradually(r, to) {
+			list = append(list, relation)
+			for _, name := range groups {
+				group := find(root, name)
+				group.Relations = append(group.Relations, relation.Name)
+			}
+		}
 	}
 	return list
 }
 
-// Decided reports whether the engine decides a relation.
-func Decided(r *gang.Relation) bool { return !r.Preferred() && !r.Even && r.Near == "" }
+// filledFirst is what the name of a relation has behind it that is preferred beside a maximum of the same.
+const filledFirst = " (filled first)"
+
+// Source returns the name of the gang's relation that one of the engine's was made of.
+func Source(r *packing.Relation) string { return strings.TrimSuffix(r.Name, filledFirst) }
+
+// gradually returns what holds while gangs come one after the other, of which each domain is to have as many in the end: a
+// maximum, and that domains that have some are filled first. Waiting for those that are still to come could be for ever.
+func gradually(r *gang.Relation, to packing.Relation) []packing.Relation {
+	if !to.Even || r.Gangs == "" || to.Preferred {
+		return []packing.Relation{to}
+	}
+	filled := to
+	filled.Preferred = true
+	if to.Max == 0 {
+		return []packing.Relation{filled}
+	}
+	to.Even, filled.Name = false, to.Name+filledFirst
+	return []packing.Relation{to, filled}
+}
 
 // elsewhere returns where the items of other gangs stand, those of one name as one, and where other gangs stand that are of the
 // gang's own item.
@@ -91,11 +123,15 @@ func merge(gangs []*packing.Gang, of []*gang.Gang, all *packing.Group) []packing
 	for k, g := range gangs {
 		for i := range g.Relations {
 			r := g.Relations[i]
-			at := slices.IndexFunc(of[k].Relations, func(asked gang.Relation) bool { return asked.Name == r.Name })
+			name, filled := strings.CutSuffix(r.Name, filledFirst)
+			at := slices.IndexFunc(of[k].Relations, func(asked gang.Relation) bool { return asked.Name == name })
 			asked := &of[k].Relations[at]
-			key := of[k].PodGroup.Name + "/" + r.Name
+			key := of[k].PodGroup.Name + "/" + name
 			if asked.Gangs != "" {
 				key = asked.Gangs + "/" + asked.Item + "/" + r.Topology + "/" + r.Level
+			}
+			if filled {
+				key += filledFirst
 			}
 			if asked.Item != "" {
 				rename(&g.Root, r.Name, "")

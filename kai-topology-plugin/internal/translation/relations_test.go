@@ -26,6 +26,7 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		relations string
+		near      []string
 		want      []packing.Relation
 		root      []string
 	}{
@@ -46,11 +47,50 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 				Others: [][]string{{"n1"}, {"n2", "n3"}, {"n5"}}, Joined: []string{"n4", "n6"}}},
 			root: []string{"r"},
 		},
+		"as many in each domain, met as far as possible": {
+			relations: `[{"name":"r","level":"rack","even":true,"required":false}]`,
+			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Even: true, Preferred: true, PerPod: true}},
+			root:      []string{"r"},
+		},
+		"exactly so many pods": {
+			relations: `[{"name":"r","level":"rack","even":true,"perDomain":3}]`,
+			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Even: true, Max: 3, PerPod: true}},
+			root:      []string{"r"},
+		},
+		"exactly so many gangs, which come one after the other": {
+			relations: `[{"name":"r","level":"zone","gangs":"g","even":true,"perDomain":2}]`,
+			want: []packing.Relation{
+				{Name: "r", Topology: "t", Level: "zone", Max: 2, Others: [][]string{{"n1"}, {"n2", "n3"}, {"n4", "n6"}, {"n5"}}},
+				{Name: "r (filled first)", Topology: "t", Level: "zone", Max: 2, Even: true, Preferred: true,
+					Others: [][]string{{"n1"}, {"n2", "n3"}, {"n4", "n6"}, {"n5"}}},
+			},
+			root: []string{"r", "r (filled first)"},
+		},
+		"as many gangs in each domain, which come one after the other": {
+			relations: `[{"name":"r","level":"zone","gangs":"g","even":true}]`,
+			want: []packing.Relation{{Name: "r", Topology: "t", Level: "zone", Even: true, Preferred: true,
+				Others: [][]string{{"n1"}, {"n2", "n3"}, {"n4", "n6"}, {"n5"}}}},
+			root: []string{"r"},
+		},
+		"near a gang that stands": {
+			relations: `[{"name":"r","level":"rack","near":"b"}]`,
+			near:      []string{"n4", "n5"},
+			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Near: []string{"n4", "n5"}, Whose: "gang b"}},
+			root:      []string{"r"},
+		},
+		"near a gang that stands nowhere": {
+			relations: `[{"name":"r","level":"rack","near":"b"}]`,
+			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Near: []string{}, Whose: "gang b"}},
+			root:      []string{"r"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assembled := related(t, c.relations)
-			if _, counts := assembled.RelationKey(&assembled.Relations[0]); counts {
-				assembled.Relations[0].Others = others
+			switch r := &assembled.Relations[0]; {
+			case c.near != nil:
+				r.Others = []gang.RelatedItems{{Gang: gang.Key{Name: "b"}, Nodes: [][]string{c.near}}}
+			case r.Gangs != "":
+				r.Others = others
 			}
 			got, err := translation.Gang(assembled, nil)
 			if err != nil {
@@ -63,6 +103,14 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestOfTwoGangsNearEachOtherOneIsFirst(t *testing.T) {
+	first := related(t, `[{"name":"r","level":"rack","near":"b"}]`)
+	first.Relations[0].First = true
+	if got, err := translation.Gang(first, nil); err != nil || len(got.Relations) > 0 || len(got.Root.Relations) > 0 {
+		t.Errorf("%v, relations %v of %v", err, got.Relations, got.Root.Relations)
 	}
 }
 

@@ -69,15 +69,33 @@ func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
 	return gang.Invalid(errs)
 }
 
+// Standing returns the gangs of an inventory with their pods that stand alone, each told where its related gangs stand; those
+// that have none, or are wrong, are left out.
+func Standing(cluster *inventory.Inventory) []*gang.Gang {
+	byBase, counted := related(cluster.PodGroups)
+	t := &Table{related: byBase, counted: counted, members: cluster.Members()}
+	var gangs []*gang.Gang
+	for _, podGroup := range cluster.PodGroups {
+		pods := standing(t.members[gang.KeyOfPodGroup(podGroup)])
+		assembled, _ := gang.Assemble(podGroup, pods, cluster.Levels)
+		if len(pods) == 0 || assembled.Tree == nil {
+			continue
+		}
+		t.meet(assembled)
+		gangs = append(gangs, assembled)
+	}
+	return gangs
+}
+
 // meet tells a gang where its related gangs stand.
 func (t *Table) meet(assembled *gang.Gang) {
 	for i := range assembled.Relations {
 		r := &assembled.Relations[i]
-		r.Others = nil
+		r.Others, r.First = nil, false
 		if key, counts := assembled.RelationKey(r); counts {
 			for _, other := range t.counted[key] {
 				if other.Name != assembled.PodGroup.Name {
-					r.Count(other, standing(t.members[gang.KeyOfPodGroup(other)]))
+					r.Count(assembled.PodGroup, other, standing(t.members[gang.KeyOfPodGroup(other)]))
 				}
 			}
 		}

@@ -17,6 +17,8 @@ type Rule struct {
 	Branch  *Branch  `json:"branch,omitempty"`
 	Without *Without `json:"without,omitempty"`
 	Search  *Search  `json:"search,omitempty"`
+	Every   *Every   `json:"every,omitempty"`
+	Odd     *Odd     `json:"odd,omitempty"`
 }
 
 // Few says that too few pods, or too few children that can be satisfied, are
@@ -112,4 +114,20 @@ type Without struct {
 type Search struct {
 	// Patterns is how many it sees.
 	Patterns int64 `json:"patterns"`
+}
+
+// Every says that none of the ways to give pods of the gang nodes that have room for
+// them is a placement: the verifier goes through all by itself.
+type Every struct {
+	// Ways is how many there are.
+	Ways int64 `json:"ways"`
+}
+
+// Odd says that the items of a relation by which each domain has Max of them stand in one
+// domain each, and that whichever number of them comes, domains lack more than before.
+type Odd struct {
+	Relation string `json:"relation"`
+	// Least and Most bound how many items come.
+	Least int64 `json:"least"`
+	Most  int64 `json:"most"`
 }

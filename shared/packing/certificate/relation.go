@@ -7,17 +7,19 @@ import (
 	"slices"
 )
 
-// relation is a Relation with its names looked up.
+// relation is a required Relation with its names looked up.
 type relation struct {
 	source   *Relation
 	division *division
 	depth    int
+	// near has the nodes where items may go, as one domain; nil for all.
+	near *division
 	// items are the groups that name it.
 	items []int
-	// room is how many more items each domain takes, and stands the items that have
-	// running pods there.
-	room   []int64
-	stands map[itemIn]bool
+	// base is how many items each domain has, room how many more it takes, and stands
+	// the items that have running pods there.
+	base, room []int64
+	stands     map[itemIn]bool
 }
 
 // itemIn is an item in a domain.
@@ -35,16 +37,22 @@ func (m *Model) readRelations() error {
 		case r.depth < 0:
 			return fmt.Errorf("relation %q names level %q, which topology %q does not have", source.Name, source.Level,
 				source.Topology)
-		case twice || source.Max < 1:
+		case twice || source.Max < 0 || source.Max == 0 && !source.Even && source.Near == nil:
 			return fmt.Errorf("relation %q is there twice, or allows %d items in a domain", source.Name, source.Max)
+		case source.Preferred:
+			index[source.Name] = -1
+			continue
 		}
 		r.division = m.divide(source.Topology, source.Level)
-		index[source.Name] = i
+		index[source.Name] = len(m.relations)
 		m.relations = append(m.relations, r)
 	}
 	for group := range m.in.Groups {
 		for _, name := range m.in.Groups[group].Relations {
 			i, known := index[name]
+			if i < 0 {
+				continue
+			}
 			if !known || m.itemOf(m.relations[i], group) >= 0 {
 				return fmt.Errorf("group %q names relation %q, which is not there or which it is in twice",
 					m.in.Groups[group].Name, name)
@@ -59,12 +67,15 @@ func (m *Model) readRelations() error {
 	return nil
 }
 
+// unlimited is more items than there are.
+const unlimited = 1 << 30
+
 // fill counts what stands in the domains of a relation.
 func (m *Model) fill(r *relation) {
-	r.room = slices.Repeat([]int64{int64(r.source.Max)}, len(r.division.paths))
+	r.base, r.room = make([]int64, len(r.division.paths)), make([]int64, len(r.division.paths))
 	for _, nodes := range r.source.Others {
 		for _, domain := range r.domains(m.known(nodes)) {
-			r.room[domain]--
+			r.base[domain]++
 		}
 	}
 	for _, item := range r.items {
@@ -74,18 +85,61 @@ func (m *Model) fill(r *relation) {
 		}
 		for _, domain := range r.domains(nodes) {
 			if r.stands[itemIn{item, domain}] = true; !r.source.PerPod {
-				r.room[domain]--
+				r.base[domain]++
 			}
 		}
 		for _, node := range nodes {
 			if domain := r.division.of[node]; r.source.PerPod && domain >= 0 {
-				r.room[domain]--
+				r.base[domain]++
 			}
 		}
 	}
-	for domain := range r.room {
-		r.room[domain] = max(0, r.room[domain])
+	most := int64(unlimited)
+	if r.source.Near == nil && r.source.Max > 0 {
+		most = int64(r.source.Max)
 	}
+	for domain := range r.room {
+		r.room[domain] = max(0, most-r.base[domain])
+	}
+	if r.source.Near == nil {
+		return
+	}
+	near := r.domains(m.known(r.source.Near))
+	for domain := range r.room {
+		if !slices.Contains(near, domain) {
+			r.room[domain] = 0
+		}
+	}
+	r.near = m.nodesNear(r, near)
+}
+
+// nodesNear is the nodes of some domains as one domain.
+func (m *Model) nodesNear(r *relation, domains []int) *division {
+	d := &division{of: slices.Repeat([]int{-1}, m.nodes.Len())}
+	for _, domain := range domains {
+		for _, node := range r.division.nodesOf(domain) {
+			d.of[node] = 0
+		}
+	}
+	return d
+}
+
+// accessible is the part of a region where a relation lets an item go: with Near domains that
+// are, and those in which it stands.
+func (m *Model) accessible(region *region, r *relation, item int) *region {
+	if r.near == nil {
+		return m.within(region, r.division, -1)
+	}
+	var stands []int
+	for domain := range r.room {
+		if r.stands[itemIn{item, domain}] && r.room[domain] == 0 {
+			stands = append(stands, domain)
+		}
+	}
+	if len(stands) == 0 {
+		return m.within(region, r.near, -1)
+	}
+	return m.within(region, m.nodesNear(r, append(r.domains(m.known(r.source.Near)), stands...)), -1)
 }
 
 // domains are those of some nodes, each once.
@@ -135,6 +189,37 @@ func (p *placement) checkRelation(r *relation) {
 				r.source.Level, r.division.path(domain), entered[domain])
 		}
 	}
+	if r.source.Even && r.source.Near == nil && len(entered) > 0 {
+		p.checkEven(r, entered)
+	}
+}
+
+// checkEven wants as many items in each domain that has any, given those that entered.
+func (p *placement) checkEven(r *relation, entered map[int]int64) {
+	after := slices.Clone(r.base)
+	for domain, items := range entered {
+		after[domain] += items
+	}
+	was, each := slices.Max(r.base), slices.Max(after)
+	uneven := each > was
+	if r.source.Max > 0 {
+		each, uneven = int64(r.source.Max), false
+	}
+	if lacks := missing(after, each); lacks > 0 && (uneven || lacks > missing(r.base, each)) {
+		p.wrong("relation %q leaves domains of %s with fewer items than %d, %d altogether", r.source.Name, r.source.Level,
+			each, lacks)
+	}
+}
+
+// missing is how many items domains lack that have fewer than each, but any.
+func missing(items []int64, each int64) int64 {
+	sum := int64(0)
+	for _, n := range items {
+		if n > 0 {
+			sum += max(0, each-n)
+		}
+	}
+	return sum
 }
 
 // readRelation makes a scale of the items of a relation: of groups those without

@@ -59,6 +59,10 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 		return v.branch(s, i, r.Branch)
 	case r.Without != nil:
 		return v.without(s, i, r.Without)
+	case r.Every != nil:
+		return v.every(s, i), nil
+	case r.Odd != nil:
+		return v.odd(s, i, r.Odd)
 	default:
 		return v.search(s, i), nil
 	}
@@ -66,7 +70,8 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 
 func (r *Rule) fields() int {
 	n := 0
-	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil} {
+	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil, r.Every != nil,
+		r.Odd != nil} {
 		if set {
 			n++
 		}
@@ -359,6 +364,10 @@ func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules
 			}
 		}
 		return Rule{Without: &w}
+	case r.Every != nil:
+		return Rule{Every: &Every{Ways: f.first}}
+	case r.Odd != nil:
+		return Rule{Odd: &Odd{Relation: r.Odd.Relation, Least: f.first, Most: f.second}}
 	default:
 		return Rule{Search: &Search{Patterns: f.first}}
 	}

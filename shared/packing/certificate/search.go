@@ -59,10 +59,30 @@ func (v *verifier) mostSteps() int {
 
 // search carries out a search, and reports whether it found nothing. One that
 // takes too long proves nothing.
-func (v *verifier) search(s *state, rule int) (proved bool) {
+func (v *verifier) search(s *state, rule int) bool {
 	if _, possible := v.need(s, s.goal, nil); !possible {
 		return false // That is for few to say.
 	}
+	x := &search{verifier: v, index: map[classOf]int{}}
+	if !v.briefly(func() bool {
+		x.classify(s)
+		x.needs = x.least(s, s.goal)
+		x.most = make(counts, len(x.classes))
+		for _, need := range x.needs {
+			for i, n := range need {
+				x.most[i] = max(x.most[i], n)
+			}
+		}
+		return len(x.relations) > 0 && x.failsRelated() || len(x.relations) == 0 && x.fails(x.bins())
+	}) {
+		return false
+	}
+	v.note(rule, figures{first: x.seen})
+	return true
+}
+
+// briefly gives a search some of the steps. One that takes more proves nothing.
+func (v *verifier) briefly(search func() bool) (proved bool) {
 	limit := v.limit
 	v.limit = min(limit, v.steps+v.mostSteps())
 	defer func() {
@@ -72,20 +92,7 @@ func (v *verifier) search(s *state, rule int) (proved bool) {
 			proved = false
 		}
 	}()
-	x := &search{verifier: v, index: map[classOf]int{}}
-	x.classify(s)
-	x.needs = x.least(s, s.goal)
-	x.most = make(counts, len(x.classes))
-	for _, need := range x.needs {
-		for i, n := range need {
-			x.most[i] = max(x.most[i], n)
-		}
-	}
-	if len(x.relations) > 0 && !x.failsRelated() || len(x.relations) == 0 && !x.fails(x.bins()) {
-		return false
-	}
-	v.note(rule, figures{first: x.seen})
-	return true
+	return search()
 }
 
 // classify lists the classes of pods that some node takes.

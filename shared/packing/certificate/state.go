@@ -112,7 +112,7 @@ func (m *Model) start() {
 			}
 		}
 		for _, r := range m.related[i] {
-			m.first[i] = m.within(m.first[i], m.relations[r].division, -1)
+			m.first[i] = m.accessible(m.first[i], m.relations[r], i)
 		}
 	}
 }

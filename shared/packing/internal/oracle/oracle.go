@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,11 +10,12 @@ import (
 )
 
 // Quality is what the goals say about a placement: pods first, then units of
-// preferred levels by depth.
+// preferred levels by depth, then what preferred relations lack, in their order.
 type Quality struct {
 	Feasible bool
 	Pods     int
 	Units    []int
+	Lacks    []int
 }
 
 // Better compares qualities.
@@ -24,7 +26,7 @@ func (q Quality) Better(than Quality) bool {
 	if q.Pods != than.Pods {
 		return q.Pods > than.Pods
 	}
-	return slices.Compare(q.Units, than.Units) < 0
+	return cmp.Or(slices.Compare(q.Units, than.Units), slices.Compare(q.Lacks, than.Lacks)) < 0
 }
 
 // oracle tries every way to give each pending pod a node or none.
@@ -163,14 +165,15 @@ func (o *oracle) score() Quality {
 			return Quality{}
 		}
 	}
-	if !o.related() {
+	obeyed, lacks := o.related()
+	if !obeyed {
 		return Quality{}
 	}
 	units := make([]int, 6*4)
 	for _, g := range o.groups {
 		o.countUnits(g, units)
 	}
-	return Quality{Feasible: true, Pods: o.groups[0].placed, Units: units}
+	return Quality{Feasible: true, Pods: o.groups[0].placed, Units: units, Lacks: lacks}
 }
 
 func (o *oracle) satisfied(i int) bool {

@@ -6,56 +6,135 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// related reports whether the placed pods obey all relations.
-func (o *oracle) related() bool {
+// related says whether the placed pods obey all required relations, and how far they
+// are from each preferred one.
+func (o *oracle) related() (obeyed bool, lacks []int) {
 	for k := range o.scene.Gang.Relations {
-		if !o.obeys(&o.scene.Gang.Relations[k]) {
-			return false
+		r := &o.scene.Gang.Relations[k]
+		c := o.count(r)
+		if r.Preferred {
+			lacks = append(lacks, c.nowhere+c.lacking(r))
+		} else if c.lost || !c.obeys(r) {
+			return false, nil
 		}
 	}
-	return true
+	return true, lacks
 }
 
-// obeys counts the items of each domain: no domain that a new one entered has more
-// than there may be.
-func (o *oracle) obeys(r *packing.Relation) bool {
-	items, entered := map[string]int{}, map[string]bool{}
+// counted are the items of a relation by domain, before and after.
+type counted struct {
+	before, after map[string]int
+	// target are the domains that items are to be near.
+	target map[string]bool
+	// lost says that a new pod is in no domain, nowhere how many items have pods there.
+	lost    bool
+	nowhere int
+}
+
+func (o *oracle) count(r *packing.Relation) counted {
+	c := counted{map[string]int{}, map[string]int{}, o.domains(r, o.indices(r.Near)), false, 0}
 	for _, nodes := range r.Others {
 		for domain := range o.domains(r, o.indices(nodes)) {
-			items[domain]++
+			c.before[domain]++
+			c.after[domain]++
 		}
 	}
 	for _, g := range o.groups {
-		if !slices.Contains(g.g.Relations, r.Name) {
-			continue
+		if slices.Contains(g.g.Relations, r.Name) {
+			o.countItem(r, g, &c)
 		}
-		before, placed := g.stands[:len(g.stands)-g.placed], g.stands[len(g.stands)-g.placed:]
-		joined := o.indices(r.Joined)
-		for _, n := range placed {
-			if o.path(r.Topology, r.Level, n) == "" {
+	}
+	return c
+}
+
+func (o *oracle) countItem(r *packing.Relation, g *group, c *counted) {
+	before, outside := g.stands[:len(g.stands)-g.placed], 0
+	for at, n := range g.stands {
+		domain := o.path(r.Topology, r.Level, n)
+		switch {
+		case domain == "":
+			outside++
+			c.lost = c.lost || at >= len(before)
+		case r.PerPod:
+			c.after[domain]++
+			if at < len(before) {
+				c.before[domain]++
+			}
+		}
+	}
+	if r.PerPod {
+		c.nowhere += outside
+		return
+	}
+	c.nowhere += min(1, outside)
+	joined := o.indices(r.Joined)
+	for domain := range o.domains(r, slices.Concat(before, joined)) {
+		c.before[domain]++
+	}
+	for domain := range o.domains(r, slices.Concat(g.stands, joined)) {
+		c.after[domain]++
+	}
+}
+
+// lacking is how many items would have to go, or to come, for the relation to hold.
+func (c *counted) lacking(r *packing.Relation) int {
+	lacks := 0
+	for domain, items := range c.after {
+		switch {
+		case r.Near != nil && !c.target[domain]:
+			lacks += items
+		case r.Near != nil:
+		case r.Even && r.Max == 0:
+			lacks += highest(c.after) - items
+		case r.Even:
+			lacks += max(items-r.Max, r.Max-items)
+		default:
+			lacks += max(0, items-r.Max)
+		}
+	}
+	return lacks
+}
+
+// obeys reports whether nothing that is new is against the relation.
+func (c *counted) obeys(r *packing.Relation) bool {
+	if r.Near != nil {
+		for domain, items := range c.after {
+			if items > c.before[domain] && !c.target[domain] {
 				return false
 			}
 		}
-		if r.PerPod {
-			for at, n := range g.stands {
-				domain := o.path(r.Topology, r.Level, n)
-				items[domain]++
-				entered[domain] = entered[domain] || at >= len(before)
+		return true
+	}
+	if r.Max > 0 {
+		for domain, items := range c.after {
+			if items > c.before[domain] && items > r.Max {
+				return false
 			}
-			continue
-		}
-		stood := o.domains(r, slices.Concat(before, joined))
-		for domain := range o.domains(r, slices.Concat(g.stands, joined)) {
-			items[domain]++
-			entered[domain] = entered[domain] || !stood[domain]
 		}
 	}
-	for domain := range entered {
-		if domain != "" && entered[domain] && items[domain] > r.Max {
-			return false
-		}
+	if !r.Even {
+		return true
 	}
-	return true
+	least := func(items map[string]int, wanted int) (missing int) {
+		for _, n := range items {
+			missing += max(0, wanted-n)
+		}
+		return missing
+	}
+	if r.Max > 0 {
+		return least(c.after, r.Max) <= least(c.before, r.Max)
+	}
+	was, is := highest(c.before), highest(c.after)
+	uneven := least(c.after, is)
+	return uneven == 0 || was == is && uneven <= least(c.before, was)
+}
+
+func highest(items map[string]int) int {
+	most := 0
+	for _, n := range items {
+		most = max(most, n)
+	}
+	return most
 }
 
 func (o *oracle) indices(nodes []string) []int {
@@ -79,29 +158,21 @@ func (o *oracle) domains(r *packing.Relation, nodes []int) map[string]bool {
 	return found
 }
 
-// relations draws some for a gang, all of one topology, so that the engine searches
-// in its domains.
+// relations draws some for a gang, mostly of one topology.
 func (d *drawing) relations() {
 	if d.Int("relations", 0, 2) > 0 {
 		return
 	}
-	topology := "a"
-	if len(d.scene.Topologies) > 1 && d.Int("other topology", 0, 1) == 1 {
-		topology = "b"
-	}
+	topology := d.topology()
 	for i := range d.Int("number of relations", 1, 3) {
+		if d.Int("of another topology", 0, 3) == 0 {
+			topology = d.topology()
+		}
 		r := packing.Relation{
 			Name: "relation-" + number(i), Topology: topology, Level: d.one("level", d.scene.Topologies[topology]),
-			Max: 1 + d.Int("more than one", -2, 1), PerPod: d.Int("per pod", 0, 2) == 0,
+			Preferred: d.Int("preferred", 0, 2) == 0,
 		}
-		r.Max = max(1, r.Max)
-		for range max(0, d.Int("others", -3, 2)) {
-			var nodes []string
-			for range d.Int("their pods", 1, 2) {
-				nodes = append(nodes, d.node())
-			}
-			r.Others = append(r.Others, nodes)
-		}
+		d.bound(&r)
 		if !r.PerPod && d.Int("joins", 0, 5) == 0 {
 			r.Joined = []string{d.node()}
 			d.scene.Gang.Root.Relations = append(d.scene.Gang.Root.Relations, r.Name)
@@ -109,6 +180,40 @@ func (d *drawing) relations() {
 			d.items(&d.scene.Gang.Root, r.Name)
 		}
 		d.scene.Gang.Relations = append(d.scene.Gang.Relations, r)
+	}
+}
+
+func (d *drawing) topology() string {
+	if len(d.scene.Topologies) > 1 && d.Int("other topology", 0, 1) == 1 {
+		return "b"
+	}
+	return "a"
+}
+
+// bound draws what a relation says of its items.
+func (d *drawing) bound(r *packing.Relation) {
+	switch d.Int("bound", 0, 5) {
+	case 0:
+		r.Near = []string{d.node()}
+		if d.Int("two to be near", 0, 1) == 1 {
+			r.Near = append(r.Near, d.node())
+		}
+		return
+	case 1:
+		r.Even = true
+	case 2:
+		r.Even = true
+		r.Max = 1 + d.Int("exactly", 0, 2)
+	default:
+		r.Max = 1 + max(0, d.Int("more than one", -2, 1))
+	}
+	r.PerPod = d.Int("per pod", 0, 2) == 0
+	for range max(0, d.Int("others", -3, 2)) {
+		var nodes []string
+		for range d.Int("their pods", 1, 2) {
+			nodes = append(nodes, d.node())
+		}
+		r.Others = append(r.Others, nodes)
 	}
 }
 

@@ -68,18 +68,35 @@ func cutsIn(in *question, group int) []certificate.Rule {
 func relationCuts(in *question) []certificate.Rule {
 	var rules []certificate.Rule
 	for i := range in.Relations {
+		if !bounds(&in.Relations[i]) {
+			continue
+		}
 		m := certificate.Measure{Relation: in.Relations[i].Name}
 		rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
 	}
 	return rules
 }
 
+// oddRules are about each relation by which domains have an exact number.
+func oddRules(in *question) []certificate.Rule {
+	var rules []certificate.Rule
+	for i := range in.Relations {
+		if r := &in.Relations[i]; bounds(r) && r.Even {
+			rules = append(rules, certificate.Rule{Odd: &certificate.Odd{Relation: r.Name}})
+		}
+	}
+	return rules
+}
+
+// bounds reports whether a relation bounds how many items a domain takes.
+func bounds(r *certificate.Relation) bool { return !r.Preferred && r.Near == nil && r.Max > 0 }
+
 // relationMeasures are the relations that count in domains of a level or narrower ones.
 func relationMeasures(in *question, topology certificate.Topology, depth int) []certificate.Measure {
 	var measures []certificate.Measure
 	for i := range in.Relations {
 		r := &in.Relations[i]
-		if r.Topology == topology.Name && slices.Index(topology.Levels, r.Level) >= depth {
+		if bounds(r) && r.Topology == topology.Name && slices.Index(topology.Levels, r.Level) >= depth {
 			measures = append(measures, certificate.Measure{Relation: r.Name})
 		}
 	}

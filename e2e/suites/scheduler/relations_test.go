@@ -1,0 +1,83 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"packtree.dev/e2e/suites/internal/suite"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestReplicasOfASetStandApartThroughTheLossOfANode(t *testing.T) {
+	w := newWorld(3, 3)
+	w.setFile = "set-apart.yaml"
+	first, second := w.gangOfSet("set-0"), w.gangOfSet("set-1")
+	cluster.Test(t, features.New("replicas apart").
+		Setup(w.create).
+		Assess("each replica stands in a rack of its own", suite.AllOf(w.setComes, first.stands(2), second.stands(2), first.apartFrom(second))).
+		Assess("what is made for a lost pod goes to the rack of its replica, though the other has room too",
+			suite.AllOf(first.oneNodeGoes, first.stands(2), second.stands(2), first.apartFrom(second))).
+		Teardown(suite.AllOf(w.setGoes, w.remove)))
+}
+
+// Two pods of four in each rack, in the order of their index: so they stand again when one of them was replaced.
+func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
+	w := newWorld(3, 3)
+	g := w.gang(t, "two-by-two.yaml", "ring")
+	g.indexed = true
+	g.group.Annotations = map[string]string{scheduling.AnnotationRelations: fmt.Sprintf(
+		`[{"name":"halves","topology":%q,"level":%q,"even":true,"perDomain":2}]`, w.Name, rackLabel)}
+	cluster.Test(t, features.New("two by two").
+		Setup(w.create).
+		Assess("the first two stand in one rack and the others in the other", suite.AllOf(g.exists(4), g.standsAnywhere(4), g.inHalves)).
+		Assess("with the second made again too", suite.AllOf(g.nodeGoes(1), g.podComes(1), g.standsAnywhere(4), g.inHalves)).
+		Teardown(w.remove))
+}
+
+// oneNodeGoes deletes the node below the first of the gang's pods, and the pod, as the garbage collector does a minute later.
+func (g *gang) oneNodeGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	t.Helper()
+	nodes, err := g.bound(ctx)
+	g.world.Must(ctx, t, err)
+	name := slices.Sorted(maps.Keys(nodes))[0]
+	g.world.Must(ctx, t, cluster.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodes[name]}}))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: g.world.Name}}
+	g.world.Must(ctx, t, cluster.Delete(ctx, pod, client.GracePeriodSeconds(0)))
+	return ctx
+}
+
+// apartFrom checks that two gangs stand in one rack each, and not in the same.
+func (g *gang) apartFrom(other *gang) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		ours, err := g.racks(ctx)
+		g.world.Must(ctx, t, err)
+		theirs, err := other.racks(ctx)
+		g.world.Must(ctx, t, err)
+		if len(ours) != 1 || len(theirs) != 1 || ours[0] == theirs[0] {
+			t.Errorf("gang %s stands in %v, and gang %s in %v\n%s", g.name, ours, other.name, theirs, g.world.Report(ctx))
+		}
+		return ctx
+	}
+}
+
+// inHalves checks that the first two pods share a rack, and the next two another.
+func (g *gang) inHalves(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	t.Helper()
+	nodes, err := g.bound(ctx)
+	g.world.Must(ctx, t, err)
+	rack := func(pod int) string { return g.world.rackOf(nodes[g.podName(pod)]) }
+	if len(nodes) != 4 || rack(0) != rack(1) || rack(2) != rack(3) || rack(0) == rack(2) {
+		t.Errorf("gang %s stands on %v\n%s", g.name, nodes, g.world.Report(ctx))
+	}
+	return ctx
+}

@@ -1,0 +1,194 @@
+package packing
+
+import "slices"
+
+const (
+	// everyStep bounds the steps of trying every placement, beside the budget, and
+	// manyWays is where that is not begun.
+	everySteps = 1 << 18
+	manyWays   = 1 << 22
+)
+
+// every tries each way to give pods nodes or none. It knows all that a gang may ask
+// for, whichever relations there are: where other searches leave something open it
+// decides, as long as the gang and the nodes that it may use are few.
+type every struct {
+	*trial
+	// pods are tried kind by kind, each on these nodes; left is how many come after one.
+	pods  []leafPods
+	nodes [][]int32
+	left  []int
+	// placed counts the new pods of groups, and domain is where those stand together
+	// that require it.
+	placed []int
+	domain []int32
+	// most is how many pods the best placement has, with these units and lacks.
+	most   int
+	units  cost
+	lacks  []int
+	found  []placement
+	chosen *selection
+}
+
+// every settles what searches left open, if it comes to its end.
+func (d *decision) every() {
+	if d.p.partial || len(d.p.relations) == 0 {
+		return
+	}
+	e := &every{trial: d.trial, placed: make([]int, len(d.p.groups)), domain: make([]int32, len(d.p.groups)), most: d.p.least(0)}
+	if !e.few() {
+		return
+	}
+	if d.verdict == Placed {
+		e.chosen, e.found, e.most = d.chosen, d.found, d.p.total(d.chosen.want, 0)
+		e.units, e.lacks = d.p.costOf(d.found), d.p.lacks(d.found)
+	}
+	d.p.unbind()
+	before := d.Limit
+	d.Limit = d.Steps + everySteps
+	e.from(0, 0, 0)
+	ended := !d.Exhausted()
+	d.Limit = before
+	switch {
+	case e.chosen != nil:
+		d.verdict, d.optimal, d.chosen, d.found = Placed, ended, e.chosen, e.found
+	case ended:
+		d.verdict = Infeasible
+	}
+}
+
+// few lists what is to be tried, and reports whether that can be done.
+func (e *every) few() bool {
+	ways := int64(1)
+	for i := range e.p.groups {
+		if !e.p.groups[i].leaf() {
+			continue
+		}
+		for k, n := range e.p.wants(e.p.pending, i) {
+			if n == 0 {
+				continue
+			}
+			kind := int(e.p.kindsOf(i)[k])
+			nodes := e.taking(kind)
+			for pod := range int64(n) {
+				ways = timesSaturating(ways, int64(len(nodes))+pod+1) / (pod + 1)
+			}
+			if ways > manyWays {
+				return false
+			}
+			e.pods, e.nodes, e.left = append(e.pods, leafPods{i, kind}), append(e.nodes, nodes), append(e.left, int(n))
+		}
+	}
+	for k := len(e.left) - 2; k >= 0; k-- {
+		e.left[k] += e.left[k+1]
+	}
+	return true
+}
+
+// taking are the nodes that take a pod of a kind.
+func (e *every) taking(kind int) []int32 {
+	var nodes []int32
+	takes := e.p.takesAny([]int32{int32(kind)})
+	e.p.cluster.topologies[e.p.tree].nodesOf(whole, func(node int32) bool {
+		if takes(node) {
+			nodes = append(nodes, node)
+		}
+		return true
+	})
+	e.Steps += len(e.p.cluster.nodes) / 64
+	return nodes
+}
+
+// from gives pods of a kind, and of those after it, to nodes from one on; given are the
+// pods of the kind that have one.
+func (e *every) from(k, at, given int) {
+	e.Steps++
+	switch {
+	case e.Exhausted() || k < len(e.pods) && e.placed[0]-given+e.left[k] < e.most:
+		return
+	case k == len(e.pods):
+		e.weigh()
+		return
+	}
+	pods, nodes := e.pods[k], e.nodes[k]
+	rest := int(*e.p.wanted(e.p.pending, pods.leaf, pods.kind)) - given
+	if at == len(nodes) || rest == 0 {
+		e.from(k+1, 0, 0)
+		return
+	}
+	node := nodes[at]
+	if most := min(rest, int(e.p.shapes[pods.kind].on(node))); most > 0 && e.enters(pods.leaf, node) {
+		for n := most; n > 0; n-- {
+			e.put(pods.leaf, pods.kind, node, int32(n))
+			e.count(pods.leaf, node, n)
+			if e.p.excess == 0 {
+				e.from(k, at+1, given+n)
+			}
+			e.count(pods.leaf, node, -n)
+			e.undo(len(e.trail) - 1)
+		}
+	}
+	e.from(k, at+1, given)
+}
+
+// enters reports whether pods of a leaf may stand on a node beside those placed.
+func (e *every) enters(leaf int, node int32) bool {
+	for up := leaf; up != none; up = e.p.groups[up].parent {
+		g := &e.p.groups[up]
+		if g.blocked != "" || slices.ContainsFunc(g.fixed, func(fixed place) bool {
+			return !e.p.cluster.topologies[fixed.slot].holds(fixed.at, node)
+		}) {
+			return false
+		}
+		if g.required != none {
+			at := e.p.cluster.topologies[g.slot].domainOf(node, g.required)
+			if at == none || e.placed[up] > 0 && e.domain[up] != at {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (e *every) count(leaf int, node int32, pods int) {
+	for up := leaf; up != none; up = e.p.groups[up].parent {
+		if g := &e.p.groups[up]; g.required != none && e.placed[up] == 0 {
+			e.domain[up] = e.p.cluster.topologies[g.slot].domainOf(node, g.required)
+		}
+		e.placed[up] += pods
+	}
+}
+
+// weigh keeps what is on trial if it is a placement, and a better one.
+func (e *every) weigh() {
+	if e.placed[0] < e.most {
+		return
+	}
+	want := make([]int32, len(e.p.pending))
+	for _, pl := range e.trail {
+		*e.p.wanted(want, int(pl.leaf), int(pl.shape)) += pl.pods
+	}
+	e.p.sumUp(want)
+	for i, meets := range e.p.meeting(want) {
+		if !meets && (i == 0 || e.placed[i] > 0) {
+			return
+		}
+	}
+	if !e.p.evenly(e.trail) {
+		return
+	}
+	units, lacks := e.p.costOf(e.trail), e.p.lacks(e.trail)
+	if e.chosen != nil && e.placed[0] == e.most && !better(units, lacks, e.units, e.lacks) {
+		return
+	}
+	e.most, e.units, e.lacks = e.placed[0], units, lacks
+	e.chosen, e.found = e.p.newSelection(want), slices.Clone(e.trail)
+}
+
+// better compares what placements of as many pods cost, preferred levels first.
+func better(units cost, lacks []int, thanUnits cost, thanLacks []int) bool {
+	if c := slices.Compare(units, thanUnits); c != 0 {
+		return c < 0
+	}
+	return slices.Compare(lacks, thanLacks) < 0
+}
