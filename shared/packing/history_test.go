@@ -157,7 +157,7 @@ func TestNamesAndOrderDoNotMatter(t *testing.T) {
 	})
 }
 
-// rename gives every group, pod and node another name and shuffles all lists.
+// rename gives every group, pod and node another name and shuffles all lists but that of relations.
 func rename(s *oracle.Scene, random *rand.Rand) *oracle.Scene {
 	names := map[string]string{}
 	for i, k := range random.Perm(len(s.Nodes)) {
@@ -176,8 +176,7 @@ func rename(s *oracle.Scene, random *rand.Rand) *oracle.Scene {
 		}
 	}
 	r.Gang.Root = renameGroup(s.Gang.Root, r, names, random)
-	for _, k := range random.Perm(len(s.Gang.Relations)) {
-		relation := s.Gang.Relations[k]
+	for k, relation := range s.Gang.Relations { // Their order counts: what comes first is weighed first.
 		relation.Others, relation.Joined = nil, renameAll(relation.Joined, names)
 		if relation.Near != nil {
 			relation.Near = renameAll(relation.Near, names)
