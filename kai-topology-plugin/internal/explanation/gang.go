@@ -167,6 +167,31 @@ func Standing(ctx context.Context, cluster *inventory.Inventory) ([]*Gang, error
 	return gangs, nil
 }
 
+// Decide says of those gangs that wait why, and what would help, in their order, until enough says so; it returns how many are left.
+// The gangs are some of the cluster's, and are completed.
+func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, enough func() bool) (left int, err error) {
+	asked := map[gang.Key]turns.Turn{}
+	for _, turn := range turns.In(cluster) {
+		asked[turn.Rank.Gang] = turn
+	}
+	for _, g := range gangs {
+		if g.State == Runs {
+			continue
+		}
+		if enough() {
+			left++
+			continue
+		}
+		turn := asked[gang.Key{Namespace: g.Namespace, Name: g.Name}]
+		judged, err := judge(ctx, cluster, []turns.Turn{turn})
+		if err != nil {
+			return left, err
+		}
+		g.Decision, g.Behind, g.Remedies = judged[0].Decision, judged[0].Behind, judged[0].Remedies
+	}
+	return left, nil
+}
+
 // standing tells how a gang is doing and where its groups stand.
 func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 	assembled := turn.Gang
