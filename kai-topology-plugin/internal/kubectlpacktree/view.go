@@ -11,8 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -142,12 +140,24 @@ func (p *plugin) decided(ctx context.Context, read *live.Cluster, asked overview
 func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 	ctx, cancel := context.WithCancel(command.Context())
 	defer cancel()
-	shown := &showing{plugin: p, asked: options.asked, feed: view.NewFeed()}
-	follow, err := shown.source(command, options.from)
+	feed := view.NewFeed()
+	shown := &showing{plugin: p, asked: options.asked, trouble: feed.Trouble}
+	shown.seen = func(seen *overview.Overview) {
+		content, err := json.Marshal(seen)
+		if err != nil {
+			feed.Trouble(err.Error())
+			return
+		}
+		feed.Publish(content)
+	}
+	follow, err := shown.follow(command, options.from)
 	if err != nil {
 		return err
 	}
-	server, err := view.Listen(shown.feed, shown.explain, options.port)
+	explain := func(ctx context.Context, namespace, name string) (any, error) {
+		return shown.explain(ctx, namespace, name)
+	}
+	server, err := view.Listen(feed, explain, options.port)
 	if err != nil {
 		return fmt.Errorf("opening a port: %w", err)
 	}
@@ -185,76 +195,4 @@ func open(ctx context.Context, said io.Writer, address string) {
 	if err := exec.CommandContext(ctx, command[0], command[1:]...).Start(); err != nil {
 		fmt.Fprintf(said, "No browser could be opened (%v): open the address above.\n", err)
 	}
-}
-
-// showing is a cluster that is shown, as it was read last.
-type showing struct {
-	plugin *plugin
-	asked  overview.Question
-	feed   *view.Feed
-
-	mu   sync.Mutex
-	read *live.Cluster
-}
-
-// source returns what keeps the page up to date until its context is done. What cannot be read at all is an error at once.
-func (s *showing) source(command *cobra.Command, from *source) (func(context.Context) error, error) {
-	if len(from.files) == 0 {
-		reader, err := s.plugin.reader()
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) error {
-			return reader.Watch(ctx, func(read *live.Cluster) { s.show(ctx, read) }, func(err error) { s.feed.Trouble(err.Error()) })
-		}, nil
-	}
-	read, err := from.read(command, live.Wanted{})
-	if err != nil {
-		return nil, err
-	}
-	seen, err := s.plugin.decided(command.Context(), read, s.asked)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error {
-		s.publish(read, seen)
-		<-ctx.Done()
-		return nil
-	}, nil
-}
-
-func (s *showing) show(ctx context.Context, read *live.Cluster) {
-	seen, err := overview.Of(ctx, read.Inventory, s.asked)
-	if err != nil {
-		s.feed.Trouble(strings.TrimPrefix(err.Error(), "--"))
-		return
-	}
-	seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
-	s.publish(read, seen)
-}
-
-func (s *showing) publish(read *live.Cluster, seen *overview.Overview) {
-	content, err := json.Marshal(seen)
-	if err != nil {
-		s.feed.Trouble(err.Error())
-		return
-	}
-	s.mu.Lock()
-	s.read = read
-	s.mu.Unlock()
-	s.feed.Publish(content)
-}
-
-// explain decides a gang on the cluster as it was read last.
-func (s *showing) explain(ctx context.Context, namespace, name string) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock() // One search at a time: people wait for one gang, and the machine is theirs.
-	if s.read == nil {
-		return nil, fmt.Errorf("the cluster has not been read yet")
-	}
-	report, err := explanation.Of(ctx, s.read.Inventory, namespace, explanation.Target{Kind: explanation.KindPodGroup, Name: name})
-	if err != nil {
-		return nil, err
-	}
-	return report.Gangs[0], nil
 }

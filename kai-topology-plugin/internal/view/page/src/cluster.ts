@@ -110,8 +110,13 @@ export function sentenceOf(cluster: Cluster, gang: Gang): string {
   return "";
 }
 
-export function reasonOf(cluster: Cluster, gang: Gang): string {
-  return cluster.waiting.get(key(gang))?.reason || gang.decision?.verdict || "";
+/** How a gang is doing, in a word or two. */
+export function stateOf(cluster: Cluster, gang: Gang): string {
+  if (gang.state === "Runs") return "Runs";
+  if (gang.state === "RunsPartly") return "Runs partly";
+  if (gang.behind?.length) return "Behind others";
+  const said = cluster.waiting.get(key(gang))?.reason || gang.decision?.verdict || "Waits";
+  return said === "Placed" ? "Fits" : said;
 }
 
 const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];

@@ -53,14 +53,14 @@ export const headerHeight = 17;
 /** Lays places out in a rectangle, in pixels. */
 export function layout(root: Place, width: number, height: number): Box {
   const tree = hierarchy(root, (place) => place.children).sum((place) => place.weight);
-  const roomy = (box: Box) => box.y1 - box.y0 > 2.6 * headerHeight && box.x1 - box.x0 > 26;
+  const roomy = (box: Box) => box.y1 - box.y0 > 3.5 * headerHeight && box.x1 - box.x0 > 44;
   return treemap<Place>()
     .tile(strips)
     .size([width, height])
     .round(false)
-    .paddingOuter((box) => (box.depth === 0 ? 0 : box.x1 - box.x0 > 60 ? 3 : 1))
-    .paddingInner((box) => (box.children?.[0]?.data.node === undefined ? (box.depth < 2 ? 6 : 3) : 1.5))
-    .paddingTop((box) => (box.depth === 0 ? 0 : box.data.node === undefined && roomy(box) ? headerHeight : 2))(tree);
+    .paddingOuter((box) => (box.depth === 0 ? 0 : box.x1 - box.x0 > 90 ? 3 : 0.5))
+    .paddingInner((box) => (box.children?.[0]?.data.node === undefined ? (box.depth < 2 ? 6 : 3) : box.x1 - box.x0 > 90 ? 1.5 : 0.6))
+    .paddingTop((box) => (box.depth === 0 ? 0 : box.data.node === undefined && roomy(box) ? headerHeight : 0.5))(tree);
 }
 
 /** Fills a rectangle row by row, so that neighbours by name are neighbours on the map. All rows are of nodes, or all of domains. */
@@ -70,16 +70,21 @@ export function strips(parent: Box, x0: number, y0: number, x1: number, y1: numb
   const height = y1 - y0;
   const total = children.reduce((sum, child) => sum + (child.value ?? 0), 0);
   if (!children.length || total <= 0) return;
-  const perRow = bestPerRow(children.length, width, height, children[0]?.data.node === undefined ? 1.5 : 1);
+  const nodes = children[0]?.data.node !== undefined;
+  const perRow = bestPerRow(children.length, width, height, nodes ? 1 : 1.5);
   const rows: Box[][] = [];
-  for (let at = 0; at < children.length; at += perRow) rows.push(children.slice(at, at + perRow));
+  const rowsLeft = () => Math.ceil(children.length / perRow) - rows.length;
+  // Nodes fill row after row; domains are spread over the rows, so that none is much wider than the others.
+  for (let at = 0; at < children.length; at += rows[rows.length - 1]?.length ?? 0) {
+    rows.push(children.slice(at, at + (nodes ? perRow : Math.ceil((children.length - at) / rowsLeft()))));
+  }
   const even = children.every((child) => child.value === children[0]?.value);
   let y = y0;
   for (const row of rows) {
     const sum = row.reduce((s, child) => s + (child.value ?? 0), 0);
-    const rowHeight = even ? height / rows.length : (height * sum) / total;
-    // Equal nodes get equal cells, also in a last row that is not full.
-    const whole = even ? sum * (perRow / row.length) : sum;
+    const rowHeight = even && nodes ? height / rows.length : (height * sum) / total;
+    // Equal nodes get equal cells, also in a last row that is not full; domains fill theirs.
+    const whole = even && nodes ? sum * (perRow / row.length) : sum;
     let x = x0;
     for (const child of row) {
       const wide = (width * (child.value ?? 0)) / whole;
@@ -98,7 +103,7 @@ export function bestPerRow(count: number, width: number, height: number, aspect:
     const rows = Math.ceil(count / perRow);
     const ratio = width / perRow / (height / rows) / aspect;
     const empty = (rows * perRow - count) / count;
-    const bad = Math.abs(Math.log(ratio)) + empty;
+    const bad = Math.abs(Math.log(ratio)) + 2 * empty;
     if (bad < least) {
       least = bad;
       best = perRow;

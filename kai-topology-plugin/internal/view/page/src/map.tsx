@@ -121,7 +121,7 @@ export function Map(props: Props) {
     "Arrow keys move, Page Down and Page Up go in and out, Enter chooses, plus and minus zoom, 0 shows all. The tables have everything that is drawn.";
   const current = boxes.find((b) => pathOf(b) === cursor);
   return (
-    <div class="map">
+    <div class="picture">
       <canvas
         ref={canvas} id="map" tabIndex={0} role="application" aria-label={label} onKeyDown={keys} onBlur={() => setCursor(undefined)}
         onPointerDown={(event) => {

@@ -154,7 +154,8 @@ class Painting {
       top = 14;
       this.texts.push({ text: this.fit(name, 10.5, rect.w - 6), x: rect.x + 3, y: rect.y + 8, size: 10.5, colour: scene.colours.quiet });
     }
-    const inner = { x: rect.x + 1, y: rect.y + 1 + top, w: rect.w - 2, h: rect.h - 2 - top };
+    const edge = Math.min(rect.w, rect.h) > 12 ? 1 : 0;
+    const inner = { x: rect.x + edge, y: rect.y + edge + top, w: rect.w - 2 * edge, h: rect.h - 2 * edge - top };
     if (inner.w <= 0.5 || inner.h <= 0.5) return;
     const { used, total } = box.data.domain;
     if (scene.by === "use" && !scene.gang) {

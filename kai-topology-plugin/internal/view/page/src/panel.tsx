@@ -1,6 +1,6 @@
 // The side of the map: what waits, or what is chosen.
 
-import { amount, constraintsOf, counted, gangOf, key, reasonOf, sentenceOf, short, standsIn, topologyOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, counted, gangOf, key, stateOf, sentenceOf, short, standsIn, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
 import type { Choice } from "./choice";
 import type { Domain, Gang, Pod, SubGroup, Topology } from "./model";
@@ -69,10 +69,9 @@ function Start(props: Props) {
 }
 
 function Card({ cluster, gang, choose }: Props & { gang: Gang }) {
-  const reason = reasonOf(cluster, gang);
   return (
     <button class="card" onClick={() => choose({ ...nothing, gang: key(gang), topology: topologyOf(cluster.overview, gang)?.name })}>
-      <b>{key(gang)}</b> <Badge text={reason || (gang.gated && !gang.pending ? "Gated" : "Waits")} />
+      <b>{key(gang)}</b> <Badge text={stateOf(cluster, gang)} />
       <span class="quiet">{counted(gang.pending + gang.gated, "pod")} without a node, {gang.scheduled} with one</span>
       <span>{sentenceOf(cluster, gang)}</span>
     </button>
@@ -80,7 +79,7 @@ function Card({ cluster, gang, choose }: Props & { gang: Gang }) {
 }
 
 function Badge({ text }: { text: string }) {
-  const kind = text === "Infeasible" || text === "Invalid" ? "bad" : text === "Runs" || text === "Placed" ? "good" : "careful";
+  const kind = text === "Infeasible" || text === "Invalid" ? "bad" : text === "Runs" || text === "Fits" ? "good" : "careful";
   return <span class={`badge ${kind}`}>{text}</span>;
 }
 
@@ -125,7 +124,7 @@ function GangView(props: Props & { gang: Gang }) {
       <section>
         <h2><i class="swatch" style={{ background: gangColour(name, dark) }} aria-hidden="true" />Gang {name}</h2>
         <p>
-          <Badge text={gang.state === "Waits" ? reasonOf(cluster, gang) || "Waits" : gang.state === "Runs" ? "Runs" : "Runs partly"} />{" "}
+          <Badge text={stateOf(cluster, gang)} />{" "}
           {counted(gang.scheduled, "pod")} on nodes, {gang.pending} without{gang.gated ? `, ${gang.gated} gated` : ""}
           {gang.priority ? `, priority ${gang.priority}` : ""}
         </p>

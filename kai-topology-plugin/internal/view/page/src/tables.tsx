@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, constraintsOf, gangOf, key, reasonOf, sentenceOf, short, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, gangOf, key, stateOf, sentenceOf, short, withoutLabel, type Cluster } from "./cluster";
 import type { Choice } from "./choice";
 import type { Domain, Topology } from "./model";
 
@@ -130,11 +130,11 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
         const sign = holds === undefined ? "" : holds ? "✓ " : "✗ ";
         return `${sign}${group.name || "the gang"}: ${text}`;
       }));
-      const cells = [key(gang), gang.state, gang.scheduled, gang.pending + gang.gated, gang.priority, constraints.join("; "), reasonOf(cluster, gang), sentenceOf(cluster, gang)];
+      const cells = [key(gang), stateOf(cluster, gang), gang.scheduled, gang.pending + gang.gated, gang.priority, constraints.join("; "), sentenceOf(cluster, gang)];
       return { cells, open: { ...nothing, gang: key(gang) } };
     });
     const numbers = ["On nodes", "Without", "Priority"].map((head) => ({ head, number: true }));
-    return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints" }, { head: "Verdict" }, { head: "Why it waits" }], rows];
+    return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints" }, { head: "Why it waits" }], rows];
   },
 
   pods({ cluster }) {
