@@ -45,8 +45,17 @@ class Batches {
 
   add(colour: string, x: number, y: number, w: number, h: number): void {
     const there = this.rects.get(colour);
-    if (there) there.push(x, y, w, h);
-    else this.rects.set(colour, [x, y, w, h]);
+    if (!there) {
+      this.rects.set(colour, [x, y, w, h]);
+      return;
+    }
+    // What continues the last one in its row makes it longer.
+    const last = there.length - 4;
+    if (there[last + 1] === y && there[last + 3] === h && Math.abs((there[last] as number) + (there[last + 2] as number) - x) < 0.01) {
+      there[last + 2] = (there[last + 2] as number) + w;
+    } else {
+      there.push(x, y, w, h);
+    }
   }
 
   fill(context: CanvasRenderingContext2D): void {
@@ -192,8 +201,13 @@ class Painting {
         at += wide;
         continue;
       }
-      for (let i = 0; i < pod.amount && at < seats; i++, at++) {
-        batch.add(colour, rect.x + (at % columns) * w, rect.y + Math.floor(at / columns) * h, w - gap, h - gap);
+      // Seats in one row that have no gap between them are one rectangle.
+      const end = Math.min(seats, at + Math.ceil(pod.amount));
+      while (at < end) {
+        const column = at % columns;
+        const many = gap ? 1 : Math.min(columns - column, end - at);
+        batch.add(colour, rect.x + column * w, rect.y + Math.floor(at / columns) * h, many * w - gap, h - gap);
+        at += many;
       }
     }
   }
