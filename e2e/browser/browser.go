@@ -198,6 +198,12 @@ func (p *Page) Says(text string) {
 	p.Until(fmt.Sprintf("%q", text), fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
+// Shortcut presses a key that types nothing, by its name, on whatever has the focus. Press would also type it, though the page says no.
+func (p *Page) Shortcut(key string) {
+	p.t.Helper()
+	Evaluate[bool](p, fmt.Sprintf("(document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent('keydown', {key: %q, bubbles: true, cancelable: true})) || true", key))
+}
+
 // Press presses keys, on whatever has the focus.
 func (p *Page) Press(keys string) {
 	p.t.Helper()

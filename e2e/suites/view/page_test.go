@@ -52,7 +52,8 @@ func TestThePage(t *testing.T) {
 
 	t.Run("a gang that waits is found by its name, with its nearest domain and what would help", func(t *testing.T) {
 		page := open(t, "")
-		page.Press("/wide")
+		page.Shortcut("/")
+		page.Press("wide")
 		page.Until("what is found", "document.querySelectorAll('#found [role=option]').length >= 5")
 		page.Press("\r")
 		for _, text := range []string{"Gang team/wide", "0 pods on nodes, 4 without", "Nearest: rack z/r1, 1 of 4 pods fit there.", "lower the minimum of the gang from 4 to 1", "requires to be in one rack"} {
@@ -90,7 +91,8 @@ func TestThePage(t *testing.T) {
 	t.Run("a name with markup is text", func(t *testing.T) {
 		page := open(t, "#node=r2-n0")
 		page.Says("team/" + hostile)
-		page.Press("/<img")
+		page.Shortcut("/")
+		page.Press("<img")
 		page.Until("the pod among what is found", "document.querySelector('#found [role=option]')?.innerText.includes('<img src=x')")
 		page = open(t, "#node=bare")
 		page.Says("taint dedicated=" + hostile)
@@ -103,23 +105,20 @@ func TestThePage(t *testing.T) {
 		page := open(t, "")
 		browser.Evaluate[bool](page, "document.getElementById('map').focus() || true")
 		spoken := "document.querySelector('.picture [aria-live]').innerText"
-		arrow := func(key string) {
-			browser.Evaluate[bool](page, fmt.Sprintf("document.getElementById('map').dispatchEvent(new KeyboardEvent('keydown', {key: %q, bubbles: true}))", key))
-		}
-		arrow("ArrowRight")
+		page.Shortcut("ArrowRight")
 		page.Until("the zone", spoken+".startsWith('zone z, 6 nodes: 17 of 48')")
-		arrow("PageDown")
+		page.Shortcut("PageDown")
 		page.Until("its first rack", spoken+".startsWith('rack r1, 3 nodes: 16 of 24')")
-		arrow("ArrowDown")
+		page.Shortcut("ArrowDown")
 		page.Until("the rack below", spoken+".startsWith('rack r2, 3 nodes: 1 of 24')")
-		arrow("PageDown")
+		page.Shortcut("PageDown")
 		page.Until("its first node", spoken+".startsWith('node r2-n0: 1 of 8')")
-		arrow("Enter")
+		page.Shortcut("Enter")
 		page.Says("Node r2-n0")
-		arrow("PageUp")
-		arrow("Enter")
+		page.Shortcut("PageUp")
+		page.Shortcut("Enter")
 		page.Says("rack z/r2")
-		arrow("0")
+		page.Shortcut("0")
 		page.Until("all of it", "!document.querySelector('.home')")
 	})
 
@@ -155,7 +154,7 @@ func TestThePage(t *testing.T) {
 		page.Until("one row", "document.querySelectorAll('tbody tr').length === 1")
 		page.Click("tbody .link")
 		page.Says("Node r2-n2")
-		page.Press("t")
+		page.Shortcut("t")
 		page.Until("the tables again", "document.querySelector('.tables') !== null")
 	})
 
@@ -227,7 +226,8 @@ func TestALargeClusterIsDrawn(t *testing.T) {
 	drawing := browser.Evaluate[[]float64](page, "performance.getEntriesByName('packtree:frame').map((e) => e.duration).sort((a, b) => a - b)")
 	t.Logf("%d nodes: the first picture after %.0f ms; from a turn of the wheel to its picture %.0f ms (middle) and %.0f ms (95 of 100), of which drawing %.0f ms and %.0f ms",
 		nodes, first, frames[len(frames)/2], frames[len(frames)*95/100], drawing[len(drawing)/2], drawing[len(drawing)*95/100])
-	page.Press("/node-4321")
+	page.Shortcut("/")
+	page.Press("node-4321")
 	screenshot(t, page, "large-search")
 	page.Until("the node is found", "document.querySelector('#found [role=option]')?.innerText.includes('node-4321')")
 	page.Press("\r")
