@@ -204,7 +204,7 @@ func TestALargeClusterIsDrawn(t *testing.T) {
 	page.Says("5,000 nodes, 1,250 gangs, 20,000 pods")
 	first := browser.Evaluate[float64](page, "performance.getEntriesByName('packtree:frame')[0].startTime + performance.getEntriesByName('packtree:frame')[0].duration")
 	screenshot(t, page, "large")
-	for range 10 {
+	for range 5 {
 		page.Scroll(300, 300, -240)
 	}
 	page.Until("a part of it", "document.querySelector('.home') !== null")

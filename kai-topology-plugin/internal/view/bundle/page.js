@@ -1,4 +1,4 @@
-// Made from page, sources 8d56a025df5082711442e97c27707270c013c5d9701a04afdb5d10c9f8423f54
+// Made from page, sources 5458ac795891a6a28af0b9cdcd7928019527ce41f7282959fcf2b2fc7aa978dd
 /*
 d3-hierarchy:
 
