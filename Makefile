@@ -2,7 +2,7 @@
 
 MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin e2e
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
-TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/kind e2e/tools/lint e2e/tools/promql e2e/tools/workflows
+TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/kind e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
 LONG := docs grove dynamo rights topologies
 # The suite kind needs nodes, which a script makes where it can.
@@ -69,9 +69,10 @@ matrix: ## modules and suites as JSON lists, for jobs that each do one (into GIT
 tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK and helm into bin/tools (minutes the first time)
 	@e2e/tools/build.sh $(TOOLS)
 
-generate: ## deep copies, CRDs, clients and docs/api from the API types; the tables of values in the charts' READMEs
+generate: ## deep copies, CRDs, clients and docs/api from the API types; the tables of values in the charts' READMEs; the page of view
 	shared/api/generate.sh
 	go run ./e2e/cmd/valuetables charts/*
+	@GOWORK=off go -C e2e/tools/page run . $(CURDIR)/kai-topology-plugin/internal/view/page $(CURDIR)/kai-topology-plugin/internal/view/bundle
 
 tidy: ## go.mod and go.sum of every module, with the versions that the programs and the tools of e2e/tools use together
 	@directory=$$(mktemp -d) && export GOWORK=$$directory/go.work && go work init $(MODULES:%=./%) ./e2e/tools && go work sync; rm -r $$directory
@@ -92,7 +93,7 @@ build-standalone: ## each module and its tests by itself, as a release builds it
 # The runner says a line for each suite and each package that takes its time; what they print is in bin/tests.
 TESTS = go run ./e2e/cmd/tests --clusters $(CLUSTERS)
 PACKAGES = $$(go list $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/ | paste -sd, -)
-TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/kind e2e/tools/promql e2e/tools/workflows)
+TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/kind e2e/tools/page e2e/tools/promql e2e/tools/workflows)
 
 test-modules: build tools ## the tests of every module, or of MODULES, but the e2e suites
 	@$(TESTS) --packages $(PACKAGES) $(if $(TESTED_TOOLS),--standalone $(call joined,$(TESTED_TOOLS)))

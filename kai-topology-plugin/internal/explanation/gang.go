@@ -134,7 +134,66 @@ func judge(ctx context.Context, cluster *inventory.Inventory, asked []turns.Turn
 	return judged, nil
 }
 
+// about tells how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
 func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *decision.Answer, error) {
+	g, err := standing(table, turn)
+	if err != nil || g.State == Runs {
+		return g, nil, err
+	}
+	answer, err := table.Decide(ctx, turn, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	g.Decision = decisionOf(answer)
+	return g, answer, nil
+}
+
+// Standing tells how each gang of a cluster is doing and where its groups stand, in the order of the scheduler. Nothing is decided.
+func Standing(ctx context.Context, cluster *inventory.Inventory) ([]*Gang, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	table, err := turns.Set(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	gangs := []*Gang{}
+	for _, turn := range turns.In(cluster) {
+		g, err := standing(table, turn)
+		if err != nil {
+			return nil, err
+		}
+		gangs = append(gangs, g)
+	}
+	return gangs, nil
+}
+
+// Decide says of those gangs that wait why, and what would help, in their order, until enough says so; it returns how many are left.
+// The gangs are some of the cluster's, and are completed.
+func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, enough func() bool) (left int, err error) {
+	asked := map[gang.Key]turns.Turn{}
+	for _, turn := range turns.In(cluster) {
+		asked[turn.Rank.Gang] = turn
+	}
+	for _, g := range gangs {
+		if g.State == Runs {
+			continue
+		}
+		if enough() {
+			left++
+			continue
+		}
+		turn := asked[gang.Key{Namespace: g.Namespace, Name: g.Name}]
+		judged, err := judge(ctx, cluster, []turns.Turn{turn})
+		if err != nil {
+			return left, err
+		}
+		g.Decision, g.Behind, g.Remedies = judged[0].Decision, judged[0].Behind, judged[0].Remedies
+	}
+	return left, nil
+}
+
+// standing tells how a gang is doing and where its groups stand.
+func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 	assembled := turn.Gang
 	key := gang.Key{Namespace: assembled.PodGroup.Namespace, Name: assembled.PodGroup.Name}
 	g := &Gang{
@@ -146,26 +205,21 @@ func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *de
 	for _, pod := range assembled.Standing {
 		g.Nodes[pod.Name] = pod.Spec.NodeName
 	}
-	if assembled.Tree != nil {
-		stand, err := table.Stand(turn)
-		if err != nil {
-			return nil, nil, err
-		}
-		g.SubGroups = subGroups(assembled.Tree, stand)
-		if assembled.Satisfied(gang.NoPending) && turn.Hold == nil || assembled.Finishing() {
-			g.State = RunsPartly
-		}
+	if assembled.Tree == nil {
+		return g, nil
 	}
-	if g.State == RunsPartly && g.Pending+g.Gated == 0 {
-		g.State = Runs
-		return g, nil, nil
-	}
-	answer, err := table.Decide(ctx, turn, 0)
+	stand, err := table.Stand(turn)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	g.Decision = decisionOf(answer)
-	return g, answer, nil
+	g.SubGroups = subGroups(assembled.Tree, stand)
+	if assembled.Satisfied(gang.NoPending) && turn.Hold == nil || assembled.Finishing() {
+		g.State = RunsPartly
+		if g.Pending+g.Gated == 0 {
+			g.State = Runs
+		}
+	}
+	return g, nil
 }
 
 // isPod reports whether a gang was made up for a pod without one.

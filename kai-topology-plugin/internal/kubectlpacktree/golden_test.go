@@ -13,6 +13,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/drawing"
 	"packtree.dev/kai-topology-plugin/internal/live"
+	"packtree.dev/kai-topology-plugin/internal/overview"
 )
 
 var update = flag.Bool("update", false, "write what is printed to the golden files")
@@ -98,7 +99,7 @@ func TestOnATerminalLinesAreNoWiderThanItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := treeOf(read, treeQuestion{topology: "racks"})
+	report, err := overview.Of(t.Context(), read.Inventory, overview.Question{Topology: "racks"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,6 +207,18 @@ var _ = Describe("a user", Ordered, func() {
 		Expect(pods.Items).To(HaveLen(2))
 	})
 
+	It("who has the viewer role follows the cluster on a page", func() { followsTheCluster(viewer) })
+
+	It("who may list but not watch sees the page as far as that goes, and which role to ask for", func() {
+		p := viewed(userWith("lister", nodesAndPods))
+		Expect(p.hears("trouble")).To(And(ContainSubstring("watching"), ContainSubstring("ask for ClusterRole packtree-viewer")))
+	})
+
+	It("who may see nothing gets no page", func() {
+		_, _, err := packtree(userWith("blind"), "view", "--no-browser")
+		Expect(err).To(MatchError(And(ContainSubstring("forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer"))))
+	})
+
 	It("who may see nodes and pods only gets what can be told of them, and is told what is left out", func() {
 		kubeconfig := userWith("half", nodesAndPods)
 		stdout, stderr, err := packtree(kubeconfig, "tree", "--level", "host")

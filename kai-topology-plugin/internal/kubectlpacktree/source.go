@@ -45,6 +45,15 @@ func readFiles(command *cobra.Command, files []string) (*inventory.Inventory, er
 }
 
 func (p *plugin) readLive(command *cobra.Command, wanted live.Wanted) (*live.Cluster, error) {
+	reader, err := p.reader()
+	if err != nil {
+		return nil, err
+	}
+	return reader.Read(command.Context(), wanted)
+}
+
+// reader reads from the API server that the flags of kubectl name.
+func (p *plugin) reader() (*live.Reader, error) {
 	config, err := p.access.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding a cluster: %w; set KUBECONFIG, or give --kubeconfig or --context", err)
@@ -53,11 +62,7 @@ func (p *plugin) readLive(command *cobra.Command, wanted live.Wanted) (*live.Clu
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for its kinds: %w", config.Host, err)
 	}
-	reader, err := live.New(config, mapper)
-	if err != nil {
-		return nil, err
-	}
-	return reader.Read(command.Context(), wanted)
+	return live.New(config, mapper)
 }
 
 // namespace is the one of -n, or of the context, or default.

@@ -60,7 +60,7 @@ func chartRole() *rbacv1.ClusterRole {
 	Expect(documents.Decode(role)).To(Succeed())
 	Expect(role.Name).To(Equal(live.ViewerRole))
 	for _, rule := range role.Rules {
-		Expect(rule.Verbs).To(HaveEach(BeElementOf("get", "list")), "the plugin only reads")
+		Expect(rule.Verbs).To(HaveEach(BeElementOf("get", "list", "watch")), "the plugin only reads")
 	}
 	return role
 }

@@ -13,6 +13,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/drawing"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
+	"packtree.dev/kai-topology-plugin/internal/overview"
 )
 
 const (
@@ -36,10 +37,10 @@ type row struct {
 	leaf bool
 }
 
-func drawTree(pen *drawing.Pen, report *treeReport, level string) string {
+func drawTree(pen *drawing.Pen, report *overview.Overview, level string) string {
 	var b strings.Builder
 	for i, topology := range report.Topologies {
-		same := func(other topologyReport) bool { return slices.Equal(other.Levels, topology.Levels) }
+		same := func(other overview.Topology) bool { return slices.Equal(other.Levels, topology.Levels) }
 		if slices.ContainsFunc(report.Topologies[:i], same) {
 			continue // Drawn already: its title has both names.
 		}
@@ -59,7 +60,7 @@ func drawTree(pen *drawing.Pen, report *treeReport, level string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func drawTopology(b *strings.Builder, pen *drawing.Pen, resourceName string, topology topologyReport, names []string, level string) {
+func drawTopology(b *strings.Builder, pen *drawing.Pen, resourceName string, topology overview.Topology, names []string, level string) {
 	title := "Nodes"
 	switch {
 	case len(names) > 1:
@@ -320,7 +321,7 @@ func amountText(name string, value float64) string {
 	}
 }
 
-func drawWaiting(b *strings.Builder, pen *drawing.Pen, waiting []waitingGang) {
+func drawWaiting(b *strings.Builder, pen *drawing.Pen, waiting []overview.Waiting) {
 	if len(waiting) == 0 {
 		return
 	}
@@ -344,7 +345,7 @@ func drawWaiting(b *strings.Builder, pen *drawing.Pen, waiting []waitingGang) {
 }
 
 // drawUnlabelled names the nodes that stand in no domain of some drawn level.
-func drawUnlabelled(b *strings.Builder, pen *drawing.Pen, report *treeReport) {
+func drawUnlabelled(b *strings.Builder, pen *drawing.Pen, report *overview.Overview) {
 	lacking := map[string][]string{}
 	var collect func(*occupancy.Domain)
 	collect = func(domain *occupancy.Domain) {
@@ -365,7 +366,7 @@ func drawUnlabelled(b *strings.Builder, pen *drawing.Pen, report *treeReport) {
 	}
 }
 
-func drawOutOfService(b *strings.Builder, pen *drawing.Pen, nodes []nodeOutOfService) {
+func drawOutOfService(b *strings.Builder, pen *drawing.Pen, nodes []overview.OutOfService) {
 	var cordoned, notReady []string
 	for _, node := range nodes {
 		if node.Cordoned {

@@ -1,0 +1,142 @@
+package view_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+type object = map[string]any
+
+// hostile is a name that would be an element, if anybody took it for one.
+const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`
+
+// dump is a cluster in the form of kubectl get -o json.
+type dump struct{ items []object }
+
+func (d *dump) add(apiVersion, kind, namespace, name string, rest object) object {
+	metadata := object{"name": name}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	added := object{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
+	for field, value := range rest {
+		added[field] = value
+	}
+	d.items = append(d.items, added)
+	return added
+}
+
+func (d *dump) topology(name string, levels ...string) {
+	labels := []object{}
+	for _, level := range levels {
+		labels = append(labels, object{"nodeLabel": level})
+	}
+	d.add("kai.scheduler/v1alpha1", "Topology", "", name, object{"spec": object{"levels": labels}})
+}
+
+func (d *dump) node(name string, gpus int, labels object, spec object) {
+	if labels["kubernetes.io/hostname"] == nil {
+		labels["kubernetes.io/hostname"] = name
+	}
+	node := d.add("v1", "Node", "", name, object{
+		"spec":   spec,
+		"status": object{"allocatable": object{"nvidia.com/gpu": fmt.Sprint(gpus), "cpu": "64", "memory": "512Gi", "pods": "110"}},
+	})
+	node["metadata"].(object)["labels"] = labels
+}
+
+// podGroup adds a gang of one leaf, which has to stand in one domain of the level.
+func (d *dump) podGroup(namespace, name string, minimum int, topology, level string) {
+	d.add("scheduling.run.ai/v2alpha2", "PodGroup", namespace, name, object{"spec": object{
+		"minMember": minimum, "topologyConstraint": object{"topology": topology, "requiredTopologyLevel": level},
+	}})
+}
+
+func (d *dump) pod(namespace, name, gang, node string, gpus int) {
+	phase := "Pending"
+	spec := object{"containers": []object{{
+		"name": "c", "image": "c", "resources": object{"requests": object{"nvidia.com/gpu": fmt.Sprint(gpus)}, "limits": object{"nvidia.com/gpu": fmt.Sprint(gpus)}},
+	}}}
+	if node != "" {
+		phase, spec["nodeName"] = "Running", node
+	}
+	pod := d.add("v1", "Pod", namespace, name, object{"spec": spec, "status": object{"phase": phase}})
+	if gang != "" {
+		pod["metadata"].(object)["annotations"] = object{"pod-group-name": gang}
+	}
+}
+
+// write returns the file with the dump.
+func (d *dump) write(t *testing.T) string {
+	t.Helper()
+	content, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": d.items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "dump.json")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const (
+	zone  = "topology.kubernetes.io/zone"
+	block = "example.com/block"
+	rack  = "example.com/rack"
+)
+
+// small is a cluster with a gang that runs, one that cannot fit, a cordoned node, one without labels, and names with markup.
+func small() *dump {
+	d := &dump{}
+	d.topology("net", zone, rack, "kubernetes.io/hostname")
+	for _, in := range []string{"r1", "r2"} {
+		for i := range 3 {
+			d.node(fmt.Sprintf("%s-n%d", in, i), 8, object{zone: "z", rack: in}, object{"unschedulable": in == "r2" && i == 2})
+		}
+	}
+	d.node("bare", 8, object{}, object{"taints": []object{{"key": "dedicated", "value": hostileTaint, "effect": "NoSchedule"}}})
+	d.podGroup("team", "runs", 4, "net", rack)
+	for i := range 4 {
+		d.pod("team", fmt.Sprintf("runs-%d", i), "runs", fmt.Sprintf("r1-n%d", i/2), 4)
+	}
+	d.podGroup("team", "wide", 4, "net", rack)
+	for i := range 4 {
+		d.pod("team", fmt.Sprintf("wide-%d", i), "wide", "", 8)
+	}
+	d.pod("team", hostile, "", "r2-n0", 1)
+	return d
+}
+
+// hostileTaint is no valid value of a taint, but whoever writes a dump decides what is in it.
+const hostileTaint = hostile
+
+// large is a cluster of so many nodes of 8 GPUs in zones, blocks and racks of 18, three quarters of it used by gangs of 16 pods with 1 or 2 GPUs.
+func large(nodes int) *dump {
+	d := &dump{}
+	d.topology("net", zone, block, rack, "kubernetes.io/hostname")
+	names := make([]string, nodes)
+	for i := range nodes {
+		names[i] = fmt.Sprintf("node-%04d", i)
+		in := i / 18
+		labels := object{zone: fmt.Sprintf("zone-%d", in/56), block: fmt.Sprintf("block-%d", in/8%7), rack: fmt.Sprintf("rack-%d", in%8)}
+		d.node(names[i], 8, labels, object{"unschedulable": i%97 == 13})
+	}
+	// Four pods a node, and now and then a rack with room.
+	for g := 0; (g+1)*4 <= nodes; g++ {
+		name := fmt.Sprintf("train-%04d", g)
+		d.podGroup(fmt.Sprintf("team-%d", g%9), name, 16, "net", block)
+		for p := range 16 {
+			gpus := 1 + (g/3+p)%2
+			node := names[g*4+p/4]
+			if g%41 == 7 {
+				node = ""
+			}
+			d.pod(fmt.Sprintf("team-%d", g%9), fmt.Sprintf("%s-%d", name, p), name, node, gpus)
+		}
+	}
+	return d
+}

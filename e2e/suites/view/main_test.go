@@ -1,0 +1,82 @@
+// Package view_test opens the page of `kubectl packtree view` in a real Chromium and uses it as people do.
+package view_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"packtree.dev/e2e/browser"
+	"packtree.dev/e2e/devcluster"
+)
+
+// patience is how long anything may take, on a machine that does other things too.
+const patience = 4 * time.Minute
+
+func root(t *testing.T) string {
+	t.Helper()
+	root, err := devcluster.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// packtree is the plugin as `make build` made it, without a cluster to talk to.
+func packtree(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(ctx, filepath.Join(root(t), "bin", "kubectl-packtree"), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
+	return command
+}
+
+// export returns the page of a dump as a file.
+func export(t *testing.T, d *dump) string {
+	t.Helper()
+	page := filepath.Join(t.TempDir(), "page.html")
+	if said, err := packtree(t.Context(), t, "view", "-f", d.write(t), "--export", page).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return page
+}
+
+// screenshot keeps what a page shows, where somebody asked for it by PACKTREE_SCREENSHOTS, a directory.
+func screenshot(t *testing.T, page *browser.Page, name string) {
+	t.Helper()
+	if directory := os.Getenv("PACKTREE_SCREENSHOTS"); directory != "" {
+		page.Screenshot(filepath.Join(directory, name+".png"))
+	}
+}
+
+// axe is the accessibility checker, which comes with what the page is made of.
+func axe(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join(root(t), "kai-topology-plugin", "internal", "view", "page")
+	file := filepath.Join(folder, "node_modules", "axe-core", "axe.min.js")
+	script, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		fetch := exec.CommandContext(t.Context(), "npm", "ci")
+		fetch.Dir = folder
+		said, failed := fetch.CombinedOutput()
+		if failed != nil && os.Getenv("CI") == "" {
+			t.Skipf("axe cannot be fetched: %v: %s", failed, said)
+		}
+		script, err = os.ReadFile(file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(script)
+}
+
+// violations returns what axe finds wrong with a page as it is.
+func violations(page *browser.Page, axe string) []string {
+	if !browser.Evaluate[bool](page, "!!window.axe") {
+		browser.Evaluate[bool](page, axe+";true")
+	}
+	return browser.Evaluate[[]string](page, `axe.run(document, {resultTypes: ["violations"]}).then((found) =>
+		found.violations.flatMap(({id, nodes}) => nodes.map((node) => id + ": " + node.html + " " + node.failureSummary)))`)
+}

@@ -1,0 +1,238 @@
+package view_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"packtree.dev/e2e/browser"
+)
+
+// details is what the side of the map says.
+const details = "document.querySelector('aside').innerText"
+
+// drawn reports whether a page shows what it has to show, on a map if it has one.
+const drawn = `performance.getEntriesByName("packtree:picture").length > 0 &&
+	(!document.getElementById("map") || performance.getEntriesByName("packtree:frame").length > 0)`
+
+// TestThePage uses the page of a small cluster, as one file.
+func TestThePage(t *testing.T) {
+	chromium := browser.Start(t)
+	file := "file://" + export(t, small())
+	open := func(t *testing.T, hash string) *browser.Page {
+		t.Helper()
+		page := chromium.Open(t, file+hash, false)
+		page.Until("the picture", drawn)
+		t.Cleanup(func() {
+			if complaints := page.Complaints(); len(complaints) > 0 {
+				t.Errorf("the page complains: %q", complaints)
+			}
+			if title := browser.Evaluate[string](page, "document.title"); title != "Packtree" {
+				t.Errorf("a name has become a script: the title is %q", title)
+			}
+			for _, request := range page.Requests() {
+				if !strings.HasPrefix(request, "file://") {
+					t.Errorf("the page asked for %s", request)
+				}
+			}
+		})
+		return page
+	}
+
+	t.Run("it shows what there is and what waits", func(t *testing.T) {
+		page := open(t, "")
+		for _, text := range []string{"17 of 56 nvidia.com/gpu used", "1 cordoned", "team/wide", "Infeasible", "the nearest is z/r1", "team/runs"} {
+			page.Says(text)
+		}
+		if requests := page.Requests(); len(requests) != 1 {
+			t.Errorf("it asked for %q", requests)
+		}
+		screenshot(t, page, "start")
+	})
+
+	t.Run("a gang that waits is found by its name, with its nearest domain and what would help", func(t *testing.T) {
+		page := open(t, "")
+		page.Shortcut("/")
+		page.Press("wide")
+		page.Until("what is found", "document.querySelectorAll('#found [role=option]').length >= 5")
+		page.Press("\r")
+		for _, text := range []string{"Gang team/wide", "0 pods on nodes, 4 without", "Nearest: rack z/r1, 1 of 4 pods fit there.", "lower the minimum of the gang from 4 to 1", "requires to be in one rack"} {
+			page.Says(text)
+		}
+		if hash := browser.Evaluate[string](page, "location.hash"); hash != "#topology=net&gang=team%2Fwide" && hash != "#gang=team%2Fwide" {
+			t.Errorf("the address ends in %q", hash)
+		}
+		screenshot(t, page, "waiting-gang")
+		page.Press("\x1b")
+		page.Until("the start", details+".includes('Waiting')")
+	})
+
+	t.Run("a gang that runs says where its groups stand and that its constraint holds", func(t *testing.T) {
+		page := open(t, "#gang=team/runs")
+		for _, text := range []string{"Gang team/runs", "Runs", "4 of 4 needed", "in one rack: z/r1"} {
+			page.Says(text)
+		}
+		if tick := browser.Evaluate[string](page, "document.querySelector('.groups .good').innerText"); !strings.Contains(tick, "✓") || !strings.Contains(tick, "holds:") {
+			t.Errorf("the constraint says %q", tick)
+		}
+	})
+
+	t.Run("a node is chosen by a click, and its gang from there", func(t *testing.T) {
+		page := open(t, "")
+		page.ClickAt(100, 200)
+		page.Says("Node r1-n0")
+		page.Says("team/runs-0")
+		page.Click("aside td .link")
+		page.Says("Gang team/runs")
+		browser.Evaluate[bool](page, "history.back() || true")
+		page.Says("Node r1-n0")
+	})
+
+	t.Run("a name with markup is text", func(t *testing.T) {
+		page := open(t, "#node=r2-n0")
+		page.Says("team/" + hostile)
+		page.Shortcut("/")
+		page.Press("<img")
+		page.Until("the pod among what is found", "document.querySelector('#found [role=option]')?.innerText.includes('<img src=x')")
+		page = open(t, "#node=bare")
+		page.Says("taint dedicated=" + hostile)
+		if count := browser.Evaluate[int](page, "document.images.length + document.querySelectorAll('#page script').length"); count != 0 {
+			t.Errorf("names have made %d elements", count)
+		}
+	})
+
+	t.Run("the map is used by keyboard", func(t *testing.T) {
+		page := open(t, "")
+		browser.Evaluate[bool](page, "document.getElementById('map').focus() || true")
+		spoken := "document.querySelector('.picture [aria-live]').innerText"
+		page.Shortcut("ArrowRight")
+		page.Until("the zone", spoken+".startsWith('zone z, 6 nodes: 17 of 48')")
+		page.Shortcut("PageDown")
+		page.Until("its first rack", spoken+".startsWith('rack r1, 3 nodes: 16 of 24')")
+		page.Shortcut("ArrowDown")
+		page.Until("the rack below", spoken+".startsWith('rack r2, 3 nodes: 1 of 24')")
+		page.Shortcut("PageDown")
+		page.Until("its first node", spoken+".startsWith('node r2-n0: 1 of 8')")
+		page.Shortcut("Enter")
+		page.Says("Node r2-n0")
+		page.Shortcut("PageUp")
+		page.Shortcut("Enter")
+		page.Says("rack z/r2")
+		page.Shortcut("0")
+		page.Until("all of it", "!document.querySelector('.home')")
+	})
+
+	t.Run("what is chosen stands out", func(t *testing.T) {
+		plain, chosen := open(t, "#node=bare"), open(t, "#gang=team/wide")
+		before, after := pixel(plain, 100, 200), pixel(chosen, 100, 200)
+		if before != pixel(open(t, "#gang=team/runs"), 100, 200) {
+			t.Error("the gang that is chosen has not kept its colour")
+		}
+		if before == after || after[0]+after[1]+after[2] < before[0]+before[1]+before[2] {
+			t.Errorf("another gang is %v, and %v while one is chosen: it should be fainter", before, after)
+		}
+		if used := pixel(open(t, "#by=use"), 100, 200); used == before {
+			t.Error("by use it has the colour of a gang")
+		}
+	})
+
+	t.Run("tables have all that is drawn", func(t *testing.T) {
+		page := open(t, "#page=tables")
+		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9} {
+			page.Until(table, fmt.Sprintf("[...document.querySelectorAll('.tables nav button')].find((b) => b.innerText === %q)?.click() || true", table))
+			page.Until(table, fmt.Sprintf("document.querySelector('.tables nav [aria-current=true]').innerText === %q", table))
+			if rows := browser.Evaluate[int](page, "document.querySelectorAll('.tables tbody tr').length"); rows != want {
+				t.Errorf("%s has %d rows, want %d", table, rows, want)
+			}
+		}
+		page = open(t, "#page=tables&table=nodes")
+		page.Says("dedicated=" + hostile)
+		page.Click("thead th:nth-child(2) button")
+		page.Until("the fullest node first", "document.querySelector('tbody tr').innerText.startsWith('r1-n0')")
+		page.Click(".filter input")
+		page.Press("cordoned")
+		page.Until("one row", "document.querySelectorAll('tbody tr').length === 1")
+		page.Click("tbody .link")
+		page.Says("Node r2-n2")
+		page.Shortcut("t")
+		page.Until("the tables again", "document.querySelector('.tables') !== null")
+	})
+
+	t.Run("what is not there is said", func(t *testing.T) {
+		open(t, "#gang=team/gone").Says("There is no gang team/gone (any more).")
+		open(t, "#node=gone").Says("There is no node gone (any more).")
+		open(t, "#domain=gone").Says("has no domain gone (any more).")
+	})
+}
+
+// pixel is the colour of a point of the window, in which the map is drawn: red, green, blue.
+func pixel(page *browser.Page, x, y int) [3]int {
+	return browser.Evaluate[[3]int](page, fmt.Sprintf(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+		const canvas = document.getElementById("map"), at = canvas.getBoundingClientRect(), ratio = canvas.width / at.width;
+		done([...canvas.getContext("2d").getImageData((%d - at.x) * ratio, (%d - at.y) * ratio, 1, 1).data].slice(0, 3));
+	})))`, x, y))
+}
+
+// TestEverybodyCanReadIt has axe judge all views, by day and by night.
+func TestEverybodyCanReadIt(t *testing.T) {
+	script := axe(t)
+	chromium := browser.Start(t)
+	file := "file://" + export(t, small())
+	for _, dark := range []bool{false, true} {
+		for name, hash := range map[string]string{
+			"start": "", "gang": "#gang=team/wide", "group": "#gang=team/runs", "node": "#node=bare", "domain": "#domain=z/r1", "use": "#by=use",
+			"domains": "#page=tables", "nodes": "#page=tables&table=nodes", "gangs": "#page=tables&table=gangs", "pods": "#page=tables&table=pods",
+		} {
+			t.Run(fmt.Sprintf("%s, dark %v", name, dark), func(t *testing.T) {
+				page := chromium.Open(t, file+hash, dark)
+				page.Until("the picture", drawn)
+				if found := violations(page, script); len(found) > 0 {
+					t.Errorf("axe finds: %s", strings.Join(found, "\n"))
+				}
+				screenshot(t, page, fmt.Sprintf("%s-dark-%v", name, dark))
+			})
+		}
+	}
+}
+
+// TestALargeClusterIsDrawn zooms into 5,000 nodes, and says how long pictures take: figures are reported, not required.
+func TestALargeClusterIsDrawn(t *testing.T) {
+	chromium := browser.Start(t)
+	const nodes = 5000
+	page := chromium.Open(t, "file://"+export(t, large(nodes)), false)
+	page.Until("the picture", drawn)
+	page.Says("5,000 nodes, 1,250 gangs, 20,000 pods")
+	first := browser.Evaluate[float64](page, "performance.getEntriesByName('packtree:frame')[0].startTime + performance.getEntriesByName('packtree:frame')[0].duration")
+	screenshot(t, page, "large")
+	for range 5 {
+		page.Scroll(300, 300, -240)
+	}
+	page.Until("a part of it", "document.querySelector('.home') !== null")
+	screenshot(t, page, "large-zoomed")
+	page.Click(".home")
+	page.Until("all of it", "document.querySelector('.home') === null")
+	// One turn of the wheel after the other, each once the last one is drawn: a frame is all from the turn to the picture.
+	frames := browser.Evaluate[[]float64](page, `(async () => {
+		const canvas = document.getElementById("map"), times = [];
+		const count = () => performance.getEntriesByName("packtree:frame").length;
+		for (let turn = 0; turn < 60; turn++) {
+			const before = count(), started = performance.now();
+			canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: turn % 20 < 10 ? -60 : 60, bubbles: true, cancelable: true}));
+			while (count() === before && performance.now() - started < 1000) await new Promise(requestAnimationFrame);
+			times.push(performance.now() - started);
+		}
+		return times.sort((a, b) => a - b);
+	})()`)
+	drawing := browser.Evaluate[[]float64](page, "performance.getEntriesByName('packtree:frame').map((e) => e.duration).sort((a, b) => a - b)")
+	t.Logf("%d nodes: the first picture after %.0f ms; from a turn of the wheel to its picture %.0f ms (middle) and %.0f ms (95 of 100), of which drawing %.0f ms and %.0f ms",
+		nodes, first, frames[len(frames)/2], frames[len(frames)*95/100], drawing[len(drawing)/2], drawing[len(drawing)*95/100])
+	page.Shortcut("/")
+	page.Press("node-4321")
+	screenshot(t, page, "large-search")
+	page.Until("the node is found", "document.querySelector('#found [role=option]')?.innerText.includes('node-4321')")
+	page.Press("\r")
+	page.Says("Node node-4321")
+	if complaints := page.Complaints(); len(complaints) > 0 {
+		t.Errorf("the page complains: %q", complaints)
+	}
+}

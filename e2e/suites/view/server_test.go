@@ -1,0 +1,74 @@
+package view_test
+
+import (
+	"bufio"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"packtree.dev/e2e/browser"
+)
+
+// TestTheServerShowsADumpFromStandardInput serves a page, has it explain a gang, and ends by an interrupt.
+func TestTheServerShowsADumpFromStandardInput(t *testing.T) {
+	chromium := browser.Start(t)
+	content, err := os.Open(small().write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	command := packtree(t.Context(), t, "view", "-f", "-", "--no-browser")
+	command.Stdin, command.Stderr = content, os.Stderr
+	address, ended := start(t, command)
+	page := chromium.Open(t, address+"#gang=team/wide", false)
+	page.Says("Gang team/wide")
+	page.Says("add 3 nodes like r1-n0 to rack z/r1")
+	page.Until("the state", "document.querySelector('.state.live')?.innerText === 'live'")
+	if complaints := page.Complaints(); len(complaints) > 0 {
+		t.Errorf("the page complains: %q", complaints)
+	}
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it goes on after an interrupt")
+	}
+	page.Says("The connection is lost")
+	if _, err := http.Get(address); err == nil {
+		t.Error("somebody still answers")
+	}
+}
+
+// start runs a command that prints an address and goes on, and returns the address and how it ends.
+func start(t *testing.T, command *exec.Cmd) (address string, ended <-chan error) {
+	t.Helper()
+	said, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines, end := make(chan string, 1), make(chan error, 1)
+	go func() {
+		for scanned := bufio.NewScanner(said); scanned.Scan(); {
+			lines <- scanned.Text()
+		}
+		end <- command.Wait()
+	}()
+	select {
+	case address = <-lines:
+	case err := <-end:
+		t.Fatalf("it ended with %v", err)
+	case <-time.After(patience):
+		t.Fatal("it printed no address")
+	}
+	return address, end
+}

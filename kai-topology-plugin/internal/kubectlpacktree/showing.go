@@ -1,0 +1,89 @@
+package kubectlpacktree
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"packtree.dev/kai-topology-plugin/internal/explanation"
+	"packtree.dev/kai-topology-plugin/internal/live"
+	"packtree.dev/kai-topology-plugin/internal/overview"
+)
+
+// showing is a cluster that is followed, as it was read last.
+type showing struct {
+	plugin  *plugin
+	asked   overview.Question
+	seen    func(*overview.Overview)
+	trouble func(string)
+
+	latest
+}
+
+// follow returns what keeps people up to date until its context is done. What cannot be read at all is an error at once.
+func (s *showing) follow(command *cobra.Command, from *source) (func(context.Context) error, error) {
+	if len(from.files) == 0 {
+		reader, err := s.plugin.reader()
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error {
+			return reader.Watch(ctx, func(read *live.Cluster) { s.show(ctx, read) }, func(err error) { s.trouble(err.Error()) })
+		}, nil
+	}
+	read, err := from.read(command, live.Wanted{})
+	if err != nil {
+		return nil, err
+	}
+	seen, err := s.plugin.decided(command.Context(), read, s.asked)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		s.keep(read)
+		s.seen(seen)
+		<-ctx.Done()
+		return nil
+	}, nil
+}
+
+func (s *showing) show(ctx context.Context, read *live.Cluster) {
+	seen, err := overview.Of(ctx, read.Inventory, s.asked)
+	if err != nil {
+		s.trouble(strings.TrimPrefix(err.Error(), "--"))
+		return
+	}
+	seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
+	s.keep(read)
+	s.seen(seen)
+}
+
+// latest is a cluster as it was read last.
+type latest struct {
+	mu   sync.Mutex
+	read *live.Cluster
+}
+
+func (l *latest) keep(read *live.Cluster) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read = read
+}
+
+// explain decides a gang on the cluster as it was read last. There is one search at a time: people wait for one gang, and the
+// machine is theirs.
+func (l *latest) explain(ctx context.Context, namespace, name string) (*explanation.Gang, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.read == nil {
+		return nil, errors.New("the cluster has not been read yet")
+	}
+	report, err := explanation.Of(ctx, l.read.Inventory, namespace, explanation.Target{Kind: explanation.KindPodGroup, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	return report.Gangs[0], nil
+}

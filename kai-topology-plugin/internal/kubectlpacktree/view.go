@@ -1,0 +1,198 @@
+package kubectlpacktree
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"packtree.dev/kai-topology-plugin/internal/explanation"
+	"packtree.dev/kai-topology-plugin/internal/live"
+	"packtree.dev/kai-topology-plugin/internal/overview"
+	"packtree.dev/kai-topology-plugin/internal/view"
+)
+
+// deciding is how long gangs of a dump that wait are decided before the page is shown.
+const deciding = 10 * time.Second
+
+// viewOptions are the flags of view.
+type viewOptions struct {
+	from      *source
+	asked     overview.Question
+	export    string
+	port      int
+	noBrowser bool
+}
+
+func (p *plugin) viewCommand() *cobra.Command {
+	options := &viewOptions{from: &source{plugin: p}}
+	command := &cobra.Command{
+		Use:   "view [-f BUNDLE] [--export FILE]",
+		Short: "Show every domain, node and gang on a page: live, of a dump, or as one file",
+		Long: `view opens a page in the browser: a map of the domains of each Topology, as large as their devices are many, with a colour for
+each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster by watches as long as it runs.
+
+The page is served on this machine only, at an address with a secret that view prints. It shows what you may see to whoever
+knows the address. Nothing is installed in the cluster, and nothing is asked of any other host.
+
+--export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as explain does,
+for up to 10 seconds; so they are for a page of a dump.
+
+Keys: / search, t map or tables, c colours, esc back; on the map the arrows, page up and down, enter, + - and 0.`,
+		Example: `  kubectl packtree view
+  kubectl packtree view -f bundle.yaml
+  kubectl packtree view --export page.html
+  kubectl packtree support-bundle | kubectl packtree view -f - --export - > page.html`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if name, given, err := p.namespace(); err == nil && given {
+				options.asked.Namespace = name
+			}
+			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			command.SetContext(ctx)
+			if options.export != "" {
+				return p.exportView(command, options)
+			}
+			return p.serveView(command, options)
+		},
+	}
+	options.from.bind(command)
+	flags := command.Flags()
+	flags.StringVar(&options.export, "export", "", "write the page to this file, - for standard output, and quit")
+	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
+	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to tell of; GPUs if any node has them, else cpu")
+	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
+	flags.BoolVar(&options.noBrowser, "no-browser", false, "print the address and open nothing")
+	return command
+}
+
+// exportView writes the page to a file, which has its name only once it is whole.
+func (p *plugin) exportView(command *cobra.Command, options *viewOptions) error {
+	read, err := options.from.read(command, live.Wanted{})
+	if err != nil {
+		return err
+	}
+	seen, err := p.decided(command.Context(), read, options.asked)
+	if err != nil {
+		return err
+	}
+	content, err := json.Marshal(seen)
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := view.Export(&page, content, p.taken(options)); err != nil {
+		return err
+	}
+	if options.export == "-" {
+		_, err := page.WriteTo(command.OutOrStdout())
+		return err
+	}
+	unfinished := options.export + ".part"
+	if err := os.WriteFile(unfinished, page.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("--export: %w", err)
+	}
+	if err := os.Rename(unfinished, options.export); err != nil {
+		return fmt.Errorf("--export: %w", err)
+	}
+	fmt.Fprintln(command.ErrOrStderr(), options.export+" is the page: open it in a browser")
+	return nil
+}
+
+func (p *plugin) taken(options *viewOptions) string {
+	at := p.now().Format("2006-01-02 15:04 MST")
+	if len(options.from.files) > 0 {
+		return "of a dump, made into a page " + at
+	}
+	return "as it was " + at
+}
+
+// decided is an overview whose gangs that wait are decided, as far as the time suffices.
+func (p *plugin) decided(ctx context.Context, read *live.Cluster, asked overview.Question) (*overview.Overview, error) {
+	seen, err := overview.Of(ctx, read.Inventory, asked)
+	if err != nil {
+		return nil, err
+	}
+	until := p.now().Add(deciding)
+	left, err := explanation.Decide(ctx, read.Inventory, seen.Gangs, func() bool { return p.now().After(until) })
+	if err != nil {
+		return nil, err
+	}
+	if left > 0 {
+		seen.Notes = append(seen.Notes, fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
+	}
+	seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
+	return seen, nil
+}
+
+// serveView serves the page until the command is interrupted.
+func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
+	ctx, cancel := context.WithCancel(command.Context())
+	defer cancel()
+	feed := view.NewFeed()
+	shown := &showing{plugin: p, asked: options.asked, trouble: feed.Trouble}
+	shown.seen = func(seen *overview.Overview) {
+		content, err := json.Marshal(seen)
+		if err != nil {
+			feed.Trouble(err.Error())
+			return
+		}
+		feed.Publish(content)
+	}
+	follow, err := shown.follow(command, options.from)
+	if err != nil {
+		return err
+	}
+	explain := func(ctx context.Context, namespace, name string) (any, error) {
+		return shown.explain(ctx, namespace, name)
+	}
+	server, err := view.Listen(feed, explain, options.port)
+	if err != nil {
+		return fmt.Errorf("opening a port: %w", err)
+	}
+	fmt.Fprintf(command.OutOrStdout(), "%s\n", server.Address())
+	fmt.Fprintln(command.ErrOrStderr(), "Whoever knows this address sees what you may see. Ctrl-C ends it.")
+	followed := make(chan error, 1)
+	go func() {
+		followed <- follow(ctx)
+	}()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx) }()
+	if !options.noBrowser {
+		open(ctx, command.ErrOrStderr(), server.Address())
+	}
+	err = nil
+	select {
+	case err = <-followed: // It only ends by itself if the cluster cannot be read.
+		cancel()
+		return cmp.Or(err, <-served)
+	case err = <-served:
+		cancel()
+		return cmp.Or(err, <-followed)
+	}
+}
+
+// open shows an address in the browser, if there is one.
+func open(ctx context.Context, said io.Writer, address string) {
+	command := []string{"xdg-open", address}
+	switch runtime.GOOS {
+	case "darwin":
+		command = []string{"open", address}
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler", address}
+	}
+	if err := exec.CommandContext(ctx, command[0], command[1:]...).Start(); err != nil {
+		fmt.Fprintf(said, "No browser could be opened (%v): open the address above.\n", err)
+	}
+}

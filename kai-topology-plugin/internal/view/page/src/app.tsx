@@ -1,0 +1,141 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { clusterOf, key } from "./cluster";
+import { choiceOf, hashOf, type Choice } from "./choice";
+import { coloursFor, useColour } from "./colours";
+import { Map as Picture } from "./map";
+import { Panel } from "./panel";
+import { Search } from "./search";
+import { Tables } from "./tables";
+import type { Gang, Overview } from "./model";
+import type { Source } from "./source";
+
+function useDark(): boolean {
+  const asked = useMemo(() => matchMedia("(prefers-color-scheme: dark)"), []);
+  const [dark, setDark] = useState(asked.matches);
+  useEffect(() => {
+    const changed = () => setDark(asked.matches);
+    asked.addEventListener("change", changed);
+    return () => asked.removeEventListener("change", changed);
+  }, [asked]);
+  return dark;
+}
+
+/** The choice, which is kept in the address. */
+function useChoice(): [Choice, (change: Partial<Choice>) => void] {
+  const [choice, setChoice] = useState(() => choiceOf(location.hash));
+  useEffect(() => {
+    const changed = () => setChoice(choiceOf(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  const choose = (change: Partial<Choice>) => {
+    const next = { ...choiceOf(location.hash), ...change };
+    const hash = hashOf(next);
+    if (hash !== location.hash) history.pushState(null, "", hash || location.pathname + location.search);
+    setChoice(next);
+  };
+  useEffect(() => {
+    const changed = () => setChoice(choiceOf(location.hash));
+    addEventListener("popstate", changed);
+    return () => removeEventListener("popstate", changed);
+  }, []);
+  return [choice, choose];
+}
+
+export function App({ source }: { source: Source }) {
+  const [overview, setOverview] = useState<Overview>();
+  const [state, setState] = useState({ text: "Reading…", live: false });
+  const [explained, setExplained] = useState<Gang>();
+  const [choice, choose] = useChoice();
+  const dark = useDark();
+
+  useEffect(() => source.open(setOverview, (text, live) => setState({ text, live })), [source]);
+
+  const cluster = useMemo(() => {
+    if (!overview) return undefined;
+    const found = clusterOf(overview);
+    const again = explained && found.gangs.get(key(explained));
+    if (again) found.gangs.set(key(again), { ...again, decision: explained.decision, behind: explained.behind, remedies: explained.remedies });
+    return found;
+  }, [overview, explained]);
+
+  const waits = choice.gang !== undefined && overview?.gangs.find((gang) => key(gang) === choice.gang)?.state !== "Runs";
+  useEffect(() => {
+    if (!waits || !choice.gang) return;
+    let wanted = true;
+    const [namespace, name] = choice.gang.split("/") as [string, string];
+    void source.explain(namespace, name).then((gang) => wanted && gang && setExplained(gang));
+    return () => {
+      wanted = false;
+    };
+  }, [choice.gang, waits, overview]);
+
+  const latest = useRef(choice);
+  latest.current = choice;
+  useEffect(() => {
+    const keys = (event: KeyboardEvent) => {
+      const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+      if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "/") document.getElementById("search")?.focus();
+      else if (event.key === "Escape") choose({ gang: undefined, group: undefined, node: undefined, domain: undefined });
+      else if (event.key === "t") choose({ page: latest.current.page === "map" ? "tables" : "map" });
+      else if (event.key === "c") choose({ by: latest.current.by === "gangs" ? "use" : "gangs" });
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", keys);
+    return () => removeEventListener("keydown", keys);
+  }, []);
+
+  useEffect(() => {
+    if (cluster) requestAnimationFrame(() => performance.mark("packtree:picture"));
+  }, [cluster]);
+
+  if (!cluster) return <main class="empty"><h1>Packtree</h1><p role="status">{state.text}</p></main>;
+  const topologies = cluster.overview.topologies;
+  const topology = topologies.find(({ name }) => name === choice.topology) ?? topologies[0]!;
+  const shared = { cluster, topology, choice, choose };
+  return (
+    <>
+      <header>
+        <h1>Packtree</h1>
+        {topologies.length > 1 && (
+          <label>Topology{" "}
+            <select value={topology.name} onChange={(event) => choose({ topology: event.currentTarget.value, domain: undefined })}>
+              {topologies.map(({ name }) => <option value={name}>{name}</option>)}
+            </select>
+          </label>
+        )}
+        <div role="group" aria-label="Show" class="switch">
+          <button aria-pressed={choice.page === "map"} onClick={() => choose({ page: "map" })}>Map</button>
+          <button aria-pressed={choice.page === "tables"} onClick={() => choose({ page: "tables" })}>Tables</button>
+        </div>
+        <div role="group" aria-label="Colour by" class="switch">
+          <button aria-pressed={choice.by === "gangs"} onClick={() => choose({ by: "gangs" })}>Gangs</button>
+          <button aria-pressed={choice.by === "use"} onClick={() => choose({ by: "use" })}>Use</button>
+        </div>
+        <Search {...shared} />
+        <p class={state.live ? "state live" : "state"} role="status">{state.text}</p>
+      </header>
+      <main class={choice.page}>
+        {choice.page === "map" ? <><Picture {...shared} dark={dark} /><Legend dark={dark} by={choice.by} /></> : <Tables {...shared} />}
+      </main>
+      <aside aria-label="Details"><Panel {...shared} dark={dark} /></aside>
+    </>
+  );
+}
+
+function Legend({ dark, by }: { dark: boolean; by: Choice["by"] }) {
+  const colours = coloursFor(dark);
+  return (
+    <ul class="legend" aria-label="Legend">
+      {by === "gangs"
+        ? <><li><i class="many" /> a colour for each gang</li><li><i style={{ background: colours.others }} /> other pods</li><li><i style={{ background: colours.level[1] }} /> free</li></>
+        : <li><i class="wide" style={{ background: `linear-gradient(90deg, ${useColour(0, dark)}, ${useColour(1, dark)})` }} /> nothing to all used</li>}
+      <li><i class="hatch" /> cordoned</li>
+      <li><i class="cross" /> not ready</li>
+      <li><i class="nearest" /> nearest domain</li>
+      <li class="keys"><kbd>/</kbd> search <kbd>t</kbd> tables <kbd>c</kbd> colours <kbd>esc</kbd> back</li>
+    </ul>
+  );
+}

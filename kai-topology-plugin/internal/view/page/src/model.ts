@@ -1,0 +1,107 @@
+// The overview of `kubectl packtree tree -o json`, as far as the page shows it. Amounts are in the unit of their resource.
+
+export interface Overview {
+  resource: string;
+  topologies: Topology[];
+  waiting: Waiting[];
+  gangs: Gang[];
+  nodes: Node[];
+  pods: Pod[];
+  notes: string[];
+}
+
+export interface Topology {
+  name: string;
+  levels: string[];
+  cluster: Domain;
+}
+
+export interface Domain {
+  name?: string;
+  level?: string;
+  path?: string;
+  nodes: number;
+  used: number;
+  free: number;
+  unavailable: number;
+  total: number;
+  cordoned?: number;
+  notReady?: number;
+  otherPods?: number;
+  unlabelled?: Domain;
+  nodeNames?: string[];
+  domains?: Domain[];
+}
+
+export interface Waiting {
+  namespace: string;
+  name: string;
+  pending: number;
+  reason: string;
+  message: string;
+}
+
+export interface Gang {
+  namespace: string;
+  name: string;
+  state: "Runs" | "RunsPartly" | "Waits";
+  scheduled: number;
+  pending: number;
+  gated: number;
+  priority: number;
+  subGroups: SubGroup[];
+  decision?: Decision;
+  behind?: string[];
+  remedies?: Remedy[];
+}
+
+export interface SubGroup {
+  name: string;
+  depth: number;
+  scheduled: number;
+  minimum: number;
+  topology?: string;
+  required?: string;
+  preferred?: string;
+  domains?: Record<string, string[]>;
+}
+
+export interface Decision {
+  verdict: string;
+  message?: string;
+  reasons?: Reason[];
+}
+
+export interface Reason {
+  group: string;
+  level?: string;
+  domain?: string;
+  fit: number;
+  wanted: number;
+  sentence: string;
+}
+
+export interface Remedy {
+  change: string;
+  fits: boolean;
+}
+
+export interface Node {
+  name: string;
+  cordoned?: boolean;
+  notReady?: boolean;
+  taints?: string[];
+  resources: Record<string, { used: number; total: number }>;
+}
+
+export interface Pod {
+  namespace: string;
+  name: string;
+  node?: string;
+  gang?: string;
+  subGroup?: string;
+  amount: number;
+  scheduler?: string;
+  gated?: boolean;
+  leaving?: boolean;
+}

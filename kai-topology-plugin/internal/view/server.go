@@ -1,0 +1,184 @@
+package view
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Explainer says of a gang why it waits. The error is for people.
+type Explainer func(ctx context.Context, namespace, name string) (any, error)
+
+// Server shows the latest overview to whoever on this machine knows its address.
+type Server struct {
+	// Feed has the overviews.
+	Feed *Feed
+	// Explain is asked about gangs that people choose.
+	Explain Explainer
+
+	token    string
+	listener net.Listener
+}
+
+// goodbye is how long answers that are under way may take once the server is told to end.
+const goodbye = 3 * time.Second
+
+// Listen opens the server on the loopback interface, on a free port if port is 0.
+func Listen(feed *Feed, explain Explainer, port int) (*Server, error) {
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return nil, err
+	}
+	return &Server{Feed: feed, Explain: explain, token: rand.Text(), listener: listener}, nil
+}
+
+// Address is that of the page. Who knows it sees what the user may see.
+func (s *Server) Address() string {
+	return fmt.Sprintf("http://%s/%s/", s.listener.Addr(), s.token)
+}
+
+// Serve answers until ctx is done.
+func (s *Server) Serve(ctx context.Context) error {
+	server := &http.Server{
+		Handler:           s.guarded(s.page()),
+		ReadHeaderTimeout: 10 * time.Second,
+		// Whoever waits for events is told that there will be none.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(s.listener) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	if err := server.Shutdown(end); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// policy lets the page load what it is made of from here, and nothing from anywhere else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// guarded refuses what does not come from the page itself, or from a person who was given its address. A page of another site can
+// make a browser ask here, also under a name of its own that leads to this machine, but it neither knows the token nor can it
+// hide whose page it is.
+func (s *Server) guarded(page http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
+		token, path, inside := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		switch {
+		case !s.mine(r.Host):
+			http.Error(w, "this is not the host that the page was opened at", http.StatusForbidden)
+		case r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
+			http.Error(w, "pages of other origins get no answer", http.StatusForbidden)
+		case r.Header.Get("Sec-Fetch-Site") == "cross-site", r.Header.Get("Sec-Fetch-Site") == "same-site":
+			http.Error(w, "pages of other sites get no answer", http.StatusForbidden)
+		case !inside || subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
+			http.Error(w, "the address lacks the token that kubectl packtree view has printed", http.StatusForbidden)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			http.Error(w, "there is nothing to be changed here", http.StatusMethodNotAllowed)
+		default:
+			r.URL.Path = path
+			page.ServeHTTP(w, r)
+		}
+	})
+}
+
+// mine reports whether a host is the server, by its number or as localhost.
+func (s *Server) mine(host string) bool {
+	address := s.listener.Addr().String()
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && (host == address || host == net.JoinHostPort("localhost", port))
+}
+
+// page answers by the name of what is asked for. There are no files behind it.
+func (s *Server) page() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "":
+			send(w, "text/html; charset=utf-8", []byte(served()))
+		case "page.js":
+			send(w, "text/javascript; charset=utf-8", asset("page.js"))
+		case "page.css":
+			send(w, "text/css; charset=utf-8", asset("page.css"))
+		case "overview":
+			s.overview(w)
+		case "events":
+			s.events(w, r)
+		case "explain":
+			s.explain(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+func send(w http.ResponseWriter, kind string, content []byte) {
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(content) // Whoever has gone away needs no answer.
+}
+
+func (s *Server) overview(w http.ResponseWriter) {
+	latest, _ := s.Feed.latest()
+	if latest.overview == nil {
+		http.Error(w, "the cluster has not been read yet", http.StatusServiceUnavailable)
+		return
+	}
+	send(w, "application/json", latest.overview)
+}
+
+// events tells whenever there is another overview, or a reason why there is none.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	answer := http.NewResponseController(w)
+	told := moment{}
+	for {
+		latest, next := s.Feed.latest()
+		if latest.overview != nil && latest.revision != told.revision {
+			fmt.Fprintf(w, "event: overview\ndata: %d\n\n", latest.revision)
+		}
+		if latest.trouble != "" && latest.trouble != told.trouble {
+			fmt.Fprintf(w, "event: trouble\ndata: %s\n\n", strings.ReplaceAll(latest.trouble, "\n", " "))
+		}
+		if answer.Flush() != nil {
+			return
+		}
+		told = latest
+		select {
+		case <-r.Context().Done():
+			return
+		case <-next:
+		}
+	}
+}
+
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	said, err := s.Explain(r.Context(), asked.Get("namespace"), asked.Get("name"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	content, err := json.Marshal(said)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	send(w, "application/json", content)
+}

@@ -1,0 +1,251 @@
+package view
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+const hostile = `{"nodes":[{"name":"</script><script>alert(1)</script><img src=x onerror=alert(2)> &amp;\u2028"}]}`
+
+func TestTheBundleEndsNoElementThatItIsPutInto(t *testing.T) {
+	for name, end := range map[string]string{"page.js": "</script", "page.css": "</style"} {
+		if strings.Contains(strings.ToLower(string(asset(name))), end) {
+			t.Errorf("%s has %s> in it", name, end)
+		}
+	}
+}
+
+func TestAnExportHasTheOverviewAsTextAndAllowsNothingElse(t *testing.T) {
+	var page bytes.Buffer
+	if err := Export(&page, []byte(hostile), `<b>"now"</b>`); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	if got := strings.Count(text, "</script"); got != 2 {
+		t.Errorf("%d ends of scripts, want those of the data and of the page", got)
+	}
+	data := regexp.MustCompile(`(?s)id="overview" data-taken="&lt;b&gt;&#34;now&#34;&lt;/b&gt;">(.*?)</script>`).FindStringSubmatch(text)
+	if data == nil {
+		t.Fatal("the page has no overview")
+	}
+	var want, got any
+	if json.Unmarshal([]byte(hostile), &want) != nil || json.Unmarshal([]byte(data[1]), &got) != nil || mustMarshal(t, want) != mustMarshal(t, got) {
+		t.Errorf("the overview is %s", data[1])
+	}
+	policy := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(text)
+	if policy == nil || !strings.HasPrefix(policy[1], "default-src 'none'; script-src 'sha256-") || strings.Contains(policy[1], "unsafe") {
+		t.Errorf("policy %q", policy)
+	}
+	if regexp.MustCompile(`(?i)<(link|img|iframe)\b|\bsrc=|https?://`).MatchString(regexp.MustCompile(`(?s)<script.*?</script>|<style.*?</style>`).ReplaceAllString(text, "")) {
+		t.Error("the frame of the page asks for something")
+	}
+	if strings.Index(text, "Content-Security-Policy") > strings.Index(text, "<style>") {
+		t.Error("the policy comes after what it is about")
+	}
+}
+
+func mustMarshal(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// serve runs a server until the test is over.
+func serve(t *testing.T) *Server {
+	t.Helper()
+	server, err := Listen(NewFeed(), func(_ context.Context, namespace, name string) (any, error) {
+		if name == "gone" {
+			return nil, errors.New("there is no gang " + name)
+		}
+		return map[string]string{"namespace": namespace, "name": name}, nil
+	}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("ending: %v", err)
+		}
+	})
+	return server
+}
+
+// ask sends one request and follows nobody elsewhere.
+func ask(t *testing.T, address string, adjust func(*http.Request)) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adjust(request)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(body)
+}
+
+func plain(*http.Request) {}
+
+func TestThePageAndWhatItIsMadeOf(t *testing.T) {
+	server := serve(t)
+	for path, want := range map[string]string{
+		"":                              `<script src="page.js"></script>`,
+		"page.js":                       "EventSource",
+		"page.css":                      "prefers-color-scheme",
+		"explain?namespace=d&name=gang": `{"name":"gang","namespace":"d"}`,
+	} {
+		status, header, body := ask(t, server.Address()+path, plain)
+		if status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%q: %d, %.200s", path, status, body)
+		}
+		for name, value := range map[string]string{
+			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+		} {
+			if header.Get(name) != value {
+				t.Errorf("%q: %s is %q", path, name, header.Get(name))
+			}
+		}
+	}
+	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusServiceUnavailable {
+		t.Errorf("nothing has been read: %d, %s", status, body)
+	}
+	server.Feed.Publish([]byte(`{"nodes":[]}`))
+	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusOK || body != `{"nodes":[]}` {
+		t.Errorf("overview: %d, %s", status, body)
+	}
+	if status, _, body := ask(t, server.Address()+"explain?name=gone", plain); status != http.StatusNotFound || !strings.Contains(body, "there is no gang gone") {
+		t.Errorf("explain: %d, %s", status, body)
+	}
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	server := serve(t)
+	server.Feed.Publish([]byte(`{"secret":true}`))
+	address, err := url.Parse(server.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := "http://" + address.Host
+	for name, test := range map[string]struct {
+		address string
+		adjust  func(*http.Request)
+		want    int
+	}{
+		"no token":                         {root + "/overview", plain, http.StatusForbidden},
+		"nothing at all":                   {root + "/", plain, http.StatusForbidden},
+		"another token":                    {root + "/" + strings.Repeat("A", len(server.token)) + "/overview", plain, http.StatusForbidden},
+		"a part of the token":              {root + "/" + server.token[:10] + "/overview", plain, http.StatusForbidden},
+		"the token without what follows":   {root + "/" + server.token, plain, http.StatusForbidden},
+		"the token as a query":             {root + "/overview?token=" + server.token, plain, http.StatusForbidden},
+		"a name that leads here":           {server.Address() + "overview", func(r *http.Request) { r.Host = "evil.example:" + address.Port() }, http.StatusForbidden},
+		"the right name with another port": {server.Address() + "overview", func(r *http.Request) { r.Host = "127.0.0.1:1" }, http.StatusForbidden},
+		"a page of another origin":         {server.Address() + "overview", with("Origin", "http://evil.example"), http.StatusForbidden},
+		"a page without an origin":         {server.Address() + "events", with("Origin", "null"), http.StatusForbidden},
+		"another server of this machine":   {server.Address() + "overview", with("Origin", "http://127.0.0.1:1"), http.StatusForbidden},
+		"a frame of another site":          {server.Address(), with("Sec-Fetch-Site", "cross-site"), http.StatusForbidden},
+		"another port of this site":        {server.Address() + "overview", with("Sec-Fetch-Site", "same-site"), http.StatusForbidden},
+		"a way out":                        {server.Address() + "../../etc/passwd", plain, http.StatusNotFound},
+		"a way out, encoded":               {server.Address() + "..%2f..%2fetc%2fpasswd", plain, http.StatusNotFound},
+		"a way out from a folder":          {server.Address() + "bundle/../server.go", plain, http.StatusNotFound},
+		"an absolute path":                 {server.Address() + "/etc/passwd", plain, http.StatusNotFound},
+		"a change":                         {server.Address() + "overview", func(r *http.Request) { r.Method = http.MethodPost }, http.StatusMethodNotAllowed},
+		"the page itself":                  {server.Address() + "overview", with("Origin", root), http.StatusOK},
+		"a person with the name localhost": {server.Address() + "overview", func(r *http.Request) { r.Host = "localhost:" + address.Port() }, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, _, body := ask(t, test.address, test.adjust)
+			if status != test.want || (status == http.StatusOK) != strings.Contains(body, "secret") {
+				t.Errorf("%d, %s; want %d", status, body, test.want)
+			}
+		})
+	}
+}
+
+func with(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func TestEventsTellOfOverviewsAndOfTrouble(t *testing.T) {
+	server := serve(t)
+	server.Feed.Publish([]byte(`{}`))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.Address()+"events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	expect := func(want ...string) {
+		t.Helper()
+		for _, line := range append(want, "") {
+			if !lines.Scan() || lines.Text() != line {
+				t.Fatalf("told %q, want %q (%v)", lines.Text(), line, lines.Err())
+			}
+		}
+	}
+	expect("event: overview", "data: 1")
+	server.Feed.Publish([]byte(`{}`))
+	expect("event: overview", "data: 2")
+	server.Feed.Trouble("you may not\nwatch")
+	expect("event: trouble", "data: you may not watch")
+	server.Feed.Publish([]byte(`{}`))
+	expect("event: overview", "data: 3")
+}
+
+func TestTheServerEndsThoughSomebodyWaitsForEvents(t *testing.T) {
+	server, err := Listen(NewFeed(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.Address()+"events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if _, err := io.ReadAll(response.Body); err != nil {
+		t.Errorf("the answer was cut off: %v", err)
+	}
+	if _, err := http.Get(server.Address()); err == nil {
+		t.Error("it still answers")
+	}
+}
