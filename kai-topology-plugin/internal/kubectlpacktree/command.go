@@ -65,6 +65,7 @@ func Command() *cobra.Command {
   explain   says why a pod or a gang waits and what would have to change, or where it went
   what-if   decides manifests on the cluster as it is, with the scheduler's own code
   repairability  foretells for each node and domain what its failure would do to gangs, and how many nodes to keep free
+  simulate  runs a stream of gangs in virtual time on the cluster as it is
 
 support-bundle dumps the cluster for somebody else to ask the same.
 
@@ -86,7 +87,7 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 			_ = flags.MarkHidden(advanced)
 		}
 	}
-	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
+	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(), p.simulateCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
 	return command
 }
 

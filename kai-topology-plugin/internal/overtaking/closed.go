@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -29,13 +30,46 @@ type Keeper struct {
 	Question func(*scheduling.PodGroup) (*decision.Question, error)
 }
 
-// Closed is the room that is closed to a gang.
+// Closed are the domains that are closed to a gang.
 type Closed struct {
-	// Room is pods that fill the domains, by node.
-	Room clusterview.Reserved
-	// Note names the first gang that it is kept for, and Barred tells that there may be such room.
-	Note   string
-	Barred bool
+	// Note names the first gang that one is kept for, "" if none is, and Barred tells that there may be such domains.
+	Note    string
+	Barred  bool
+	domains closedDomains
+}
+
+// On returns the resources, each once, that a node with these labels is closed for.
+func (c Closed) On(labels map[string]string) []string { return c.domains.scarce(labels) }
+
+// Room returns pods that fill the closed domains, by node.
+func (c Closed) Room(nodes []fwk.NodeInfo) clusterview.Reserved {
+	if len(c.domains) == 0 {
+		return nil
+	}
+	room := clusterview.Reserved{}
+	for _, node := range nodes {
+		if scarce := c.On(node.Node().Labels); len(scarce) > 0 {
+			if fillers := kubeframework.Fillers(node, scarce); len(fillers) > 0 {
+				room[node.Node().Name] = fillers
+			}
+		}
+	}
+	return room
+}
+
+// Altogether reports whether each of some pods asks for a resource that is closed in the whole cluster: none of them
+// gets a node.
+func (c Closed) Altogether(pods []*corev1.Pod) bool {
+	everywhere := c.On(nil)
+	for i, pod := range pods {
+		if i > 0 && kubeframework.Alike(pods[i-1], pod) {
+			continue
+		}
+		if !slices.ContainsFunc(everywhere, Asks([]*corev1.Pod{pod})) {
+			return false
+		}
+	}
+	return len(everywhere) > 0
 }
 
 // ClosedTo returns the domains which are closed to a gang.
@@ -53,15 +87,7 @@ func (k *Keeper) ClosedTo(ctx context.Context, assembled *gang.Gang, nodes []fwk
 			result.Note = noteOf(domain)
 		}
 	}
-	if len(closed) == 0 {
-		return result
-	}
-	result.Room = clusterview.Reserved{}
-	for _, node := range nodes {
-		if scarce := closed.scarce(node.Node().Labels); len(scarce) > 0 {
-			result.Room[node.Node().Name] = kubeframework.Fillers(node, scarce)
-		}
-	}
+	result.domains = closed
 	return result
 }
 

@@ -10,11 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/shared/packing"
 )
@@ -33,102 +29,128 @@ type Idle struct {
 	Avoidable float64 `json:"avoidable"`
 }
 
-func (i *Idle) add(other Idle, times float64) {
-	i.NoDemand += other.NoDemand * times
-	i.Filters += other.Filters * times
-	i.Reserved += other.Reserved * times
-	i.Unavoidable += other.Unavoidable * times
-	i.Avoidable += other.Avoidable * times
-}
-
-// Sample is what was in use from a moment on.
-type Sample struct {
-	At      float64            `json:"at"`
-	Used    map[string]float64 `json:"used"`
-	Waiting int                `json:"waiting"`
-	Running int                `json:"running"`
-}
-
-// size is what a gang asks for.
-type size struct {
-	// device is its amount of the scarcest device.
-	device float64
-	// levels are the node label keys of each Topology that the gang names.
-	levels [][]string
-	// least has the fewest domains of each level that could hold the pods if nobody stood there.
-	least map[string]int
-	// impossible tells that no domain of a required level of the whole gang could.
-	impossible bool
-}
-
-// account counts what is used and idle.
+// account counts what is used and idle. Amounts are those of kube-scheduler: CPU in millicores.
 type account struct {
-	cluster  *inventory.Inventory
-	capacity map[string]float64
-	// device is the scarcest device, and free what of it is on nodes that are up.
+	terrain *terrain
+	// names are the resources that the nodes offer, capacity how much all of them have, and free what is left on those that
+	// are not down.
+	names          []string
+	capacity, free packing.Resources
+	// used is what all pods take, and down what nodes offer that are down.
+	used, down packing.Resources
+	// device is the scarcest device, and left what of it is on each node; of one that is down it is none.
 	device string
-	offers map[string]packing.Resources
-	used   map[string]float64
-	free   float64
-	idle   Idle
-	now    Idle
-	series []Sample
-	sizes  map[string]size
+	left   []int64
+	isDown []bool
+	// idle is up to now, and now what is idle in a second from now on.
+	idle, now Idle
+	series    []sample
+	acceptance
 }
 
-// newAccount adds up the cluster, and finds the scarcest device: that of which the stream asks for most, in
-// resource-seconds, of what there is.
-func newAccount(s *simulator, stream []Event) (*account, error) {
+// sample is what was in use from a moment on.
+type sample struct {
+	at               float64
+	used             []int64
+	waiting, running int
+}
+
+// newAccount adds up the cluster, without the pods on it.
+func newAccount(t *terrain, stream []Event) (*account, error) {
 	a := &account{
-		cluster: s.cluster, capacity: map[string]float64{}, offers: map[string]packing.Resources{}, used: map[string]float64{}, sizes: map[string]size{},
+		terrain: t, capacity: packing.Resources{}, used: packing.Resources{}, free: packing.Resources{}, down: packing.Resources{},
+		left: make([]int64, len(t.names)), isDown: make([]bool, len(t.names)), acceptance: newAcceptance(t.nodes),
 	}
-	nodes, err := s.offline.Nodes()
+	for _, offered := range t.offers {
+		for resource, amount := range offered {
+			a.capacity[resource] += amount
+		}
+	}
+	maps.DeleteFunc(a.capacity, func(_ string, amount int64) bool { return amount == 0 })
+	a.names = slices.Sorted(maps.Keys(a.capacity))
+	maps.Copy(a.free, a.capacity)
+	asked, err := a.askedFor(stream)
 	if err != nil {
 		return nil, err
 	}
-	for _, node := range nodes {
-		a.offers[node.Node().Name] = kubeframework.Allocatable(node)
-		for resource, amount := range a.offers[node.Node().Name] {
-			a.capacity[resource] += float64(amount)
-		}
+	a.device = scarcest(asked, a.capacity)
+	for i, offered := range t.offers {
+		a.left[i] = offered[a.device]
 	}
+	return a, nil
+}
+
+// askedFor is what a stream asks for, in resource-seconds.
+func (a *account) askedFor(stream []Event) (map[string]float64, error) {
 	asked := map[string]float64{}
 	for _, event := range stream {
 		if event.Job == nil {
 			continue
 		}
-		duration := event.Job.Duration
-		if math.IsInf(duration, 1) {
-			duration = math.MaxInt32
+		seconds := min(event.Job.Duration, math.MaxInt32)
+		if event.Job.shape != nil {
+			size, err := a.terrain.sizeOf(event.Job)
+			if err != nil {
+				return nil, err
+			}
+			for resource, amount := range size.each {
+				asked[resource] += float64(amount) * float64(size.count) * seconds
+			}
+			continue
 		}
-		requests, err := requestsOf(event.Job.Pods)
+		requests, err := requestsOf(event.Job.pods)
 		if err != nil {
 			return nil, fmt.Errorf("gang %s: %w", event.Job.Name, err)
 		}
 		for resource, amount := range requests {
-			asked[resource] += float64(amount) * duration
+			asked[resource] += float64(amount) * seconds
 		}
 	}
-	a.device = scarcest(asked, a.capacity)
-	a.free = a.capacity[a.device]
-	a.use(inventory.Standing(s.cluster.Pods), 1)
-	return a, nil
+	return asked, nil
 }
 
-// scarcest prefers devices, whose names have a domain, to CPU and memory.
-func scarcest(asked, capacity map[string]float64) string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(asked)), func(name string) bool { return name == kubeframework.ResourcePods || asked[name] == 0 })
-	if len(names) == 0 {
-		names = append(slices.Sorted(maps.Keys(capacity)), string(corev1.ResourceCPU))
+// measure adds to the size of a gang what it asks for of the device, and which nodes its pods accept.
+func (a *account) measure(of *size, pods []*corev1.Pod) (err error) {
+	if of.classes != nil {
+		return nil
 	}
-	device := func(name string) float64 {
-		if strings.Contains(name, "/") {
-			return 1
+	if of.each != nil {
+		of.device = float64(of.each[a.device]) * float64(of.count)
+		of.classes, err = a.classesOf([]*corev1.Pod{{}})
+		return err
+	}
+	requests, err := requestsOf(pods)
+	if err != nil {
+		return err
+	}
+	of.device = float64(requests[a.device])
+	of.classes, err = a.classesOf(pods)
+	return err
+}
+
+// scarcest is the resource of which a stream asks for most of what there is. Devices, whose names have a domain, go before CPU
+// and memory.
+func scarcest(asked map[string]float64, capacity packing.Resources) string {
+	names := slices.Sorted(maps.Keys(capacity))
+	if wanted := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return name == kubeframework.ResourcePods || asked[name] == 0
+	}); len(wanted) > 0 {
+		names = wanted
+	}
+	if len(names) == 0 {
+		return string(corev1.ResourceCPU)
+	}
+	device := func(name string) int {
+		switch {
+		case strings.Contains(name, "/"):
+			return 2
+		case name == kubeframework.ResourcePods:
+			return 0
 		}
-		return 0
+		return 1
 	}
 	return slices.MaxFunc(names, func(x, y string) int {
-		return cmp.Or(cmp.Compare(device(x), device(y)), cmp.Compare(asked[x]/capacity[x], asked[y]/capacity[y]), cmp.Compare(y, x))
+		return cmp.Or(cmp.Compare(device(x), device(y)), cmp.Compare(asked[x]/float64(capacity[x]), asked[y]/float64(capacity[y])), cmp.Compare(y, x))
 	})
 }
 
@@ -146,48 +168,76 @@ func requestsOf(pods []*corev1.Pod) (packing.Resources, error) {
 	return sum, nil
 }
 
-// use counts pods that take their nodes, or give them up if times is -1.
-func (a *account) use(pods []*corev1.Pod, times float64) {
-	requests, err := requestsOf(pods)
-	if err != nil {
-		return // They have been read before.
+// stand counts pods that take their nodes, or give them up if times is -1. Pods that are alike come one after the other.
+func (a *account) stand(pods []*corev1.Pod, times int64) error {
+	var requests packing.Resources
+	for i, pod := range pods {
+		if i == 0 || !kubeframework.Alike(pods[i-1], pod) {
+			var err error
+			if requests, err = kubeframework.Requests(pod); err != nil {
+				return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+			}
+		}
+		for resource, amount := range requests {
+			a.used[resource] += times * amount
+			a.free[resource] -= times * amount
+		}
+		a.left[a.terrain.index[pod.Spec.NodeName]] -= times * requests[a.device]
 	}
-	for resource, amount := range requests {
-		a.used[resource] += times * float64(amount)
-	}
-	a.free -= times * float64(requests[a.device])
+	return nil
 }
 
-// offer counts a node that returns, or is gone if times is -1. Nobody stands on it.
-func (a *account) offer(node *corev1.Node, times float64) {
-	a.free += times * float64(a.offers[node.Name][a.device])
+// offer counts a node that returns, or is down if times is -1. Nobody stands on it.
+func (a *account) offer(node string, times int64) {
+	at := a.terrain.index[node]
+	a.isDown[at] = times < 0
+	for resource, amount := range a.terrain.offers[at] {
+		a.free[resource] += times * amount
+	}
 }
 
-// pass lets time go by.
-func (a *account) pass(from, to float64) { a.idle.add(a.now, to-from) }
-
-// look takes a sample, and divides what is idle from now on.
-func (a *account) look(ctx context.Context, s *simulator) error {
-	sample := Sample{At: s.now, Used: maps.Clone(a.used), Running: len(s.active)}
-	for _, r := range s.waiting {
-		if !r.running {
-			sample.Waiting++
+// could reports whether what is free, all of it together, would do for a gang of which only numbers are given.
+func (a *account) could(of *size) bool {
+	for resource, amount := range of.each {
+		if amount > 0 && a.free[resource]/amount < of.count {
+			return false
 		}
 	}
-	if last := len(a.series) - 1; last >= 0 && a.series[last].At == s.now {
+	return true
+}
+
+// pass lets seconds go by.
+func (a *account) pass(seconds float64) {
+	a.idle.NoDemand += a.now.NoDemand * seconds
+	a.idle.Filters += a.now.Filters * seconds
+	a.idle.Reserved += a.now.Reserved * seconds
+	a.idle.Unavoidable += a.now.Unavoidable * seconds
+	a.idle.Avoidable += a.now.Avoidable * seconds
+}
+
+// look takes a sample.
+func (a *account) look(s *simulator) {
+	taken := sample{at: s.now, used: make([]int64, len(a.names)), running: len(s.active)}
+	for i, name := range a.names {
+		taken.used[i] = a.used[name]
+	}
+	for _, r := range s.waiting {
+		if !r.running {
+			taken.waiting++
+		}
+	}
+	if last := len(a.series) - 1; last >= 0 && a.series[last].at == s.now {
 		a.series = a.series[:last]
 	}
-	a.series = append(a.series, sample)
-	return a.divide(ctx, s)
+	a.series = append(a.series, taken)
 }
 
 // divide says why what is idle now is idle. Demand is looked at by rank: each gang is given what it asks for of what is
 // left, if that and a domain of its level, were it empty, suffice.
 func (a *account) divide(ctx context.Context, s *simulator) error {
-	left := max(0, a.free)
+	left, demand := max(0, float64(a.free[a.device])), 0.0
 	a.now = Idle{}
 	var waiting []*run
-	demand := 0.0
 	for _, r := range s.waiting {
 		if !r.running {
 			waiting = append(waiting, r)
@@ -203,12 +253,14 @@ func (a *account) divide(ctx context.Context, s *simulator) error {
 		take(&a.now.NoDemand, left)
 		return nil
 	}
-	filtered, kept, err := a.outOfReach(ctx, s, waiting)
-	if err != nil {
-		return err
+	if left > 0 {
+		filtered, kept, err := a.outOfReach(ctx, s, waiting)
+		if err != nil {
+			return err
+		}
+		take(&a.now.Filters, float64(filtered))
+		take(&a.now.Reserved, float64(kept))
 	}
-	take(&a.now.Filters, filtered)
-	take(&a.now.Reserved, kept)
 	take(&a.now.NoDemand, left-demand)
 	for _, r := range waiting {
 		if !r.size.impossible && r.size.device <= left {
@@ -221,137 +273,23 @@ func (a *account) divide(ctx context.Context, s *simulator) error {
 
 // outOfReach adds up what is free on nodes that none of those who wait may use, and then on nodes that are kept from
 // all of them but the one whom they are kept for.
-func (a *account) outOfReach(ctx context.Context, s *simulator, waiting []*run) (filtered, kept float64, err error) {
-	nodes, err := s.offline.Nodes()
-	if err != nil {
+func (a *account) outOfReach(ctx context.Context, s *simulator, waiting []*run) (filtered, kept int64, err error) {
+	odd := a.odd(waiting)
+	closed, err := s.closedToLast(ctx, waiting)
+	if err != nil || odd == nil && closed == nil {
 		return 0, 0, err
 	}
-	last := s.assemble(waiting[len(waiting)-1])
-	closed := s.keeper.ClosedTo(ctx, last, nodes)
-	selects := slices.ContainsFunc(waiting, func(r *run) bool { return slices.ContainsFunc(r.pending, selective) })
-	for _, info := range nodes {
-		node := info.Node()
-		free := float64(a.offers[node.Name][a.device] - kubeframework.Used(info)[a.device])
-		if free <= 0 {
+	for i, node := range a.terrain.nodes {
+		free := a.left[i]
+		if free <= 0 || a.isDown[i] {
 			continue
 		}
-		plain := !selects && len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable
-		open := func(r *run) bool { return accepts(node, r.pending[0]) }
 		switch {
-		case !plain && !slices.ContainsFunc(waiting, open):
+		case odd != nil && odd(i):
 			filtered += free
-		case len(closed.Room[node.Name]) > 0:
+		case closed != nil && slices.Contains(closed.On(node.Labels), a.device):
 			kept += free
 		}
 	}
 	return filtered, kept, nil
-}
-
-func selective(pod *corev1.Pod) bool {
-	return len(pod.Spec.NodeSelector) > 0 || pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil
-}
-
-// accepts reports whether a node takes a pod, as far as cordon, taints, selector and affinity say.
-func accepts(node *corev1.Node, pod *corev1.Pod) bool {
-	if match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !match || node.Spec.Unschedulable {
-		return false
-	}
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(logger, node.Spec.Taints, pod.Spec.Tolerations, func(taint *corev1.Taint) bool {
-		return taint.Effect != corev1.TaintEffectPreferNoSchedule
-	}, true)
-	return !untolerated
-}
-
-// sizeOf is what a gang asks for. Gangs that ask for the same share it.
-func (a *account) sizeOf(job *Job) size {
-	requests, _ := requestsOf(job.Pods)
-	constraint := job.PodGroup.Spec.TopologyConstraint
-	each := map[string]int64{}
-	for _, pod := range job.Pods {
-		asked, _ := kubeframework.Requests(pod)
-		each[fmt.Sprint(asked)]++
-	}
-	key := fmt.Sprint(each, constraint, job.PodGroup.Spec.SubGroups)
-	if known, ok := a.sizes[key]; ok {
-		return known
-	}
-	found := size{device: float64(requests[a.device]), least: map[string]int{}}
-	names := sets.New[string]()
-	if constraint != nil && constraint.Topology != "" {
-		names.Insert(constraint.Topology)
-	}
-	for _, sub := range job.PodGroup.Spec.SubGroups {
-		if sub.TopologyConstraint != nil && sub.TopologyConstraint.Topology != "" {
-			names.Insert(sub.TopologyConstraint.Topology)
-		}
-	}
-	for _, name := range sets.List(names) {
-		keys := a.cluster.LevelKeys(name)
-		found.levels = append(found.levels, keys)
-		for depth, level := range keys {
-			found.least[level] = a.fewest(job.Pods, keys[:depth+1])
-		}
-	}
-	if constraint != nil && constraint.RequiredTopologyLevel != "" {
-		levels, _ := a.cluster.Levels(constraint.Topology)
-		needed := found.least[levels.Key(constraint.RequiredTopologyLevel)]
-		found.impossible = needed > 1 || needed == 0
-	}
-	a.sizes[key] = found
-	return found
-}
-
-// fewest is how many domains of a level, at least, hold pods of each kind if nobody stands there; 0 if all do not.
-func (a *account) fewest(pods []*corev1.Pod, keys []string) int {
-	kinds := map[string][]*corev1.Pod{}
-	for _, pod := range pods {
-		requests, _ := kubeframework.Requests(pod)
-		kinds[fmt.Sprint(requests)] = append(kinds[fmt.Sprint(requests)], pod)
-	}
-	most := 0
-	for _, alike := range kinds {
-		requests, _ := kubeframework.Requests(alike[0])
-		rooms := map[string]int64{}
-		for _, node := range a.cluster.Nodes {
-			if path, ok := domainOf(node, keys); ok {
-				rooms[path] += fits(requests, a.offers[node.Name])
-			}
-		}
-		needed, count := int64(len(alike)), 0
-		for _, room := range slices.SortedFunc(maps.Values(rooms), func(x, y int64) int { return cmp.Compare(y, x) }) {
-			if needed <= 0 || room == 0 {
-				break
-			}
-			needed -= room
-			count++
-		}
-		if needed > 0 {
-			return 0
-		}
-		most = max(most, count)
-	}
-	return most
-}
-
-func fits(requests, offered packing.Resources) int64 {
-	count := int64(math.MaxInt32)
-	for resource, amount := range requests {
-		if amount > 0 {
-			count = min(count, offered[resource]/amount)
-		}
-	}
-	return count
-}
-
-// domainOf is the domain of a node at the last of the keys, as its path.
-func domainOf(node *corev1.Node, keys []string) (string, bool) {
-	var path packing.Path
-	for _, key := range keys {
-		value, ok := node.Labels[key]
-		if !ok {
-			return "", false
-		}
-		path = append(path, value)
-	}
-	return path.String(), true
 }

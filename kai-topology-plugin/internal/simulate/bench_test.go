@@ -37,7 +37,6 @@ func BenchmarkStream(b *testing.B) {
 		if _, err := simulate.Run(b.Context(), on, stream, simulate.Options{}); err != nil {
 			b.Fatal(err)
 		}
-		stream, _ = simulate.Read("jobs", strings.NewReader(lines.String()), on)
 	}
 	b.ReportMetric(float64(gangs)*60*float64(b.N)/b.Elapsed().Seconds(), "gangs/min")
 }

@@ -1,37 +1,39 @@
 package simulate
 
 import (
+	"bufio"
 	"context"
-	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
-	"strconv"
 	"strings"
 
-	"k8s.io/klog/v2"
-
-	"packtree.dev/kai-topology-plugin/internal/decision"
-	"packtree.dev/kai-topology-plugin/internal/inventory"
-	"packtree.dev/kai-topology-plugin/internal/turns"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	corev1 "k8s.io/api/core/v1"
 )
 
-var logger = klog.Background()
+// States of a gang at the end.
+const (
+	Ended      = "Ended"
+	Running    = "Running"
+	Waiting    = "Waiting"
+	Infeasible = "Infeasible"
+)
 
-// Result is what became of a stream, as it is printed as JSON. Times are seconds from the start.
+// Result is what became of a stream. Times are seconds from the start.
 type Result struct {
-	Gangs []Gang `json:"gangs"`
-	// Capacity is what all nodes offer together.
-	Capacity map[string]float64 `json:"capacity"`
-	Series   []Sample           `json:"series"`
-	// Idle is in resource-seconds of Device.
-	Idle   Idle   `json:"idle"`
-	Device string `json:"device"`
+	// Device is the resource of which the stream asks for most of what there is, and Idle is in resource-seconds of it.
+	Device string
+	Idle   Idle
 	// Until is when the simulation ended.
-	Until float64 `json:"until"`
+	Until float64
+
+	runs     []*run
+	states   []string
+	terrain  *terrain
+	names    []string
+	capacity []float64
+	series   []sample
 }
 
 // Gang is what became of a gang.
@@ -52,21 +54,88 @@ type Gang struct {
 	Moves       int `json:"moves"`
 }
 
+// Sample is what was in use from a moment on, and how many gangs waited and ran.
+type Sample struct {
+	At      float64            `json:"at"`
+	Used    map[string]float64 `json:"used"`
+	Waiting int                `json:"waiting"`
+	Running int                `json:"running"`
+}
+
 func (s *simulator) result(ctx context.Context) (*Result, error) {
 	result := &Result{
-		Gangs: []Gang{}, Capacity: s.account.capacity, Series: s.account.series, Idle: s.account.idle, Device: s.account.device, Until: s.now,
+		Device: s.account.device, Idle: s.account.idle.in(s.account.device), Until: s.now,
+		runs: s.runs, terrain: s.terrain, names: s.account.names, series: s.account.series,
+	}
+	for _, name := range result.names {
+		result.capacity = append(result.capacity, inUnits(name, s.account.capacity[name]))
 	}
 	for _, r := range s.runs {
 		state, err := s.state(ctx, r)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("gang %s: %w", r.job.Name, err)
 		}
-		result.Gangs = append(result.Gangs, Gang{
-			Name: r.job.Name, Arrived: r.arrived, Started: told(r.started), Ended: told(r.ended), State: state,
-			Nodes: r.nodes, Domains: r.domains, LeastDomains: r.size.least, Preemptions: r.preemptions, Moves: r.moves,
-		})
+		result.states = append(result.states, state)
 	}
 	return result, nil
+}
+
+// inUnits is an amount as Kubernetes writes it: CPU in cores.
+func inUnits(resource string, amount int64) float64 {
+	if resource == string(corev1.ResourceCPU) {
+		return float64(amount) / 1000
+	}
+	return float64(amount)
+}
+
+func (i Idle) in(device string) Idle {
+	if device != string(corev1.ResourceCPU) {
+		return i
+	}
+	return Idle{NoDemand: i.NoDemand / 1000, Filters: i.Filters / 1000, Reserved: i.Reserved / 1000, Unavoidable: i.Unavoidable / 1000, Avoidable: i.Avoidable / 1000}
+}
+
+func (s *simulator) state(ctx context.Context, r *run) (string, error) {
+	switch {
+	case !math.IsNaN(r.ended):
+		return Ended, nil
+	case r.running:
+		return Running, nil
+	case r.size.impossible:
+		return Infeasible, nil
+	case !math.IsNaN(r.started):
+		return Waiting, nil
+	}
+	if fits, err := s.fitsAlone(ctx, r); err != nil || fits {
+		return Waiting, err
+	}
+	return Infeasible, nil
+}
+
+// Gangs are those that arrived, in the order of the stream.
+func (r *Result) Gangs() func(yield func(*Gang) bool) {
+	return func(yield func(*Gang) bool) {
+		for i := range r.runs {
+			if !yield(r.gang(i)) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Result) gang(i int) *Gang {
+	of := r.runs[i]
+	gang := &Gang{
+		Name: of.job.Name, Arrived: of.arrived, Started: told(of.started), Ended: told(of.ended), State: r.states[i],
+		Nodes: map[string]int{}, Domains: of.domains, LeastDomains: of.least, Preemptions: of.preemptions, Moves: of.moves,
+	}
+	if of.nodes != nil {
+		gang.Nodes = of.nodes
+	}
+	for _, at := range of.stood {
+		gang.Nodes[r.terrain.names[at.node]] = int(at.pods)
+	}
+	return gang
 }
 
 func told(at float64) *float64 {
@@ -76,100 +145,88 @@ func told(at float64) *float64 {
 	return &at
 }
 
-func (s *simulator) state(ctx context.Context, r *run) (string, error) {
-	switch {
-	case !math.IsNaN(r.ended):
-		return "Ended", nil
-	case r.running:
-		return "Running", nil
-	case !math.IsNaN(r.started):
-		return "Waiting", nil
+// Capacity is what all nodes offer together.
+func (r *Result) Capacity() map[string]float64 {
+	capacity := map[string]float64{}
+	for i, name := range r.names {
+		capacity[name] = r.capacity[i]
 	}
-	fits, err := s.fitsAlone(ctx, r)
-	if err != nil || fits {
-		return "Waiting", err
-	}
-	return scheduling.ReasonInfeasible, nil
+	return capacity
 }
 
-// fitsAlone decides a gang on the cluster as it was when the stream began, for all that is known without it.
-func (s *simulator) fitsAlone(ctx context.Context, r *run) (bool, error) {
-	alone := *s.cluster
-	alone.PodGroups = append(slices.Clone(s.cluster.PodGroups), r.job.PodGroup)
-	alone.Pods = append(inventory.Standing(s.cluster.Pods), r.job.Pods...)
-	table, err := turns.Set(ctx, &alone)
+// Series has a sample for each moment at which anything happened, from the start.
+func (r *Result) Series() func(yield func(*Sample) bool) {
+	return func(yield func(*Sample) bool) {
+		for i := range r.series {
+			taken := &r.series[i]
+			sample := &Sample{At: taken.at, Used: map[string]float64{}, Waiting: taken.waiting, Running: taken.running}
+			for j, name := range r.names {
+				sample.Used[name] = inUnits(name, taken.used[j])
+			}
+			if !yield(sample) {
+				return
+			}
+		}
+	}
+}
+
+// JSON writes the result as one object. It is made piece by piece: that of a long stream is larger than what it was made
+// of.
+func (r *Result) JSON(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	fmt.Fprint(out, `{"gangs":[`)
+	if err := list(out, r.Gangs()); err != nil {
+		return err
+	}
+	capacity, err := json.Marshal(r.Capacity())
 	if err != nil {
-		return false, err
+		return err
 	}
-	for _, turn := range turns.In(&alone) {
-		if turn.Rank.Gang != r.key() {
-			continue
-		}
-		var answer *decision.Answer
-		if answer, err = table.Decide(ctx, turn, 0); err != nil {
-			return false, err
-		}
-		return answer.Verdict != scheduling.ReasonInfeasible && answer.Verdict != scheduling.ReasonInvalid, nil
+	fmt.Fprintf(out, `],"capacity":%s,"series":[`, capacity)
+	if err := list(out, r.Series()); err != nil {
+		return err
 	}
-	return true, nil
+	rest, err := json.Marshal(struct {
+		Idle   Idle    `json:"idle"`
+		Device string  `json:"device"`
+		Until  float64 `json:"until"`
+	}{r.Idle, r.Device, r.Until})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "],%s\n", rest[1:])
+	return out.Flush()
 }
 
-// CSV writes a line per gang, with a heading.
-func (r *Result) CSV(w io.Writer) error {
-	var levels []string
-	for _, gang := range r.Gangs {
-		levels = append(levels, slices.Collect(maps.Keys(gang.LeastDomains))...)
-	}
-	slices.Sort(levels)
-	levels = slices.Compact(levels)
-	heading := []string{"name", "arrived", "started", "ended", "state", "pods", "nodes", "preemptions", "moves"}
-	for _, level := range levels {
-		heading = append(heading, "domains "+level, "leastDomains "+level)
-	}
-	out := csv.NewWriter(w)
-	rows := [][]string{heading}
-	for _, gang := range r.Gangs {
-		pods := 0
-		for _, count := range gang.Nodes {
-			pods += count
+func list[T any](out *bufio.Writer, items func(yield func(*T) bool)) error {
+	separator := ""
+	for item := range items {
+		text, err := json.Marshal(item)
+		if err != nil {
+			return err
 		}
-		row := []string{
-			gang.Name, seconds(&gang.Arrived), seconds(gang.Started), seconds(gang.Ended), gang.State,
-			strconv.Itoa(pods), strconv.Itoa(len(gang.Nodes)), strconv.Itoa(gang.Preemptions), strconv.Itoa(gang.Moves),
+		if _, err := fmt.Fprintf(out, "%s%s", separator, text); err != nil {
+			return err
 		}
-		for _, level := range levels {
-			row = append(row, count(gang.Domains, level), count(gang.LeastDomains, level))
-		}
-		rows = append(rows, row)
+		separator = ","
 	}
-	return out.WriteAll(rows)
-}
-
-func seconds(at *float64) string {
-	if at == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*at, 'f', -1, 64)
-}
-
-func count(counts map[string]int, level string) string {
-	if n, ok := counts[level]; ok {
-		return strconv.Itoa(n)
-	}
-	return ""
+	return nil
 }
 
 // Summary says in one line what became of the gangs.
 func (r *Result) Summary() string {
-	states := map[string]int{}
-	for _, gang := range r.Gangs {
-		states[gang.State]++
+	counts := map[string]int{}
+	for _, state := range r.states {
+		counts[state]++
 	}
 	var parts []string
-	for _, state := range []string{"Ended", "Running", "Waiting", "Infeasible"} {
-		if states[state] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", states[state], state))
+	for _, state := range []string{Ended, Running, Waiting, Infeasible} {
+		if counts[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[state], state))
 		}
+	}
+	if len(parts) == 0 {
+		return "no gangs"
 	}
 	return strings.Join(parts, ", ")
 }

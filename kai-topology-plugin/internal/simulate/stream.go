@@ -2,26 +2,20 @@ package simulate
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/shared/didyoumean"
 	"packtree.dev/shared/manifests"
-
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // Event is a line of a stream: a gang arrives, or a node fails or returns.
@@ -35,30 +29,21 @@ type Event struct {
 	Down bool
 }
 
-// Job is a gang of a stream.
-type Job struct {
-	Name string
-	// Duration is how long the gang runs, in seconds; +Inf if it does not end.
-	Duration float64
-	PodGroup *scheduling.PodGroup
-	Pods     []*corev1.Pod
-}
-
 // line is a line as it is written.
 type line struct {
 	At       *float64 `json:"at"`
 	Name     string   `json:"name"`
 	Duration *float64 `json:"duration"`
 	// PodGroup and Pods are whole manifests, or Pods is a number.
-	PodGroup  json.RawMessage   `json:"podGroup"`
-	Pods      json.RawMessage   `json:"pods"`
-	Requests  map[string]string `json:"requests"`
-	Topology  string            `json:"topology"`
-	Required  string            `json:"required"`
-	Preferred string            `json:"preferred"`
-	Priority  int32             `json:"priority"`
-	Node      string            `json:"node"`
-	Down      *bool             `json:"down"`
+	PodGroup  json.RawMessage            `json:"podGroup"`
+	Pods      json.RawMessage            `json:"pods"`
+	Requests  map[string]json.RawMessage `json:"requests"`
+	Topology  string                     `json:"topology"`
+	Required  string                     `json:"required"`
+	Preferred string                     `json:"preferred"`
+	Priority  int32                      `json:"priority"`
+	Node      string                     `json:"node"`
+	Down      *bool                      `json:"down"`
 }
 
 // fault is what is wrong with a field.
@@ -75,36 +60,35 @@ func wrong(path, format string, args ...any) *fault {
 	return &fault{path, fmt.Sprintf(format, args...)}
 }
 
-// maxLine is how long a line may be, in bytes.
-const maxLine = 64 << 20
+// maxFaults is how many wrong lines are told of one by one.
+const maxFaults = 100
 
-// Read reads a stream for a cluster. The error names everything that is wrong, as FILE:LINE: path: reason, a line each.
+// Read reads a stream for a cluster. The error names what is wrong, as FILE:LINE: path: reason, a line each.
 func Read(file string, from io.Reader, cluster *inventory.Inventory) ([]Event, error) {
-	r := &reader{cluster: cluster, names: map[string]int{}, nodes: map[string]bool{}}
-	for _, node := range cluster.Nodes {
-		r.nodes[node.Name] = true
-	}
-	for _, podGroup := range cluster.PodGroups {
-		r.names[podGroup.Name] = 0
-	}
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, maxLine)
+	r := newReader(cluster)
+	lines := bufio.NewReaderSize(from, 1<<20)
 	var events []Event
 	var faults []error
-	for number := 1; lines.Scan(); number++ {
-		text := strings.TrimSpace(lines.Text())
-		if text == "" {
-			continue
+	wrongLines := 0
+	for number := 1; ; number++ {
+		text, err := lines.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("%s:%d: %w", file, number, err)
 		}
-		event, err := r.read([]byte(text), number)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("%s:%d: %w", file, number, err))
-			continue
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			event, err := r.read(text, number)
+			if err == nil {
+				events = append(events, event)
+			} else if wrongLines++; wrongLines <= maxFaults {
+				faults = append(faults, fmt.Errorf("%s:%d: %w", file, number, err))
+			}
 		}
-		events = append(events, event)
+		if err == io.EOF {
+			break
+		}
 	}
-	if err := lines.Err(); err != nil {
-		faults = append(faults, fmt.Errorf("%s: %w", file, err))
+	if wrongLines > maxFaults {
+		faults = append(faults, fmt.Errorf("%s: %d more lines are wrong", file, wrongLines-maxFaults))
 	}
 	return events, errors.Join(faults...)
 }
@@ -113,21 +97,43 @@ func Read(file string, from io.Reader, cluster *inventory.Inventory) ([]Event, e
 type reader struct {
 	cluster *inventory.Inventory
 	last    float64
-	// names has the line of each gang, 0 for one of the cluster.
+	// names and gangs have the line of each gang, 0 for one of the cluster.
 	names map[string]int
+	gangs map[gang.Key]int
 	nodes map[string]bool
+	// shapes are those of gangs of which only numbers were given.
+	shapes map[shapeKey]*shape
 }
+
+func newReader(cluster *inventory.Inventory) *reader {
+	r := &reader{
+		cluster: cluster, names: map[string]int{}, gangs: map[gang.Key]int{}, nodes: map[string]bool{}, shapes: map[shapeKey]*shape{},
+	}
+	for _, node := range cluster.Nodes {
+		r.nodes[node.Name] = true
+	}
+	for _, podGroup := range cluster.PodGroups {
+		r.gangs[gang.KeyOfPodGroup(podGroup)] = 0
+	}
+	return r
+}
+
+// tooLarge is what the decoder says of a number that its field cannot hold.
+var tooLarge = regexp.MustCompile(`cannot unmarshal number (\S+) into Go struct field line\.(\w+) of type`)
 
 func (r *reader) read(text []byte, number int) (Event, error) {
 	var written line
 	if problems := manifests.DecodeStrict(text, &written); len(problems) > 0 {
+		if large := tooLarge.FindStringSubmatch(problems[0].Reason); large != nil {
+			return Event{}, wrong(large[2], "%s is too large", large[1])
+		}
 		return Event{}, wrong(problems[0].Path, "%s", problems[0].Reason)
 	}
 	switch at := written.At; {
 	case at == nil:
 		return Event{}, wrong("at", "is missing: the seconds from the start at which it happens")
-	case *at < 0 || math.IsInf(*at, 0):
-		return Event{}, wrong("at", "must not be negative, and is %v", *at)
+	case *at < 0 || *at > maxSeconds:
+		return Event{}, wrong("at", "must be from 0 to %g seconds, and is %v", maxSeconds, *at)
 	case *at < r.last:
 		return Event{}, wrong("at", "is %v, before %v of an earlier line: lines are in the order of time", *at, r.last)
 	}
@@ -144,8 +150,10 @@ func (r *reader) read(text []byte, number int) (Event, error) {
 
 func (r *reader) node(written *line) (name string, down bool, err error) {
 	switch {
-	case written.Name != "" || written.Pods != nil || written.PodGroup != nil:
+	case written.Name != "" || written.Pods != nil || written.PodGroup != nil || written.Duration != nil || written.Requests != nil:
 		return "", false, wrong("node", "a line is about a node or about a gang, not both")
+	case written.Node == "":
+		return "", false, wrong("node", "is missing: the node that is down, or well again")
 	case !r.nodes[written.Node]:
 		return "", false, wrong("node", "the cluster has no node %q%s", written.Node, meant(written.Node, slices.Collect(maps.Keys(r.nodes))))
 	case written.Down == nil:
@@ -155,6 +163,7 @@ func (r *reader) node(written *line) (name string, down bool, err error) {
 }
 
 func meant(word string, known []string) string {
+	slices.Sort(known)
 	if closest, ok := didyoumean.Closest(word, known); ok {
 		return fmt.Sprintf(", did you mean %q?", closest)
 	}
@@ -166,132 +175,34 @@ func (r *reader) job(written *line, number int) (*Job, error) {
 		return nil, wrong("name", "is missing: the gang's own, or node for a node")
 	}
 	if first, taken := r.names[written.Name]; taken {
-		if first == 0 {
-			return nil, wrong("name", "the cluster has a gang %q", written.Name)
-		}
 		return nil, wrong("name", "gang %q is in line %d, too", written.Name, first)
 	}
 	r.names[written.Name] = number
 	job := &Job{Name: written.Name, Duration: math.Inf(1)}
 	if written.Duration != nil {
-		if job.Duration = *written.Duration; job.Duration < 0 {
-			return nil, wrong("duration", "must not be negative, and is %v", job.Duration)
+		if job.Duration = *written.Duration; job.Duration < 0 || job.Duration > maxSeconds {
+			return nil, wrong("duration", "must be from 0 to %g seconds, and is %v", maxSeconds, job.Duration)
 		}
 	}
-	if written.PodGroup != nil {
-		return job, r.manifests(job, written)
+	var err error
+	path := "name"
+	if given(written.PodGroup) {
+		err, path = r.whole(job, written), "podGroup.metadata.name"
+	} else {
+		job.shape, err = r.shape(written)
 	}
-	return job, r.plain(job, written)
-}
-
-// plain makes the PodGroup and the pods of a gang of which only numbers are given.
-func (r *reader) plain(job *Job, written *line) error {
-	var count int32
-	if err := json.Unmarshal(written.Pods, &count); err != nil || count < 1 {
-		return wrong("pods", "must be how many pods the gang has, 1 or more, or, with podGroup, a list of Pods")
-	}
-	if len(written.Requests) == 0 {
-		return wrong("requests", "is missing: what each pod asks for, by resource")
-	}
-	requests := corev1.ResourceList{}
-	for _, name := range slices.Sorted(maps.Keys(written.Requests)) {
-		amount, err := resource.ParseQuantity(written.Requests[name])
-		if err != nil || amount.Sign() < 0 {
-			return wrong("requests["+name+"]", "%q is no quantity", written.Requests[name])
-		}
-		requests[corev1.ResourceName(name)] = amount
-	}
-	constraint, err := r.constraint(written)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	job.PodGroup = &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: job.Name, UID: types.UID(job.Name)}}
-	job.PodGroup.Spec.MinMember = &count
-	job.PodGroup.Spec.TopologyConstraint = constraint
-	for i := range count {
-		name := fmt.Sprintf("%s-%d", job.Name, i)
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault, Name: name, UID: types.UID(job.Name + "/" + name),
-			Annotations: map[string]string{scheduling.AnnotationPodGroupName: job.Name},
-		}}
-		pod.Spec.Priority = &written.Priority
-		pod.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
-		job.Pods = append(job.Pods, pod)
+	if first, taken := r.gangs[job.key()]; taken {
+		if first == 0 {
+			return nil, wrong(path, "the cluster has a PodGroup %s", job.key())
+		}
+		return nil, wrong(path, "the gang in line %d has the PodGroup %s, too", first, job.key())
 	}
-	return nil
+	r.gangs[job.key()] = number
+	return job, nil
 }
 
-func (r *reader) constraint(written *line) (*scheduling.TopologyConstraint, error) {
-	if written.Topology == "" {
-		if written.Required+written.Preferred != "" {
-			return nil, wrong("topology", "is missing: the Topology whose levels required and preferred name")
-		}
-		return nil, nil
-	}
-	levels, known := r.cluster.Levels(written.Topology)
-	if !known {
-		return nil, wrong("topology", "there is no Topology %q%s", written.Topology, meant(written.Topology, slices.Collect(maps.Keys(r.cluster.Topologies))))
-	}
-	constraint := &scheduling.TopologyConstraint{Topology: written.Topology}
-	for _, level := range []struct {
-		path, name string
-		to         *string
-	}{
-		{"required", written.Required, &constraint.RequiredTopologyLevel},
-		{"preferred", written.Preferred, &constraint.PreferredTopologyLevel},
-	} {
-		if level.name == "" {
-			continue
-		}
-		if problem := levels.Problem(written.Topology, level.name); problem != "" {
-			return nil, wrong(level.path, "%s", problem)
-		}
-		*level.to = level.name
-	}
-	return constraint, nil
-}
-
-// manifests reads the PodGroup and the pods of a gang as they are written.
-func (r *reader) manifests(job *Job, written *line) error {
-	if written.Requests != nil || written.Topology+written.Required+written.Preferred != "" || written.Priority != 0 {
-		return wrong("podGroup", "says all of the gang: requests, topology, required, preferred and priority are for gangs without it")
-	}
-	var pods []json.RawMessage
-	if err := json.Unmarshal(written.Pods, &pods); err != nil || len(pods) == 0 {
-		return wrong("pods", "must be a list of Pods where podGroup is given")
-	}
-	documents := make([]manifests.Document, 0, len(pods)+1)
-	for i, manifest := range append([]json.RawMessage{written.PodGroup}, pods...) {
-		path, kind := "podGroup", "PodGroup"
-		if i > 0 {
-			path, kind = fmt.Sprintf("pods[%d]", i-1), "Pod"
-		}
-		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON(manifest); err != nil {
-			return wrong(path, "%v", err)
-		}
-		if object.GetKind() != kind {
-			return wrong(path+".kind", "must be %s, not %q", kind, object.GetKind())
-		}
-		if object.GetNamespace() == "" {
-			object.SetNamespace(metav1.NamespaceDefault)
-		}
-		documents = append(documents, manifests.Document{Source: path, Object: object})
-	}
-	read, findings := inventory.Read(documents)
-	findings = slices.DeleteFunc(findings, func(f manifests.Finding) bool { return f.Warning })
-	if len(findings) > 0 {
-		return wrong(strings.TrimSuffix(findings[0].Source+"."+findings[0].Path, "."), "%s", findings[0].Reason)
-	}
-	job.PodGroup, job.Pods = read.PodGroups[0], read.Pods
-	for i, pod := range job.Pods {
-		if pod.Spec.NodeName != "" {
-			return wrong(fmt.Sprintf("pods[%d].spec.nodeName", i), "must be empty: the pod arrives and is placed")
-		}
-		if pod.Annotations[scheduling.AnnotationPodGroupName] != job.PodGroup.Name {
-			return wrong(fmt.Sprintf("pods[%d].metadata.annotations[%s]", i, scheduling.AnnotationPodGroupName), "must name the PodGroup %q", job.PodGroup.Name)
-		}
-		pod.UID = types.UID(job.Name + "/" + pod.Name)
-	}
-	return nil
-}
+// given reports whether a field is there and not null.
+func given(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
