@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -78,8 +79,9 @@ func (k *Keeper) ClosedTo(ctx context.Context, assembled *gang.Gang, nodes []fwk
 	result := Closed{Barred: len(all) > 0}
 	wants := Asks(assembled.Pending)
 	var closed closedDomains
+	terrain := sync.OnceValue(func() int { return k.View.Version(nodes) })
 	for _, domain := range all {
-		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) || !k.couldHold(ctx, domain, nodes) {
+		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) || !k.couldHold(ctx, domain, nodes, terrain) {
 			continue
 		}
 		closed.add(domain)
@@ -145,12 +147,12 @@ func noteOf(domain gangstate.KeptDomain) string {
 
 // couldHold reports whether the gang of a domain would fit into the domain if nothing stood there. The answer is
 // kept until the gang or a node changes.
-func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo) bool {
+func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo, terrain func() int) bool {
 	podGroup, err := k.PodGroup(domain.For)
 	if err != nil {
 		return false
 	}
-	asked := gangstate.Emptied{Domain: domain.Domain, Generation: podGroup.Generation, Terrain: k.View.Version(nodes)}
+	asked := gangstate.Emptied{Domain: domain.Domain, Generation: podGroup.Generation, Terrain: terrain()}
 	if holds, known := k.Gangs.Holds(domain.For, asked); known {
 		return holds
 	}

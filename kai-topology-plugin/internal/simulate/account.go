@@ -196,14 +196,16 @@ func (a *account) offer(node string, times int64) {
 	}
 }
 
-// could reports whether what is free, all of it together, would do for a gang of which only numbers are given.
-func (a *account) could(of *size) bool {
+// lacking returns the resources of which what is free, all of it together, is too little for a gang of which only numbers
+// are given.
+func (a *account) lacking(of *size) (resources []string) {
 	for resource, amount := range of.each {
 		if amount > 0 && a.free[resource]/amount < of.count {
-			return false
+			resources = append(resources, resource)
 		}
 	}
-	return true
+	slices.Sort(resources)
+	return resources
 }
 
 // pass lets seconds go by.

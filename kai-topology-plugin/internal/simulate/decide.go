@@ -18,6 +18,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 )
 
 // schedule decides the gangs that wait, by rank, until nobody has to leave for another any more. Gangs that are below
@@ -65,8 +66,7 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	r.tried = s.gangs.Room()
 	switch {
 	case answer.Verdict != scheduling.ReasonPlaced:
-		s.gangs.DidNotFit(request.Gang, overtaking.ClaimOf(request.Gang, answer, s.cluster.LevelKeys), r.tried)
-		return s.refuse(ctx, r, request)
+		return s.refuse(ctx, r, request, answer)
 	case len(answer.Nodes) == 0:
 		return false, nil
 	}
@@ -75,14 +75,25 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	return false, s.start(r, answer.Nodes)
 }
 
-// refuse has a gang that does not fit preempt others. What another one of its shape was told holds for it, too: that it
-// does not fit, and that nobody can be preempted.
-func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request) (bool, error) {
+// refusal is what a gang was told that does not fit: in which state of the room, and what it is short of.
+type refusal struct {
+	room  int64
+	short []packing.Explanation
+}
+
+// refuse records that a gang does not fit, and has it preempt others. What another one of its shape was told holds for
+// it, too: that it does not fit, and that nobody can be preempted.
+func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, answer *decision.Answer) (bool, error) {
+	if s.gangs.Waits(r.rank.Gang) {
+		s.gangs.Tried(r.rank.Gang, r.tried)
+	} else {
+		s.gangs.DidNotFit(request.Gang, overtaking.ClaimOf(request.Gang, answer, s.cluster.LevelKeys), r.tried)
+	}
 	if shape := s.shapeOf(r); shape != nil {
-		if s.refused[shape] == r.tried {
+		if s.refused[shape].room == r.tried {
 			return false, nil
 		}
-		s.refused[shape] = r.tried
+		s.refused[shape] = refusal{r.tried, answer.Explanations}
 	}
 	return s.preempt(ctx, r, request)
 }
@@ -96,18 +107,18 @@ func (s *simulator) shapeOf(r *run) *shape {
 	return r.job.shape
 }
 
-// answer decides a gang. The request is completed. A gang of which only numbers are given is not looked at twice: room
-// only gets less within one state of the room, and what is closed to a gang is closed to those that rank below it.
+// answer decides a gang. The request is completed.
 func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) (*decision.Answer, error) {
-	refused := &decision.Answer{Verdict: scheduling.ReasonInfeasible}
 	shape := s.shapeOf(r)
-	if shape != nil && (s.refused[shape] == s.gangs.Room() || !s.account.could(r.size)) {
-		return refused, nil
+	if shape != nil {
+		if short, refused := s.refusedAlready(r); refused {
+			return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: short}, nil
+		}
 	}
 	closed := s.keeper.ClosedTo(ctx, request.Gang, request.Nodes)
 	s.barred = s.barred || closed.Barred
 	if shape != nil && closed.Altogether(request.Gang.Pending) {
-		return refused, nil
+		return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: shortOf(closed.On(nil)...)}, nil
 	}
 	request.Reserved = s.gangs.Reserved(r.rank.Gang, r.rank.Priority)
 	for node, pods := range closed.Room(request.Nodes) {
@@ -117,7 +128,28 @@ func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) 
 		request.Reserved[node] = append(request.Reserved[node], pods...)
 	}
 	request.Followers = s.followersOf(request.Gang)
+	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
+	request.Terse = s.gangs.Waits(r.rank.Gang) || r.size.asksForOne()
 	return s.options.Decider.Decide(ctx, *request)
+}
+
+// refusedAlready tells without a search that a gang of which only numbers are given does not fit, and what it is short of:
+// one of its shape was refused, room only gets less within one state of the room, and what is closed to a gang is closed to
+// those that rank below it; or all that is free together is too little.
+func (s *simulator) refusedAlready(r *run) (short []packing.Explanation, refused bool) {
+	if last := s.refused[r.job.shape]; last.room == s.gangs.Room() {
+		return last.short, true
+	}
+	lacking := s.account.lacking(r.size)
+	return shortOf(lacking...), len(lacking) > 0
+}
+
+func shortOf(resources ...string) []packing.Explanation {
+	var short []packing.Shortage
+	for _, resource := range resources {
+		short = append(short, packing.Shortage{Resource: resource})
+	}
+	return []packing.Explanation{{Short: short}}
 }
 
 // closedToLast is what is closed to the last of those who wait; nil if nothing is.

@@ -65,7 +65,7 @@ type programAnswer struct {
 
 func startProgram(ctx context.Context, line string, stderr io.Writer, cluster *inventory.Inventory) (*program, error) {
 	p := &program{command: exec.CommandContext(ctx, "sh", "-c", line), on: map[string]string{}, up: map[string]bool{}}
-	p.cluster = &programCluster{Nodes: cluster.Nodes, Topologies: []*kai.Topology{}, Pods: inventory.Standing(cluster.Pods)}
+	p.cluster = &programCluster{Nodes: cluster.Nodes, Topologies: []*kai.Topology{}, Pods: append([]*corev1.Pod{}, inventory.Standing(cluster.Pods)...)}
 	for _, topology := range cluster.Topologies {
 		p.cluster.Topologies = append(p.cluster.Topologies, topology)
 	}

@@ -141,14 +141,16 @@ func (s *simulator) start(r *run, nodes map[string]string) error {
 		s.wait(r)
 	}
 	r.tried = s.gangs.Room()
-	r.domains = s.terrain.domainsOf(r.size, r.nodes)
-	if r.job.shape == nil {
-		var err error
-		if r.least, err = s.terrain.least(r.size.topologies, r.standing); err != nil {
-			return err
-		}
+	if err := s.locate(r); err != nil {
+		return err
 	}
 	return s.offline.Change(kubeframework.Change{Stand: stand})
+}
+
+// locate looks in which domains a gang stands.
+func (s *simulator) locate(r *run) (err error) {
+	r.domains, r.least, err = s.terrain.locate(r.size, r.nodes, r.standing)
+	return err
 }
 
 func (s *simulator) labels(node string) map[string]string { return s.nodes[node].Labels }
@@ -242,8 +244,7 @@ func (s *simulator) evict(r *run, leaving sets.Set[*corev1.Pod]) error {
 	}
 	s.wait(r)
 	if s.assemble(r).Satisfied(gang.NoPending) {
-		r.domains = s.terrain.domainsOf(r.size, r.nodes)
-		return nil
+		return s.locate(r)
 	}
 	return s.stop(r)
 }
@@ -252,7 +253,7 @@ func (s *simulator) evict(r *run, leaving sets.Set[*corev1.Pod]) error {
 func (s *simulator) stop(r *run) error {
 	r.left = max(0, r.left-(s.now-r.resumed))
 	s.halt(r)
-	r.lost, r.domains = 0, map[string]int{}
+	r.lost, r.domains, r.least = 0, map[string]int{}, r.size.least
 	leave := r.lose(func(*corev1.Pod) bool { return true })
 	if err := s.leave(leave); err != nil {
 		return err

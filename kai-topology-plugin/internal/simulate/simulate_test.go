@@ -215,6 +215,30 @@ func TestNobodyIsStarved(t *testing.T) {
 	}
 }
 
+// A gang that is short of devices keeps nothing from those that ask for none.
+func TestOnlyWhatIsScarceIsKept(t *testing.T) {
+	more := func(at float64, name string, duration float64, pods int, devices, cpu int) string {
+		return fmt.Sprintf(`{"at": %v, "name": %q, "duration": %v, "pods": %d, "requests": {"example.com/gpu": "%d", "cpu": "%d"}}`+"\n", at, name, duration, pods, devices, cpu)
+	}
+	nodes := ""
+	for i := range 2 {
+		nodes += fmt.Sprintf("---\n"+`{apiVersion: v1, kind: Node, metadata: {name: n%d}, status: {allocatable: {example.com/gpu: "8", cpu: "64", pods: "110"}}}`+"\n", i)
+	}
+	// Enough is free of the devices in all, but not on one node.
+	lines := more(0, "first", 1000, 2, 5, 1) + more(1, "wide", 10, 1, 4, 1)
+	for i := range 20 {
+		lines += more(float64(2+i), fmt.Sprint("small-", i), 5, 1, 1, 1)
+	}
+	lines += more(40, "none", 5, 1, 0, 1)
+	result := run(t, cluster(t, 0, 0, nodes), lines, 900)
+	for _, gang := range result.Gangs {
+		waits := gang.Name == "wide" || strings.HasPrefix(gang.Name, "small") && gang.Arrived >= 10
+		if started := gang.Started != nil && *gang.Started == gang.Arrived; started == waits {
+			t.Errorf("%s, which arrived at %v, started at %v", gang.Name, gang.Arrived, gang.Started)
+		}
+	}
+}
+
 func TestWhatIsIdleIsDividedByWhy(t *testing.T) {
 	tainted := "---\n" + `{apiVersion: v1, kind: Node, metadata: {name: odd, labels: {l/zone: z, l/rack: r9}}, spec: {taints: [{key: k, effect: NoSchedule}]}, status: {allocatable: {example.com/gpu: "8", pods: "9"}}}` + "\n"
 	standing := "---\n" + `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: r0-n0, containers: [{name: c, image: c, resources: {requests: {example.com/gpu: "8"}, limits: {example.com/gpu: "8"}}}]}}` + "\n"
@@ -249,6 +273,30 @@ func TestPodsOfTheClusterStay(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float64{8, 16, 8, 16, 16, 16, 8, 8}, used); diff != "" {
 		t.Errorf("in use (-want +got):\n%s", diff)
+	}
+}
+
+// A node without labels is in no domain, and neither are the pods on it.
+func TestDomainsAreCountedWhereThereAreAny(t *testing.T) {
+	bare := "---\n" + `{apiVersion: v1, kind: Node, metadata: {name: bare}, status: {allocatable: {example.com/gpu: "16"}}}` + "\n"
+	for name, lines := range map[string]string{
+		"numbers":   `{"at": 1, "name": "a", "duration": 5, "pods": 6, "requests": {"example.com/gpu": "8"}, "topology": "net", "preferred": "l/rack"}`,
+		"manifests": whole(1, "a", 5, 6, 6, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			gang := run(t, cluster(t, 2, 2, bare), lines, 0).Gangs[0]
+			want := map[string]int{"l/zone": 1, "l/rack": 2}
+			if diff := cmp.Diff(want, gang.Domains); diff != "" || gang.Nodes["bare"] != 2 {
+				t.Errorf("on %v, domains (-want +got):\n%s", gang.Nodes, diff)
+			}
+			if diff := cmp.Diff(want, gang.LeastDomains); diff != "" {
+				t.Errorf("fewest (-want +got):\n%s", diff)
+			}
+		})
+	}
+	gang := run(t, cluster(t, 0, 0, bare), whole(1, "b", 5, 3, 3, ""), 2).Gangs[0]
+	if gang.State != "Infeasible" || gang.LeastDomains["l/rack"] != 0 {
+		t.Errorf("a gang of three on a node for two: %+v", gang)
 	}
 }
 

@@ -85,8 +85,8 @@ type simulator struct {
 	// suspects may be below their minimum, and barred tells that somebody may have been kept out of a domain.
 	suspects []*run
 	barred   bool
-	// refused has the state of the room in which a gang of a shape was refused.
-	refused map[*shape]int64
+	// refused has what the last gang of a shape was told that did not fit.
+	refused map[*shape]refusal
 	// alone is the cluster without the stream, made when it is first asked, and fits what it says of shapes.
 	alone *turns.Table
 	fits  map[*shape]bool
@@ -115,7 +115,7 @@ func newSimulator(ctx context.Context, cluster *inventory.Inventory, stream []Ev
 		options: options, cluster: cluster, offline: offline, view: clusterview.New(offline),
 		gangs: gangstate.New(func(string) bool { return true }),
 		by:    map[gang.Key]*run{}, related: map[gang.Key][]*run{}, counted: map[gang.Key][]*run{}, priorities: map[int32]int{},
-		refused: map[*shape]int64{}, fits: map[*shape]bool{},
+		refused: map[*shape]refusal{}, fits: map[*shape]bool{},
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}
 	if s.options.Decider == nil {
@@ -268,7 +268,9 @@ func (s *simulator) fail(name string) error {
 	}
 	for _, r := range s.suspects[hit:] {
 		s.wait(r)
-		r.domains = s.terrain.domainsOf(r.size, r.nodes)
+		if err := s.locate(r); err != nil {
+			return err
+		}
 	}
 	if err := s.account.stand(s.settled[name], -1); err != nil {
 		return err

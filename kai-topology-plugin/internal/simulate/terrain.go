@@ -60,6 +60,17 @@ type size struct {
 	classes []*class
 }
 
+// asksForOne reports whether pods, all alike, ask for one resource besides their place.
+func (s *size) asksForOne() bool {
+	asked := 0
+	for resource, amount := range s.each {
+		if amount > 0 && resource != kubeframework.ResourcePods {
+			asked++
+		}
+	}
+	return asked == 1
+}
+
 func newTerrain(cluster *inventory.Inventory, nodes []fwk.NodeInfo) *terrain {
 	t := &terrain{
 		cluster: cluster, index: map[string]int32{}, levels: map[string][]level{}, rooms: map[roomKey][]int64{}, sizes: map[*shape]*size{},
@@ -155,15 +166,30 @@ func (t *terrain) sizeOfShape(shape *shape) (*size, error) {
 	return found, nil
 }
 
-// least is how many domains of each level of some Topologies, at least, hold pods if nobody stands there: as many as the pods
-// of each kind need, and as all need for each resource. 0 if all domains do not.
+// least is how many domains of each level of some Topologies, at least, hold pods if nobody stands there; 0 if all domains do
+// not.
 func (t *terrain) least(topologies []string, pods []*corev1.Pod) (map[string]int, error) {
+	least := map[string]int{}
+	for _, topology := range topologies {
+		for i := range t.levels[topology] {
+			level := &t.levels[topology][i]
+			var err error
+			if least[level.key], err = t.leastAt(topology, level, pods); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return least, nil
+}
+
+// leastAt is as many domains of a level as the pods of each kind need, and as all need for each resource.
+func (t *terrain) leastAt(topology string, at *level, pods []*corev1.Pod) (most int, err error) {
 	kinds, counts := map[string]packing.Resources{}, map[string]int64{}
 	total := packing.Resources{}
 	for _, pod := range pods {
 		requests, err := kubeframework.Requests(pod)
 		if err != nil {
-			return nil, fmt.Errorf("pod %s: %w", pod.Name, err)
+			return 0, fmt.Errorf("pod %s: %w", pod.Name, err)
 		}
 		kind := fmt.Sprint(requests)
 		kinds[kind] = requests
@@ -177,22 +203,14 @@ func (t *terrain) least(topologies []string, pods []*corev1.Pod) (map[string]int
 			kinds[resource], counts[resource] = packing.Resources{resource: 1}, amount
 		}
 	}
-	least := map[string]int{}
-	for _, topology := range topologies {
-		for i := range t.levels[topology] {
-			level := &t.levels[topology][i]
-			most, enough := 0, true
-			for kind, requests := range kinds {
-				needed := fewest(t.roomsOf(requests, topology, level), counts[kind])
-				most, enough = max(most, needed), enough && needed > 0
-			}
-			if !enough {
-				most = 0
-			}
-			least[level.key] = most
+	for kind, requests := range kinds {
+		needed := fewest(t.roomsOf(requests, topology, at), counts[kind])
+		if needed == 0 {
+			return 0, nil
 		}
+		most = max(most, needed)
 	}
-	return least, nil
+	return most, nil
 }
 
 // fewest is how many of some rooms, the largest first, hold so many pods; 0 if all do not.
@@ -244,22 +262,35 @@ func fits(requests, offered packing.Resources) int64 {
 	return count
 }
 
-// domainsOf counts the domains that pods stand in, by the levels of a gang's Topologies.
-func (t *terrain) domainsOf(size *size, nodes map[string]int) map[string]int {
-	counts := map[string]int{}
+// locate counts the domains that pods stand in, by the levels of a gang's Topologies, and the fewest that could hold those
+// of them that stand in any.
+func (t *terrain) locate(size *size, nodes map[string]int, standing []*corev1.Pod) (domains, least map[string]int, err error) {
+	domains, least = map[string]int{}, map[string]int{}
 	for _, topology := range size.topologies {
 		for i := range t.levels[topology] {
 			level := &t.levels[topology][i]
-			used := map[int32]bool{}
-			for node := range nodes {
+			used, inside := map[int32]bool{}, 0
+			for node, pods := range nodes {
 				if domain := level.domains[t.index[node]]; domain != none {
 					used[domain] = true
+					inside += pods
 				}
 			}
-			counts[level.key] = len(used)
+			domains[level.key] = len(used)
+			switch {
+			case inside == 0:
+				least[level.key] = 0
+			case size.each != nil:
+				least[level.key] = fewest(t.roomsOf(size.each, topology, level), int64(inside))
+			default:
+				outside := func(pod *corev1.Pod) bool { return level.domains[t.index[pod.Spec.NodeName]] == none }
+				if least[level.key], err = t.leastAt(topology, level, slices.DeleteFunc(slices.Clone(standing), outside)); err != nil {
+					return nil, nil, err
+				}
+			}
 		}
 	}
-	return counts
+	return domains, least, nil
 }
 
 // compact is where pods stand, by node.
