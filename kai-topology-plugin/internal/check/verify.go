@@ -141,7 +141,11 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 
 // judge lists what is wrong with a placement.
 func (v *verifier) judge(ctx context.Context, turn turns.Turn, nodes map[string]string) (faults []error, err error) {
-	question := v.table.Question(turn)
+	return Placement(ctx, v.table.Question(turn), nodes)
+}
+
+// Placement lists what is wrong with the nodes of a gang's pods, by the names of the pods.
+func Placement(ctx context.Context, question decision.Question, nodes map[string]string) (faults []error, err error) {
 	err = asInput(ctx, question, func(input *certificate.Input) { faults = certificate.Check(input, nodes) })
 	if err != nil || len(faults) > 0 {
 		return faults, err

@@ -32,6 +32,9 @@ const maxKnownPods = 8192
 type kinds struct {
 	resources     *kubeframework.Resources
 	recent, older pods
+	// last is the last pod that was read, and lastKind its kind.
+	last     *corev1.Pod
+	lastKind *kind
 }
 
 // pods are known pods by UID, and their kinds by key.
@@ -56,6 +59,29 @@ func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 			return known.kind, nil
 		}
 	}
+	if k.last != nil && twins(k.last, pod) {
+		return k.remember(pod, k.lastKind), nil
+	}
+	read, err := k.read(pod)
+	if err != nil {
+		return nil, err
+	}
+	k.last, k.lastKind = pod, k.remember(pod, read)
+	return k.lastKind, nil
+}
+
+// twins reports whether two pods differ in nothing but their names, as far as that is told by looking at next to nothing:
+// those that a program made alike.
+func twins(a, b *corev1.Pod) bool {
+	bare := func(pod *corev1.Pod) bool {
+		spec := &pod.Spec
+		return len(pod.Labels) == 0 && spec.NodeSelector == nil && spec.Affinity == nil && spec.Tolerations == nil && spec.Volumes == nil &&
+			spec.TopologySpreadConstraints == nil && spec.ResourceClaims == nil && spec.OS == nil && !spec.HostNetwork && spec.HostUsers == nil
+	}
+	return a.Namespace == b.Namespace && kubeframework.Alike(a, b) && bare(a) && bare(b)
+}
+
+func (k *kinds) read(pod *corev1.Pod) (*kind, error) {
 	requests, err := k.resources.Requests(pod)
 	if err != nil {
 		return nil, fmt.Errorf("reading the requests of pod %s: %w", pod.Name, err)
@@ -68,9 +94,9 @@ func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
 	}
-	return k.remember(pod, &kind{
+	return &kind{
 		key: filter + " requesting " + string(asked), filter: filter, requests: requests, hosts: hosts(&pod.Spec), labels: selecting(&pod.Spec),
-	}), nil
+	}, nil
 }
 
 // remember returns the kind that is kept for the pod: equal to the one given, and shared.

@@ -67,6 +67,7 @@ func Command() *cobra.Command {
   top       follows domains, gangs and nodes in the terminal
   view      shows all that on a page in the browser, live, or writes the page to a file
   repairability  foretells for each node and domain what its failure would do to gangs, and how many nodes to keep free
+  simulate  runs a stream of gangs in virtual time on the cluster as it is
 
 support-bundle dumps the cluster for somebody else to ask the same.
 
@@ -88,8 +89,8 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 			_ = flags.MarkHidden(advanced)
 		}
 	}
-	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(), p.viewCommand(), p.topCommand(),
-		supportbundle.CommandFor(p.access.ToRESTConfig))
+	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(), p.simulateCommand(),
+		p.viewCommand(), p.topCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
 	return command
 }
 

@@ -80,6 +80,7 @@ func TestGolden(t *testing.T) {
 		"repairability.txt":   {"repairability"},
 		"repairability.ansi":  {"repairability", "--color", "always"},
 		"repairability.json":  {"repairability", "-o", "json"},
+		"simulate.csv":        {"simulate", "--jobs", "testdata/jobs.jsonl", "-o", "csv"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, err := run(t, append(args, "-f", dump)...)
@@ -135,6 +136,7 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 		"no such kind":           {[]string{"explain", "job/wide", "-f", dump}, "KIND is pod, podgroup, podgang, pcs or dgd"},
 		"a workload for what-if": {[]string{"what-if", "-f", "testdata/workload.yaml"}, "only DynamoGraphDeployment: turn workloads into PodGroups and Pods first:\n  kubectl get clustertopologies,clustertopologybindings"},
 		"a format for people":    {[]string{"repairability", "-o", "tree", "-f", dump}, "-o is json, or not given for a summary"},
+		"a stream of nobody":     {[]string{"simulate", "-f", dump}, "--jobs is missing"},
 		"a negative budget":      {[]string{"what-if", "-f", dump, "--search-budget", "-1"}, "--search-budget is a number of steps"},
 		"no cluster":             {[]string{"tree", "-s", "nowhere://", "--request-timeout", "x"}, "finding a cluster"},
 	} {

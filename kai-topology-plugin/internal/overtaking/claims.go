@@ -1,10 +1,10 @@
 package overtaking
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -43,24 +43,26 @@ func scarce(assembled *gang.Gang, answer *decision.Answer) []string {
 		}
 	}
 	if len(names) == 0 {
-		for _, pod := range assembled.Pending {
-			names = append(names, askedFor(pod)...)
-		}
+		names = askedFor(assembled.Pending)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// askedFor returns the resources that a pod asks for, but for the place that every pod takes.
-func askedFor(pod *corev1.Pod) []string {
-	requests, err := kubeframework.Requests(pod)
-	if err != nil {
-		return nil // Nothing is planned for such a pod.
-	}
-	var names []string
-	for resource, amount := range requests {
-		if amount > 0 && resource != kubeframework.ResourcePods {
-			names = append(names, resource)
+// askedFor returns the resources that pods ask for, but for the place that every pod takes.
+func askedFor(pods []*corev1.Pod) (names []string) {
+	for i, pod := range pods {
+		if i > 0 && kubeframework.Alike(pods[i-1], pod) {
+			continue
+		}
+		requests, err := kubeframework.Requests(pod)
+		if err != nil {
+			continue // Nothing is planned for such a pod.
+		}
+		for resource, amount := range requests {
+			if amount > 0 && resource != kubeframework.ResourcePods {
+				names = append(names, resource)
+			}
 		}
 	}
 	return names
@@ -69,25 +71,17 @@ func askedFor(pod *corev1.Pod) []string {
 // Asks returns whether any of the pods asks for a resource. Every pod takes a place.
 func Asks(pods []*corev1.Pod) func(resource string) bool {
 	asked := map[string]bool{kubeframework.ResourcePods: len(pods) > 0}
-	for _, pod := range pods {
-		for _, resource := range askedFor(pod) {
-			asked[resource] = true
-		}
+	for _, resource := range askedFor(pods) {
+		asked[resource] = true
 	}
 	return func(resource string) bool { return asked[resource] }
 }
 
-// TakingOf is what a gang takes that gets nodes, of those given.
-func TakingOf(assembled *gang.Gang, answer *decision.Answer, nodes []fwk.NodeInfo) gangstate.Taking {
-	taken := map[string]bool{}
-	for _, node := range answer.Nodes {
-		taken[node] = true
-	}
+// TakingOf is what a gang takes that gets nodes, given the labels of each by its name.
+func TakingOf(assembled *gang.Gang, answer *decision.Answer, labels func(node string) map[string]string) gangstate.Taking {
 	taking := gangstate.Taking{Rank: assembled.Rank(), Asks: Asks(assembled.Pending)}
-	for _, node := range nodes {
-		if taken[node.Node().Name] {
-			taking.Nodes = append(taking.Nodes, node.Node().Labels)
-		}
+	for _, node := range slices.Compact(slices.Sorted(maps.Values(answer.Nodes))) {
+		taking.Nodes = append(taking.Nodes, labels(node))
 	}
 	return taking
 }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -29,13 +31,46 @@ type Keeper struct {
 	Question func(*scheduling.PodGroup) (*decision.Question, error)
 }
 
-// Closed is the room that is closed to a gang.
+// Closed are the domains that are closed to a gang.
 type Closed struct {
-	// Room is pods that fill the domains, by node.
-	Room clusterview.Reserved
-	// Note names the first gang that it is kept for, and Barred tells that there may be such room.
-	Note   string
-	Barred bool
+	// Note names the first gang that one is kept for, "" if none is, and Barred tells that there may be such domains.
+	Note    string
+	Barred  bool
+	domains closedDomains
+}
+
+// On returns the resources, each once, that a node with these labels is closed for.
+func (c Closed) On(labels map[string]string) []string { return c.domains.scarce(labels) }
+
+// Room returns pods that fill the closed domains, by node.
+func (c Closed) Room(nodes []fwk.NodeInfo) clusterview.Reserved {
+	if len(c.domains) == 0 {
+		return nil
+	}
+	room := clusterview.Reserved{}
+	for _, node := range nodes {
+		if scarce := c.On(node.Node().Labels); len(scarce) > 0 {
+			if fillers := kubeframework.Fillers(node, scarce); len(fillers) > 0 {
+				room[node.Node().Name] = fillers
+			}
+		}
+	}
+	return room
+}
+
+// Altogether reports whether each of some pods asks for a resource that is closed in the whole cluster: none of them
+// gets a node.
+func (c Closed) Altogether(pods []*corev1.Pod) bool {
+	everywhere := c.On(nil)
+	for i, pod := range pods {
+		if i > 0 && kubeframework.Alike(pods[i-1], pod) {
+			continue
+		}
+		if !slices.ContainsFunc(everywhere, Asks([]*corev1.Pod{pod})) {
+			return false
+		}
+	}
+	return len(everywhere) > 0
 }
 
 // ClosedTo returns the domains which are closed to a gang.
@@ -44,8 +79,9 @@ func (k *Keeper) ClosedTo(ctx context.Context, assembled *gang.Gang, nodes []fwk
 	result := Closed{Barred: len(all) > 0}
 	wants := Asks(assembled.Pending)
 	var closed closedDomains
+	terrain := sync.OnceValue(func() int { return k.View.Version(nodes) })
 	for _, domain := range all {
-		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) || !k.couldHold(ctx, domain, nodes) {
+		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) || !k.couldHold(ctx, domain, nodes, terrain) {
 			continue
 		}
 		closed.add(domain)
@@ -53,15 +89,7 @@ func (k *Keeper) ClosedTo(ctx context.Context, assembled *gang.Gang, nodes []fwk
 			result.Note = noteOf(domain)
 		}
 	}
-	if len(closed) == 0 {
-		return result
-	}
-	result.Room = clusterview.Reserved{}
-	for _, node := range nodes {
-		if scarce := closed.scarce(node.Node().Labels); len(scarce) > 0 {
-			result.Room[node.Node().Name] = kubeframework.Fillers(node, scarce)
-		}
-	}
+	result.domains = closed
 	return result
 }
 
@@ -119,12 +147,12 @@ func noteOf(domain gangstate.KeptDomain) string {
 
 // couldHold reports whether the gang of a domain would fit into the domain if nothing stood there. The answer is
 // kept until the gang or a node changes.
-func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo) bool {
+func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo, terrain func() int) bool {
 	podGroup, err := k.PodGroup(domain.For)
 	if err != nil {
 		return false
 	}
-	asked := gangstate.Emptied{Domain: domain.Domain, Generation: podGroup.Generation, Terrain: k.View.Version(nodes)}
+	asked := gangstate.Emptied{Domain: domain.Domain, Generation: podGroup.Generation, Terrain: terrain()}
 	if holds, known := k.Gangs.Holds(domain.For, asked); known {
 		return holds
 	}

@@ -23,8 +23,17 @@ func (p *Plugin) account(asked *request, answer *decision.Answer) {
 		}
 		p.effects.do(effects)
 	case scheduling.ReasonPlaced:
-		p.gangs.Placed(overtaking.TakingOf(asked.Gang, answer, asked.nodes))
+		p.gangs.Placed(overtaking.TakingOf(asked.Gang, answer, p.labelsInCycle))
 	}
+}
+
+// labelsInCycle returns the labels of a node of the cycle's snapshot.
+func (p *Plugin) labelsInCycle(name string) map[string]string {
+	node, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name)
+	if err != nil {
+		return nil // Gone: nobody stands there, and nobody is overtaken there.
+	}
+	return node.Node().Labels
 }
 
 // tookSince returns the gangs that stand and were given nodes after the gang of a claim was created.

@@ -141,7 +141,7 @@ func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 	}
 	closed := r.keeper.ClosedTo(ctx, assembled, nodes)
 	result.note, result.barred = closed.Note, closed.Barred
-	for name, fillers := range closed.Room {
+	for name, fillers := range closed.Room(nodes) {
 		result.room[name] = append(result.room[name], fillers...)
 	}
 	return result

@@ -32,6 +32,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubectlpacktree"
 	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/plugin"
+	"packtree.dev/kai-topology-plugin/internal/simulate"
 	"packtree.dev/shared/supportbundle"
 	"packtree.dev/shared/version"
 )
@@ -50,6 +51,7 @@ kube-scheduler does. It takes the flags and the configuration file of kube-sched
 Subcommands:
   place           decide PodGroups from manifests, without a cluster
   check           verify an answer of place against the manifests alone
+  simulate        run a stream of gangs in virtual time
   packtree        kubectl packtree: where gangs stand, why they wait, what would happen
   support-bundle  dump a cluster for place, without what pods run or are told`,
 		Example:      "  kai-topology-plugin --config config.yaml --kubeconfig kubeconfig\n  cat *.yaml | kai-topology-plugin place -f - -o tree",
@@ -64,7 +66,7 @@ Subcommands:
 	}
 	command.SetContext(context.Background())
 	bindFlags(command, opts)
-	command.AddCommand(place.Command(), check.Command(), kubectlpacktree.Command(), supportbundle.Command())
+	command.AddCommand(place.Command(), check.Command(), simulate.Command(), kubectlpacktree.Command(), supportbundle.Command())
 	return command
 }
 

@@ -1,0 +1,291 @@
+// Package simulate runs streams of gangs on a cluster in virtual time. Gangs arrive, wait, run and end; nodes fail and
+// return. Who goes first, who may overtake, who has to leave and which node a pod gets is decided by the scheduler's own
+// code; nothing here depends on a clock, so that the same input gives the same answer.
+package simulate
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/overtaking"
+	"packtree.dev/kai-topology-plugin/internal/solve"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+)
+
+// Decider decides a gang that can be planned.
+type Decider interface {
+	Decide(ctx context.Context, request solve.Request) (*decision.Answer, error)
+}
+
+// ours is the scheduler's own Decider.
+type ours struct{}
+
+// Decide answers a request as the plugin does.
+func (ours) Decide(ctx context.Context, request solve.Request) (*decision.Answer, error) {
+	return solve.Solve(ctx, request)
+}
+
+// Options say how to simulate.
+type Options struct {
+	// Until is the last second; nil goes on until nothing more happens.
+	Until *float64
+	// Decider is asked for each decision; nil is the scheduler's own.
+	Decider Decider
+	// Progress is told the time that was reached, and how many events of the stream are done of how many.
+	Progress func(at float64, done, of int)
+}
+
+// Run simulates a stream, as Read returned it for the cluster. The pods that stand in the cluster stay.
+func Run(ctx context.Context, cluster *inventory.Inventory, stream []Event, options Options) (*Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := newSimulator(ctx, cluster, stream, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.run(ctx, stream); err != nil {
+		return nil, err
+	}
+	return s.result(ctx)
+}
+
+// simulator is a simulation under way.
+type simulator struct {
+	options Options
+	cluster *inventory.Inventory
+	offline *kubeframework.Offline
+	view    *clusterview.View
+	gangs   *gangstate.State
+	keeper  overtaking.Keeper
+	terrain *terrain
+	account *account
+
+	now float64
+	// runs are all gangs in the order of their arrival; active are those that run, waiting those with pods that have no node,
+	// by rank.
+	runs, active, waiting []*run
+	// by has the gangs that have not ended; related and counted those that share a base, or that relations count together.
+	by               map[gang.Key]*run
+	related, counted map[gang.Key][]*run
+	// priorities counts the gangs that run by priority.
+	priorities map[int32]int
+	ends       ends
+	// suspects may be below their minimum, and barred tells that somebody may have been kept out of a domain.
+	suspects []*run
+	barred   bool
+	// refused has what the last gang of a shape was told that did not fit.
+	refused map[*shape]refusal
+	// alone is the cluster without the stream, made when it is first asked, and fits what it says of shapes.
+	alone *turns.Table
+	fits  map[*shape]bool
+	// nodes are all, and down the names of those that are; settled are the pods of the cluster by their node.
+	nodes   map[string]*corev1.Node
+	down    sets.Set[string]
+	settled map[string][]*corev1.Pod
+}
+
+// maxSeconds is as late as anything may happen, and as long as it may take.
+const maxSeconds = 1e11
+
+// moment is a second of virtual time, which starts with the epoch.
+func moment(at float64) time.Time {
+	whole, part := math.Modf(at)
+	return time.Unix(int64(whole), int64(part*float64(time.Second)))
+}
+
+func newSimulator(ctx context.Context, cluster *inventory.Inventory, stream []Event, options Options) (*simulator, error) {
+	standing := inventory.Standing(cluster.Pods)
+	offline, err := kubeframework.NewOffline(ctx, cluster.Nodes, standing)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulator{
+		options: options, cluster: cluster, offline: offline, view: clusterview.New(offline),
+		gangs: gangstate.New(func(string) bool { return true }),
+		by:    map[gang.Key]*run{}, related: map[gang.Key][]*run{}, counted: map[gang.Key][]*run{}, priorities: map[int32]int{},
+		refused: map[*shape]refusal{}, fits: map[*shape]bool{},
+		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
+	}
+	if s.options.Decider == nil {
+		s.options.Decider = ours{}
+	}
+	for _, node := range cluster.Nodes {
+		s.nodes[node.Name] = node
+	}
+	for _, pod := range standing {
+		if s.nodes[pod.Spec.NodeName] != nil {
+			s.settled[pod.Spec.NodeName] = append(s.settled[pod.Spec.NodeName], pod)
+		}
+	}
+	s.gangs.RoomGrew() // No state of the room is that in which nobody was refused.
+	s.keeper = overtaking.Keeper{Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question}
+	nodes, err := offline.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	s.terrain = newTerrain(cluster, nodes)
+	s.account, err = newAccount(s.terrain, stream)
+	if err != nil {
+		return nil, err
+	}
+	for _, pods := range s.settled {
+		if err := s.account.stand(pods, 1); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *simulator) run(ctx context.Context, stream []Event) error {
+	if err := s.account.divide(ctx, s); err != nil {
+		return err
+	}
+	s.account.look(s)
+	for at := 0; ; {
+		now, more := s.next(stream[at:])
+		if !more || s.options.Until != nil && now > *s.options.Until {
+			break
+		}
+		s.account.pass(now - s.now)
+		s.now = now
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("at second %v: %w", now, err)
+		}
+		if err := s.endAll(); err != nil {
+			return err
+		}
+		for ; at < len(stream) && stream[at].At == now; at++ {
+			if err := s.happen(&stream[at]); err != nil {
+				return err
+			}
+		}
+		if err := s.schedule(ctx); err != nil {
+			return fmt.Errorf("at second %v: %w", now, err)
+		}
+		if err := s.account.divide(ctx, s); err != nil {
+			return err
+		}
+		s.account.look(s)
+		if s.options.Progress != nil {
+			s.options.Progress(now, at, len(stream))
+		}
+	}
+	if s.options.Until != nil {
+		s.account.pass(*s.options.Until - s.now)
+		s.now = *s.options.Until
+		s.account.look(s)
+	}
+	return nil
+}
+
+// next is when something happens again.
+func (s *simulator) next(stream []Event) (at float64, more bool) {
+	at = math.Inf(1)
+	if len(stream) > 0 {
+		at = stream[0].At
+	}
+	for len(s.ends) > 0 && s.ends[0].turn != s.ends[0].run.turn {
+		heap.Pop(&s.ends)
+	}
+	if len(s.ends) > 0 {
+		at = min(at, s.ends[0].at)
+	}
+	return at, !math.IsInf(at, 1)
+}
+
+// endAll ends the gangs whose time is over.
+func (s *simulator) endAll() error {
+	var leave []*corev1.Pod
+	for len(s.ends) > 0 && s.ends[0].at <= s.now {
+		if end := heap.Pop(&s.ends).(end); end.turn == end.run.turn {
+			leave = append(leave, end.run.standing...)
+			s.end(end.run)
+		}
+	}
+	return s.leave(leave)
+}
+
+// leave takes pods off their nodes.
+func (s *simulator) leave(pods []*corev1.Pod) error {
+	if len(pods) == 0 {
+		return nil
+	}
+	if err := s.account.stand(pods, -1); err != nil {
+		return err
+	}
+	s.gangs.RoomGrew()
+	if err := s.offline.Change(kubeframework.Change{Leave: pods}); err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		pod.Spec.NodeName = ""
+	}
+	return nil
+}
+
+// happen is a line of the stream.
+func (s *simulator) happen(event *Event) error {
+	switch {
+	case event.Job != nil:
+		return s.arrive(event.Job)
+	case event.Down == s.down.Has(event.Node):
+		return nil
+	case event.Down:
+		return s.fail(event.Node)
+	}
+	return s.restore(event.Node)
+}
+
+// fail takes a node out of service. Gangs that lose pods have this moment to find other nodes for them. Pods of the
+// cluster itself come back with the node.
+func (s *simulator) fail(name string) error {
+	s.down.Insert(name)
+	var leave []*corev1.Pod
+	hit := len(s.suspects)
+	for _, r := range s.active {
+		if r.nodes[name] == 0 {
+			continue
+		}
+		lost := r.lose(func(pod *corev1.Pod) bool { return pod.Spec.NodeName == name })
+		r.lost += len(lost)
+		leave = append(leave, lost...)
+		s.suspects = append(s.suspects, r)
+	}
+	if err := s.leave(leave); err != nil {
+		return err
+	}
+	for _, r := range s.suspects[hit:] {
+		s.wait(r)
+		if err := s.locate(r); err != nil {
+			return err
+		}
+	}
+	if err := s.account.stand(s.settled[name], -1); err != nil {
+		return err
+	}
+	s.account.offer(name, -1)
+	return s.offline.Change(kubeframework.Change{Leave: s.settled[name], Down: []*corev1.Node{s.nodes[name]}})
+}
+
+// restore puts a node back into service.
+func (s *simulator) restore(name string) error {
+	s.down.Delete(name)
+	s.gangs.RoomGrew()
+	s.account.offer(name, 1)
+	if err := s.account.stand(s.settled[name], 1); err != nil {
+		return err
+	}
+	return s.offline.Change(kubeframework.Change{Up: []*corev1.Node{s.nodes[name]}, Stand: s.settled[name]})
+}
