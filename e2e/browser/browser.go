@@ -47,7 +47,7 @@ func Ensure(ctx context.Context) (string, error) {
 	if found := find(); found != "" {
 		return found, nil
 	}
-	return "", errors.New("Debian's package chromium has no program chromium")
+	return "", errors.New("no program chromium in Debian's package of that name")
 }
 
 func find() string {

@@ -172,12 +172,11 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 	if !options.noBrowser {
 		open(ctx, command.ErrOrStderr(), server.Address())
 	}
-	err = nil
 	select {
-	case err = <-followed: // It only ends by itself if the cluster cannot be read.
+	case err := <-followed: // It only ends by itself if the cluster cannot be read.
 		cancel()
 		return cmp.Or(err, <-served)
-	case err = <-served:
+	case err := <-served:
 		cancel()
 		return cmp.Or(err, <-followed)
 	}
