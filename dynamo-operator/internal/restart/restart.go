@@ -17,15 +17,18 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 		return finish(last, observed)
 	}
 	next := &v1beta1.RestartStatus{ObservedID: wanted.ID, Phase: v1beta1.RestartPhaseRestarting}
-	switch {
-	case last != nil && last.ObservedID == wanted.ID:
+	if last != nil && last.ObservedID == wanted.ID {
 		next = last.DeepCopy()
-		if next.Phase == v1beta1.RestartPhaseCompleted || !done(next, observed) {
-			return next
-		}
-	case !observed.Exists:
+	} else if !observed.Exists {
 		// What is created with an id has nothing to replace, and its pods bear the id from the beginning.
 		next.Restarted = order(deployment)
+		return next
+	}
+	if next.Phase == v1beta1.RestartPhaseCompleted {
+		return next
+	}
+	next.Restarted = append(next.Restarted, unnoted(deployment, next, observed)...)
+	if len(next.Restarted) > 0 && !done(next, observed) {
 		return next
 	}
 	// The order may have changed since the restart began.
@@ -39,6 +42,13 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 	}
 	next.Restarted = append(next.Restarted, left...)
 	return next
+}
+
+// unnoted are the components that bear the id and are not in the status: the step was written, and the note of it was not.
+func unnoted(deployment *v1beta1.DynamoGraphDeployment, noted *v1beta1.RestartStatus, observed backend.Observation) []string {
+	return slices.DeleteFunc(order(deployment), func(component string) bool {
+		return observed.Restarted[component] != noted.ObservedID || slices.Contains(noted.Restarted, component)
+	})
 }
 
 func finish(last *v1beta1.RestartStatus, observed backend.Observation) *v1beta1.RestartStatus {

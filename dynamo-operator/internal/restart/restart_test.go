@@ -12,14 +12,17 @@ import (
 
 func TestNext(t *testing.T) {
 	running := backend.Observation{Exists: true, Current: true, Settled: true, Wanted: map[string]int32{"A": 1, "B": 1, "C": 1},
-		Services:  map[string]v1beta1.ServiceReplicaStatus{"A": ready, "B": ready, "C": ready},
-		Restarted: map[string]string{"A": "1", "B": "1", "C": "1"}}
+		Services: map[string]v1beta1.ServiceReplicaStatus{"A": ready, "B": ready, "C": ready}}
 	unseen := running
 	unseen.Current = false
 	replacing := running
 	replacing.Settled = false
 	unwritten := running
-	unwritten.Restarted = map[string]string{"A": "0", "B": "1", "C": "1"}
+	unwritten.Restarted = map[string]string{"A": "0"}
+	further := replacing
+	further.Restarted = map[string]string{"A": "1", "B": "1"}
+	begun := replacing
+	begun.Restarted = map[string]string{"A": "1", "B": "0", "C": "0"}
 	halfReady := running
 	halfReady.Services = map[string]v1beta1.ServiceReplicaStatus{"A": {Replicas: 1}, "B": ready, "C": ready}
 
@@ -46,6 +49,9 @@ func TestNext(t *testing.T) {
 		"nor while it is not ready":                   {last: at("A"), observed: halfReady, want: at("A")},
 		"the next component":                          {last: at("A"), observed: running, want: at("A", "B")},
 		"the framework does not know of the last yet": {last: at("A"), observed: unwritten, want: at("A")},
+		"a step that was not noted":                   {last: at("A"), observed: further, want: at("A", "B")},
+		"nor was the first":                           {last: old, observed: begun, want: at("A")},
+		"nor the first of all":                        {observed: begun, want: at("A")},
 		"another order half-way leaves nobody out":    {strategy: reordered, last: at("A"), observed: running, want: at("A", "C")},
 		"nor does it begin anybody twice":             {strategy: reordered, last: at("B", "C"), observed: running, want: at("B", "C", "A")},
 		"all that are left at once":                   {strategy: parallel, last: at("A"), observed: running, want: at("A", "B", "C")},
@@ -56,6 +62,9 @@ func TestNext(t *testing.T) {
 		"nothing is known of what was last asked of":  {last: at("A"), observed: backend.Observation{Exists: true}, want: at("A")},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.observed.Restarted == nil && c.last != nil {
+				c.observed.Restarted = bearing(c.last)
+			}
 			deployment := deployment(&v1beta1.Restart{ID: "1", Strategy: c.strategy}, c.last)
 			if diff := cmp.Diff(c.want, restart.Next(deployment, c.observed)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -73,11 +82,23 @@ func TestNext(t *testing.T) {
 		"and is over when what it has begun is ready": {last: at("A"), observed: running, want: &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseCompleted, Restarted: []string{"A"}}},
 	} {
 		t.Run("without a restart in the spec, "+name, func(t *testing.T) {
+			if c.last != nil {
+				c.observed.Restarted = bearing(c.last)
+			}
 			if diff := cmp.Diff(c.want, restart.Next(deployment(nil, c.last), c.observed)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// bearing is the id that each component bears which was restarted.
+func bearing(last *v1beta1.RestartStatus) map[string]string {
+	ids := map[string]string{}
+	for _, component := range last.Restarted {
+		ids[component] = last.ObservedID
+	}
+	return ids
 }
 
 var ready = v1beta1.ServiceReplicaStatus{Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1}
