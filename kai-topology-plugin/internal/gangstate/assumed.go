@@ -76,6 +76,7 @@ func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 		delete(r.assumed, pod)
 		switch {
 		case lost == nil:
+			s.heldBeforeLost(e, r, pod, now)
 		case !lost.letGo:
 			waiting := r.waiting()
 			r.endPlan()
@@ -110,6 +111,20 @@ func (r *record) waiting() (pods []types.UID) {
 		}
 	}
 	return pods
+}
+
+// heldBeforeLost is for a pod that the API server shows on a node, and that kube-scheduler takes from there all the same: the binding was made,
+// and the answer came too late. The room is kept until kube-scheduler has heard of it.
+func (s *State) heldBeforeLost(e *Effects, r *record, uid types.UID, now time.Time) {
+	for _, pod := range r.members.Standing() {
+		if pod.UID == uid {
+			r.keep(&reservation{
+				purpose: retried, of: r.key, priority: nobody, until: now.Add(cacheLag),
+				pods: map[types.UID]Placement{uid: {Pod: pod, Node: pod.Spec.NodeName}},
+			})
+			e.again(cacheLag)
+		}
+	}
 }
 
 // seatLost is for a pod that had been let go and has no node after all. A plan that was made since counts on it.

@@ -130,3 +130,32 @@ func TestRoomThatIsGivenBackIsOfferedToFurtherPods(t *testing.T) {
 		t.Errorf("woken are %v", woken)
 	}
 }
+
+func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
+	// The binding was made, and the answer came too late.
+	fails := func(s *State) { s.Unassumed(mine, "a", start) }
+	shows := func(s *State) { s.PodChanged(memberPod("a", ""), memberPod("a", "n1"), start) }
+	for name, events := range map[string][]func(*State){
+		"it fails, and then the pod is shown": {fails, shows},
+		"the pod is shown, and then it fails": {shows, fails},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(1, memberPod("a", ""))
+			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+			state.on(mine, "a", "n1")
+			if permission, _ := state.Permit(mine, "a", version(1)); permission != Go {
+				t.Fatal("the gang cannot be let go")
+			}
+			for _, event := range events {
+				event(state)
+			}
+			if diff := cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)); diff != "" {
+				t.Errorf("reserved while the pod may be in no cache (-want +got):\n%s", diff)
+			}
+			state.Tick(start.Add(cacheLag))
+			if got := reservedNames(state, other); len(got) > 0 {
+				t.Errorf("reserved for a pod that stands: %v", got)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package gangstate
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -183,12 +184,15 @@ func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, rea
 
 // settle forgets a pod that the API server shows on its node, or shows no more. It reports whether an open plan
 // counted on the pod, which then cannot come true.
-func (s *State) settle(e *Effects, r *record, pod types.UID) (missed bool) {
+func (s *State) settle(e *Effects, r *record, pod types.UID, standing bool, now time.Time) (missed bool) {
 	if known := r.assumed[pod]; known != nil {
 		missed = !known.letGo
 	}
 	delete(r.assumed, pod)
-	if r.leaveSeat(pod) {
+	switch {
+	case standing && r.fillSeat(pod, now.Add(cacheLag)):
+		e.again(cacheLag)
+	case r.leaveSeat(pod):
 		s.givenBack(e, r.key)
 	}
 	if r.plan != nil {

@@ -85,7 +85,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.settleAsker(e, r, pod)
 		delete(r.gated, pod.UID)
 		delete(r.ranks, pod.UID) // It has its rank itself now.
-		missed = s.settle(e, r, pod.UID)
+		missed = s.settle(e, r, pod.UID, gang.Standing(pod), now)
 		s.markBegun(r)
 	}
 	if r.overtaken != nil && s.waitsInVain(r) {
@@ -119,7 +119,7 @@ func (s *State) podLeft(e *Effects, pod *corev1.Pod, now time.Time) {
 	delete(r.ranks, pod.UID)
 	delete(r.gated, pod.UID)
 	r.early.Delete(pod.UID)
-	s.settle(e, r, pod.UID)
+	s.settle(e, r, pod.UID, false, now)
 	s.gangChanged(e, r, now)
 	if !r.placed() {
 		s.activateRelated(e, r.podGroup)

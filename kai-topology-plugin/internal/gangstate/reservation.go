@@ -35,6 +35,9 @@ const (
 // backoff of ten seconds at most.
 const SeatLife = time.Minute
 
+// cacheLag is how long kube-scheduler may take to hear of a pod after us.
+const cacheLag = 2 * time.Second
+
 // Priorities of room that nobody may take, and that anybody may.
 const (
 	nobody  = math.MaxInt64
@@ -97,6 +100,17 @@ func (r *record) leaveSeats(over func(v *reservation, seat Placement) bool) bool
 		}
 		return true
 	})
+}
+
+// fillSeat is for a pod that stands where its binding was thought to have failed, and reports whether there is a seat. It is kept a moment
+// longer: kube-scheduler has taken the pod from the node, and may not have heard yet that it is there.
+func (r *record) fillSeat(pod types.UID, until time.Time) (filled bool) {
+	for _, v := range r.kept {
+		if _, seated := v.pods[pod]; seated && v.purpose == retried {
+			v.until, filled = until, true
+		}
+	}
+	return filled
 }
 
 func (r *record) leaveSeat(pod types.UID) bool {
