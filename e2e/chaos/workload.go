@@ -233,8 +233,8 @@ func (r *Run) pod(g *gang, seat, leaf string, generation int) *corev1.Pod {
 	return pod
 }
 
-// own does what owners of pods do: it makes those that are missing and lets go of those that are deleted, and it removes pods whose node is
-// gone, as the garbage collector does.
+// own does what owners of pods do: it makes those that are missing or have failed and lets go of those that are deleted, and it removes pods
+// whose node is gone, as the garbage collector does: that marks them as failed first, and then finds a node of that name that is new.
 func (r *Run) own(ctx context.Context) error {
 	var nodes corev1.NodeList
 	if err := r.List(ctx, &nodes, client.MatchingLabels{ownLabel: r.Name}); err != nil {
@@ -263,7 +263,7 @@ func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists m
 			if err := r.letGo(ctx, pod); err != nil {
 				return err
 			}
-		case g.finished || pod.Spec.NodeName != "" && !exists[pod.Spec.NodeName]:
+		case g.finished || pod.Status.Phase == corev1.PodFailed || pod.Spec.NodeName != "" && !exists[pod.Spec.NodeName]:
 			taken[seat] = true
 			if err := r.kill(ctx, pod); err != nil {
 				return err
