@@ -263,7 +263,7 @@ func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists m
 			if err := r.letGo(ctx, pod); err != nil {
 				return err
 			}
-		case g.finished || pod.Status.Phase == corev1.PodFailed || pod.Spec.NodeName != "" && !exists[pod.Spec.NodeName]:
+		case g.finished || over(pod, exists):
 			taken[seat] = true
 			if err := r.kill(ctx, pod); err != nil {
 				return err
@@ -292,6 +292,11 @@ func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists m
 		}
 	}
 	return nil
+}
+
+// over reports whether a pod has failed, or its node is gone.
+func over(pod *corev1.Pod, exists map[string]bool) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Spec.NodeName != "" && !exists[pod.Spec.NodeName]
 }
 
 // letGo removes the finalizer of a pod that has been deleted for a while.
