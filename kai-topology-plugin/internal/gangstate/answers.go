@@ -21,6 +21,8 @@ type answer struct {
 	// doubted says that something changed while the answer was looked for: it is what was decided last, and no more
 	// than that.
 	doubted bool
+	// about are the pods that the gang had when the answer was looked for.
+	about sets.Set[types.UID]
 	// asked is the pod for which the answer was found, nil if it was found without one, and told are all that know
 	// it. The one that asked asks again when something happens that could help; the others hear of it.
 	asked *corev1.Pod
@@ -74,7 +76,8 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 		}
 		switch node, standing := r.find(version, pod); standing {
 		case hasNode:
-			reply.Node, reply.Yields = node, r.plan != nil && r.plan.room.priority == anybody
+			// A pod that comes back to its seat finds there what is kept for itself.
+			reply.Node, reply.Yields = node, r.seatOf(pod) == nil && r.plan.room.priority == anybody
 			return
 		case tooEarly:
 			// The filters would not accept it yet. It is activated when its turn comes.
@@ -92,6 +95,7 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 			reply.Wait = "waiting for the nodes of a broken plan to be given back"
 			return
 		}
+		r.newcomer(pod)
 		if given := r.repeat(version, pod); given != nil {
 			reply.Wait = given.Message
 			return
@@ -170,12 +174,9 @@ func (s *State) Refused(
 	effects = s.change(asked.Key(), func(r *record, e *Effects) {
 		before := r.last
 		told = r.whileRoomIsMade(given)
-		r.remember(version, pod, told)
+		r.remember(version, pod, told, asked.Pending)
 		r.last.doubted = s.edits != began.edits // Whoever changed them could not know of the answer yet.
-		waited := before != nil && before.given.Verdict == scheduling.ReasonWaiting
-		if waited && told.Verdict != scheduling.ReasonWaiting {
-			s.givenBack(e, r.key) // It had a plan, or others left for it.
-		}
+		s.settleDebt(e, r)
 		if before != nil && before.given.Message != told.Message {
 			e.activate(others(asked, pod)...) // They have been told something else, and do not ask by themselves.
 		}
@@ -184,8 +185,11 @@ func (s *State) Refused(
 	return told, effects
 }
 
-func (r *record) remember(version Version, pod *corev1.Pod, given *decision.Answer) {
-	r.last = &answer{given: given, version: version, asked: pod, told: sets.New[types.UID]()}
+func (r *record) remember(version Version, pod *corev1.Pod, given *decision.Answer, about []*corev1.Pod) {
+	r.last = &answer{given: given, version: version, asked: pod, told: sets.New[types.UID](), about: sets.New[types.UID]()}
+	for _, pending := range about {
+		r.last.about.Insert(pending.UID)
+	}
 	if pod != nil {
 		r.last.told.Insert(pod.UID)
 	}
@@ -210,17 +214,17 @@ func (s *State) Planned(
 		if !further {
 			clear(r.ranks) // None of them is being bound.
 		}
-		r.remember(version, pod, given)
+		r.remember(version, pod, given, asked.Pending)
 		r.open(version, asked.Tree, further, placements)
 		r.closePreemption() // The room is held by the plan from now on.
 		r.delayed, r.delayEnds = since{}, time.Time{}
-		redeemed := s.redeem(r.key, placements)
+		if s.redeem(r.key, placements) {
+			r.owes = true // It may have been planned elsewhere than where room was kept for it.
+		}
 		s.foresee(e, r, asked, given.Kept, now)
 		e.activate(others(asked, pod)...)
 		e.writeStatus(r.key)
-		if redeemed {
-			s.givenBack(e, r.key) // It may have been planned elsewhere than where room was kept for it.
-		}
+		s.settleDebt(e, r)
 	})
 }
 
@@ -249,15 +253,16 @@ func (s *State) NodeRefused(key gang.Key, version Version, pod *corev1.Pod, reas
 	return s.change(key, func(r *record, e *Effects) {
 		r.leaveSeat(pod.UID)
 		s.breakPlan(e, r, metrics.NodeRefused, reason)
-		r.remember(version, pod, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: reason})
+		given := &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: reason}
+		r.remember(version, pod, given, append(r.members.Pending(), pod))
 		e.activate(pod)
 	})
 }
 
-// newcomer drops the answer of a gang for the sake of a pod that it was given without. A pod that was told has asked
-// before word of it got here: the answer is about it too, and nobody would ask again.
+// newcomer drops the answer of a gang for the sake of a pod that the gang did not have when the answer was looked for:
+// with it, a subgroup may be complete. The pod may ask before word of it comes, or word come before it asks.
 func (r *record) newcomer(pod types.UID) {
-	if r.last != nil && !r.last.told.Has(pod) {
+	if r.last != nil && !r.last.about.Has(pod) {
 		r.last = nil
 	}
 }

@@ -3,13 +3,21 @@ package gangstate
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-func (s *State) told(to string, given *decision.Answer) {
-	s.record(mine).remember(version(1), pod(to), given)
+// told has an answer given to a pod of a gang that has these others.
+func (s *State) told(to string, given *decision.Answer, others ...string) {
+	about := []*corev1.Pod{pod(to)}
+	for _, other := range others {
+		about = append(about, pod(other))
+	}
+	s.record(mine).remember(version(1), pod(to), given, about)
 }
 
 func (s *State) repeated(generation int64, to types.UID) *decision.Answer {
@@ -19,7 +27,7 @@ func (s *State) repeated(generation int64, to types.UID) *decision.Answer {
 func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 	state := New(anyone)
 	answer := &decision.Answer{Verdict: "Infeasible"}
-	state.told("a", answer)
+	state.told("a", answer, "b")
 	if state.repeated(1, "a") != nil {
 		t.Error("the pod that asked is told again")
 	}
@@ -41,15 +49,38 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 
 // A pod can ask, and be answered, before the gang hears of it. Were the answer dropped then, nobody would say why it
 // waits.
-func TestAnAnswerOutlivesThePodsThatItWasGivenTo(t *testing.T) {
+func TestAnAnswerOutlivesThePodsThatItIsAbout(t *testing.T) {
 	state := New(anyone)
-	state.told("asked", &decision.Answer{Verdict: "Infeasible"})
-	state.record(mine).newcomer("asked")
-	if state.Last(mine) == nil {
-		t.Error("dropped for a pod that was told")
+	state.told("asked", &decision.Answer{Verdict: "Infeasible"}, "other")
+	for _, known := range []types.UID{"asked", "other"} {
+		if state.record(mine).newcomer(known); state.Last(mine) == nil {
+			t.Fatalf("dropped for %s", known)
+		}
 	}
-	state.record(mine).newcomer("new")
-	if state.Last(mine) != nil {
+	if state.record(mine).newcomer("new"); state.Last(mine) != nil {
 		t.Error("kept although the gang has a pod that it was given without")
+	}
+}
+
+// With the pod that comes while the others are refused, their subgroup may be complete.
+func TestAnAnswerIsNotRepeatedToAPodThatItIsNotAbout(t *testing.T) {
+	late := memberPod("late", "")
+	for name, word := range map[string]func(*State){
+		"word of it comes before it asks": func(s *State) { s.PodAdded(late, start) },
+		"it asks before word comes":       func(*State) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(1, memberPod("a", "n1"), memberPod("b", ""))
+			b := memberPod("b", "")
+			asked, began := &gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{b}}, state.Now()
+			word(state)
+			state.Refused(asked, version(1), b, &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, began)
+			if reply, _ := state.Ask(mine, version(1), late.UID); !reply.Decide {
+				t.Errorf("a pod that the answer is not about gets %+v", reply)
+			}
+			if state.Current(mine, version(1)) != nil {
+				t.Error("the answer counts as true still")
+			}
+		})
 	}
 }

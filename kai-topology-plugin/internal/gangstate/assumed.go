@@ -95,7 +95,7 @@ func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 		if r.seatOf(pod) == nil {
 			r.members.Unassume(pod)
 			if lost != nil && lost.letGo {
-				s.seatLost(e, r, lost.pod)
+				s.seatLost(e, r, fmt.Sprintf("pod %s lost its node", lost.pod.Name))
 			}
 		}
 		r.endIfDone(e)
@@ -128,9 +128,9 @@ func (s *State) heldBeforeLost(e *Effects, r *record, uid types.UID, now time.Ti
 }
 
 // seatLost is for a pod that had been let go and has no node after all. A plan that was made since counts on it.
-func (s *State) seatLost(e *Effects, r *record, pod *corev1.Pod) {
+func (s *State) seatLost(e *Effects, r *record, reason string) {
 	if r.plan != nil && !r.plan.letGo {
-		s.breakPlan(e, r, metrics.PodLost, fmt.Sprintf("pod %s lost its node", pod.Name))
+		s.breakPlan(e, r, metrics.PodLost, reason)
 		r.activatePending(e)
 	}
 }

@@ -106,6 +106,69 @@ func TestFurtherPodsYieldTheRoomThatOthersWerePromised(t *testing.T) {
 	}
 }
 
+func TestAPodDoesNotYieldItsOwnSeat(t *testing.T) {
+	state := known(1, memberPod("a", "n0"), memberPod("b", ""), memberPod("c", ""))
+	state.open(mine, 1, true, Placement{Pod: memberPod("b", ""), Node: "n1"}, Placement{Pod: memberPod("c", ""), Node: "n2"})
+	state.on(mine, "b", "n1")
+	if permission, _ := state.Permit(mine, "b", version(1)); permission != Go {
+		t.Fatal("a further pod may not go")
+	}
+	state.Unassumed(mine, "b", start)
+	if reply, _ := state.Ask(mine, version(1), "b"); reply.Node != "n1" || reply.Yields {
+		t.Errorf("a pod whose binding failed gets %+v", reply)
+	}
+}
+
+func TestAPlanThatCountsOnASeatIsBrokenWithIt(t *testing.T) {
+	for name, lost := range map[string]func(*State) Effects{
+		"its node goes":   func(s *State) Effects { return s.NodeChanged("n1", "went", func(Place) bool { return false }) },
+		"its time is out": func(s *State) Effects { return s.Tick(start.Add(SeatLife)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := released(t)
+			state.Unassumed(mine, "a", start)
+			state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})
+			state.on(mine, "c", "n3")
+			if back := rejected(lost(state)); !slices.Contains(back, "c") {
+				t.Errorf("those who come back are %v", back)
+			}
+		})
+	}
+}
+
+func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
+	b := memberPod("b", "")
+	asked := &gang.Gang{PodGroup: groupOf(2), Tree: needing(2), Pending: []*corev1.Pod{b}}
+	for name, end := range map[string]func(*State) Effects{
+		"it has no place": func(s *State) Effects {
+			_, effects := s.Refused(asked, version(1), b, &decision.Answer{Verdict: scheduling.ReasonInfeasible}, s.Now())
+			return effects
+		},
+		"it has another place": func(s *State) Effects {
+			given := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n9"}}
+			return s.Planned(asked, version(1), b, given, []Placement{{Pod: b, Node: "n9"}}, start)
+		},
+		"it is deleted": func(s *State) Effects { return s.PodDeleted(b, start) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, memberPod("a", "n0"), b)
+			group := groupOf(1)
+			group.Name = other.Name
+			state.PodGroupChanged(nil, group, start)
+			waiting := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{pod("x")}}
+			state.Refused(waiting, version(1), pod("x"), &decision.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
+			state.open(mine, 1, false, Placement{Pod: b, Node: "n1"})
+			if woken := names(state.NodeRefused(mine, version(1), b, "no").Activate); slices.Contains(woken, "x") {
+				t.Fatalf("woken before the gang is looked at anew: %v", woken)
+			}
+			state.PodAdded(memberPod("late", ""), start) // Its answer is dropped.
+			if woken := names(end(state).Activate); !slices.Contains(woken, "x") {
+				t.Errorf("woken are %v", woken)
+			}
+		})
+	}
+}
+
 func TestAPlanThatCountsOnAPodWhoseBindingFailsIsBroken(t *testing.T) {
 	state := released(t)
 	state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})

@@ -60,10 +60,12 @@ type scheduler struct {
 	leaving map[types.UID]gang.Key
 	// events are changes that the API server shows, and of which word has not come yet.
 	events []func() Effects
+	// refusedWith are the nodes that were free for a gang when it got none.
+	refusedWith map[gang.Key][]string
 }
 
 func newScheduler(t *rapid.T) *scheduler {
-	s := &scheduler{T: t, state: New(anyone), now: start, groups: map[gang.Key]*scheduling.PodGroup{}, pods: map[types.UID]*member{}, leaving: map[types.UID]gang.Key{}}
+	s := &scheduler{T: t, state: New(anyone), now: start, groups: map[gang.Key]*scheduling.PodGroup{}, pods: map[types.UID]*member{}, leaving: map[types.UID]gang.Key{}, refusedWith: map[gang.Key][]string{}}
 	for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
 		s.nodes = append(s.nodes, fmt.Sprint("n", i))
 	}
@@ -211,6 +213,7 @@ func (s *scheduler) cycle(pod *member) {
 	}
 	if !slices.Contains(s.nodes, reply.Node) || s.taken(reply.Node) != nil || reply.Yields && len(s.state.Reserved(key, 0)[reply.Node]) > 0 {
 		s.do(s.state.NodeRefused(key, s.version(key), pod.Pod, "the node does not take it"))
+		delete(s.refusedWith, key)
 		return
 	}
 	onNode := pod.DeepCopy()
@@ -235,9 +238,15 @@ func (s *scheduler) cycle(pod *member) {
 	}
 }
 
-// decide gives a gang free nodes, if there are as many as it needs.
+// decide gives a gang free nodes, if there are as many as it needs. It does not look again at nodes on which it has
+// found no place, as long as the state says that the gang is the same.
 func (s *scheduler) decide(key gang.Key, here *member) {
 	began, group := s.state.Now(), s.groups[key]
+	reserved := s.state.Reserved(key, 0)
+	free := slices.DeleteFunc(slices.Clone(s.nodes), func(node string) bool { return s.taken(node) != nil || len(reserved[node]) > 0 })
+	if s.state.Current(key, s.version(key)) != nil && slices.Equal(free, s.refusedWith[key]) {
+		return
+	}
 	pods := map[types.UID]*corev1.Pod{}
 	for uid, pod := range s.pods {
 		if s.keyOf(pod) == key {
@@ -253,11 +262,14 @@ func (s *scheduler) decide(key gang.Key, here *member) {
 	if held != nil {
 		return
 	}
-	reserved := s.state.Reserved(key, 0)
+	s.meanwhile(key)
 	var placements []Placement
 	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{}}
-	free := slices.DeleteFunc(slices.Clone(s.nodes), func(node string) bool { return s.taken(node) != nil || len(reserved[node]) > 0 })
-	for i, pod := range asked.Pending[:min(len(free), len(asked.Pending))] {
+	count := min(len(free), len(asked.Pending))
+	if asked.Satisfied(gang.NoPending) {
+		count -= count % together(key)
+	}
+	for i, pod := range asked.Pending[:count] {
 		answer.Nodes[pod.Name] = free[i]
 		placements = append(placements, Placement{Pod: pod, Node: free[i], Place: PlaceOf(nil, nil)})
 	}
@@ -270,9 +282,37 @@ func (s *scheduler) decide(key gang.Key, here *member) {
 		}
 		_, effects := s.state.Refused(asked, s.version(key), here.Pod, answer, began)
 		s.do(effects)
+		if s.refusedWith[key] = free; s.state.Room() != began.Room {
+			s.activate([]*corev1.Pod{here.Pod}) // The queue keeps events for a pod that is being looked at.
+		}
 		return
 	}
 	s.do(s.state.Planned(asked, s.version(key), here.Pod, answer, placements, s.now))
+	nodes := s.state.NodeOf(key)
+	for _, pod := range asked.Standing {
+		if now := s.pods[pod.UID]; now == nil || !gang.Standing(now.Pod) && nodes[pod.UID] != pod.Spec.NodeName {
+			s.do(s.state.Break(key, metrics.GangChanged, "a pod lost its node meanwhile"))
+		}
+	}
+}
+
+// together is how many further pods of a gang go at once, as those of a subgroup do that the gang can do without.
+func together(key gang.Key) int {
+	if key.Name == "c" {
+		return 2
+	}
+	return 1
+}
+
+// meanwhile has a pod created, and word of it come, while a gang is decided that was read before.
+func (s *scheduler) meanwhile(key gang.Key) {
+	if !rapid.Bool().Draw(s.T, "meanwhile") {
+		return
+	}
+	s.createPod(key)
+	for len(s.events) > 0 {
+		s.tell()
+	}
 }
 
 // tell has word of the oldest change come.
@@ -475,7 +515,8 @@ func (s *scheduler) checkEnd() {
 			s.Errorf("others wait for gang %s, of which %d of %d pods stand", key, standing, needed)
 		}
 		room := free - len(s.state.Reserved(key, 0))
-		if pending > 0 && standing+pending >= needed && standing+room >= needed && room > 0 {
+		least := max(needed-standing, together(key))
+		if pending >= least && room >= least {
 			s.Errorf("gang %s is forgotten: %d of %d pods stand, %d wait, and %d nodes are free; pods %v, last answer %+v",
 				key, standing, needed, pending, room, slices.Collect(maps.Values(s.pods)), s.state.known(key).last)
 		}
@@ -546,6 +587,7 @@ func TestHistories(t *testing.T) {
 				key := s.anyGang()
 				if group, here := s.groups[key], s.anyPod(parked); group != nil && here != nil && s.keyOf(here) == key && !s.state.Underway(key) {
 					asked := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{here.Pod}}
+					delete(s.refusedWith, key)
 					s.do(s.state.Preempting(asked, s.version(key), here.Pod, nil, sets.New[types.UID]("victim"), "they leave"))
 				}
 			},

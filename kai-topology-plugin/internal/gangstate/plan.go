@@ -175,7 +175,8 @@ func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, rea
 	e.Broken = append(e.Broken, Broken{Gang: r.key, Cause: cause, Reason: reason})
 	e.reject(r.waiting(), reason)
 	if cause == metrics.NodeRefused {
-		s.closed(e, r.key) // It plans anew in a moment: others hear of the room if it has no place then.
+		s.closed(e, r.key)
+		r.owes = true
 	} else {
 		s.givenBack(e, r.key)
 	}
@@ -211,6 +212,7 @@ func (s *State) NodeChanged(node, what string, stands func(Place) bool) (effects
 	for _, r := range s.holding {
 		if r.leaveSeats(func(_ *reservation, seat Placement) bool { return away(seat) }) {
 			s.givenBack(&effects, r.key)
+			s.seatLost(&effects, r, fmt.Sprintf("node %s %s", node, what))
 		}
 		if r.plan != nil && r.counts(away) {
 			s.breakPlan(&effects, r, metrics.NodeChanged, fmt.Sprintf("node %s %s", node, what))

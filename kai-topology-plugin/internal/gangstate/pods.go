@@ -143,6 +143,7 @@ func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
 	s.breakPlan(e, r, metrics.GangChanged, "the gang was changed")
 	s.forgetForeseen(e, r.key)
 	s.endPreemption(e, r)
+	s.settleDebt(e, r)
 	r.last = nil
 	e.writeStatus(r.key)
 	if r.overtaken != nil && s.waitsInVain(r) {

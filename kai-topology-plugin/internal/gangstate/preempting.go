@@ -29,7 +29,7 @@ func (s *State) Preempting(
 ) Effects {
 	return s.change(asked.Key(), func(r *record, e *Effects) {
 		r.preempt(asked.Priority(), placements, awaited, message)
-		r.remember(version, pod, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: message})
+		r.remember(version, pod, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: message}, asked.Pending)
 		e.writeStatus(r.key)
 		e.activate(others(asked, pod)...)
 	})

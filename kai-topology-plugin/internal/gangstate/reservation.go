@@ -179,6 +179,14 @@ func (s *State) givenBack(e *Effects, key gang.Key) {
 	}
 }
 
+// settleDebt gives back what a gang did not use again that was to be planned anew in a moment.
+func (s *State) settleDebt(e *Effects, r *record) {
+	if r.owes {
+		r.owes = false
+		s.givenBack(e, r.key)
+	}
+}
+
 // Keep records the room that a planned gang needs for its further pods, and for those that follow it, in place of
 // what was kept for them before. Priority is that of the gang: whoever is above it may take the room. Until tells
 // when the room of a gang is given back; the zero time is no end.
@@ -277,6 +285,9 @@ func (s *State) forgetForeseen(e *Effects, key gang.Key) {
 func (s *State) expire(e *Effects, r *record, now time.Time) {
 	over := func(v *reservation) bool { return !v.until.IsZero() && !v.until.After(now) }
 	left := r.leaveSeats(func(v *reservation, _ Placement) bool { return over(v) })
+	if left {
+		s.seatLost(e, r, "a pod whose binding failed did not come back in time")
+	}
 	if r.release(over) || left {
 		s.givenBack(e, r.key)
 	}

@@ -179,6 +179,13 @@ func (p *Plugin) overtaken(asked *request) string {
 	if changed := asked.version.ChangedTo(version); changed != "" {
 		return fmt.Sprintf("planned anew, since %s meanwhile", changed)
 	}
+	held := p.gangs.NodeOf(asked.Key())
+	for _, pod := range asked.Standing {
+		now := p.lister.Latest(pod)
+		if gone := now == pod && p.lister.IsGone(pod); gone || !gang.Standing(now) && held[pod.UID] != pod.Spec.NodeName {
+			return fmt.Sprintf("planned anew, since pod %s lost its node meanwhile", pod.Name)
+		}
+	}
 	for _, pod := range asked.Pending {
 		now := p.lister.Latest(pod)
 		if now != pod && (!gangstate.SameMember(pod, now) || gangstate.AsksElse(pod, now)) || now == pod && p.lister.IsGone(pod) {

@@ -247,6 +247,14 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 		}, "pod b was changed meanwhile"},
 		"a pod is another one": {func(read *request) { read.Pending[0].UID = "old" }, "pod a was changed meanwhile"},
 		"a Topology":           {func(read *request) { read.version.Topologies = "old" }, "a Topology was changed meanwhile"},
+		"a pod has gone that counted as placed": {func(read *request) {
+			read.Standing = []*corev1.Pod{newPod("gang", "c")}
+		}, "pod c lost its node meanwhile"},
+		"a pod's binding has failed": {func(read *request) {
+			seated := read.Pending[1].DeepCopy()
+			seated.Spec.NodeName = "n1"
+			read.Pending, read.Standing = read.Pending[:1], []*corev1.Pod{seated}
+		}, "pod b lost its node meanwhile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, group, topology)
