@@ -114,24 +114,32 @@ func judge(ctx context.Context, cluster *inventory.Inventory, asked []turns.Turn
 	var judged []*Gang
 	remedied := 0
 	for _, turn := range asked {
-		g, answer, err := about(ctx, table, turn)
+		g, err := judgeOne(ctx, cluster, table, turn, remedied < maxRemedied)
 		if err != nil {
 			return nil, err
 		}
-		judged = append(judged, g)
-		switch {
-		case answer == nil || g.State == RunsPartly:
-		case turns.Placed(answer):
-			g.Behind, err = behind(ctx, cluster, turn)
-		case remedied < maxRemedied:
+		if judged = append(judged, g); g.Remedies != nil {
 			remedied++
-			g.Remedies, err = remedies.Find(ctx, cluster, table, turn, answer)
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 	return judged, nil
+}
+
+// judgeOne decides a gang. Remedied says whether to look for what would help it.
+func judgeOne(
+	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, remedied bool,
+) (*Gang, error) {
+	g, answer, err := about(ctx, table, turn)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer == nil || g.State == RunsPartly:
+	case turns.Placed(answer):
+		g.Behind, err = behind(ctx, cluster, turn)
+	case remedied:
+		g.Remedies, err = remedies.Find(ctx, cluster, table, turn, answer)
+	}
+	return g, err
 }
 
 // about tells how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
@@ -170,6 +178,12 @@ func Standing(ctx context.Context, cluster *inventory.Inventory) ([]*Gang, error
 // Decide says of those gangs that wait why, and what would help, in their order, until enough says so; it returns how many are left.
 // The gangs are some of the cluster's, and are completed.
 func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, enough func() bool) (left int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	table, err := turns.Set(ctx, cluster)
+	if err != nil {
+		return 0, err
+	}
 	asked := map[gang.Key]turns.Turn{}
 	for _, turn := range turns.In(cluster) {
 		asked[turn.Rank.Gang] = turn
@@ -183,11 +197,11 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, en
 			continue
 		}
 		turn := asked[gang.Key{Namespace: g.Namespace, Name: g.Name}]
-		judged, err := judge(ctx, cluster, []turns.Turn{turn})
+		judged, err := judgeOne(ctx, cluster, table, turn, true)
 		if err != nil {
 			return left, err
 		}
-		g.Decision, g.Behind, g.Remedies = judged[0].Decision, judged[0].Behind, judged[0].Remedies
+		g.Decision, g.Behind, g.Remedies = judged.Decision, judged.Behind, judged.Remedies
 	}
 	return left, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -63,25 +64,22 @@ func (s *showing) show(ctx context.Context, read *live.Cluster) {
 
 // latest is a cluster as it was read last.
 type latest struct {
-	mu   sync.Mutex
-	read *live.Cluster
+	read atomic.Pointer[live.Cluster]
+	// searching is held while a gang is decided. There is one search at a time: people wait for one gang, and the machine is theirs.
+	searching sync.Mutex
 }
 
-func (l *latest) keep(read *live.Cluster) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.read = read
-}
+func (l *latest) keep(read *live.Cluster) { l.read.Store(read) }
 
-// explain decides a gang on the cluster as it was read last. There is one search at a time: people wait for one gang, and the
-// machine is theirs.
+// explain decides a gang on the cluster as it was read last.
 func (l *latest) explain(ctx context.Context, namespace, name string) (*explanation.Gang, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.read == nil {
+	l.searching.Lock()
+	defer l.searching.Unlock()
+	read := l.read.Load()
+	if read == nil {
 		return nil, errors.New("the cluster has not been read yet")
 	}
-	report, err := explanation.Of(ctx, l.read.Inventory, namespace, explanation.Target{Kind: explanation.KindPodGroup, Name: name})
+	report, err := explanation.Of(ctx, read.Inventory, namespace, explanation.Target{Kind: explanation.KindPodGroup, Name: name})
 	if err != nil {
 		return nil, err
 	}

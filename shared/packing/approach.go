@@ -1,0 +1,125 @@
+package packing
+
+import (
+	"slices"
+)
+
+// prefer looks for a placement of as many pods that uses fewer preferred units,
+// as long as a bound leaves hope for one.
+func (d *decision) prefer() {
+	best := d.p.costOf(d.found)
+	if !d.p.leastCost(d.chosen).less(best) && d.p.total(d.chosen.want, 0) == d.p.total(d.largest.want, 0) {
+		return
+	}
+	alternatives := []*selection{d.chosen}
+	if d.p.total(d.chosen.want, 0) < d.p.total(d.largest.want, 0) {
+		alternatives = d.equallyLarge()
+	}
+	bound := newRelaxation(d.trial)
+	alternatives = slices.DeleteFunc(alternatives, func(s *selection) bool {
+		return !d.p.leastCost(s).less(best) || !bound.leastCost(s).less(best)
+	})
+	if len(alternatives) == 0 {
+		return
+	}
+	d.large = false
+	if d.p.cluster.topologies[0].domains[whole].size > maxExactNodes && len(d.snapshot().nodes) > maxExactNodes {
+		d.optimal = false
+		d.within(preferShare, func() { d.elsewhere(best, bound.leastCost(d.chosen)) })
+		return
+	}
+	share := preferShare
+	if len(d.snapshot().nodes) <= smallCluster {
+		share = 2
+	}
+	d.within(share, func() {
+		for _, s := range alternatives {
+			o := newOptimiser(d.trial, d.snapshot(), d.slot, s, true)
+			o.best = best
+			o.run()
+			d.large = d.large || o.large
+			if o.found != nil {
+				d.keep(s, o.found)
+				best = d.p.costOf(o.found)
+			}
+		}
+	})
+	d.optimal = d.optimal && !d.large && !d.p.partial && len(d.p.even()) == 0
+}
+
+// approach looks for a placement of as many pods that costs no more and of which
+// preferred relations lack less.
+func (d *decision) approach() {
+	preferred := d.p.preferred()
+	lacks := d.p.lacks(d.found)
+	if !anyOf(lacks) {
+		return
+	}
+	chosen, found, units := d.chosen, d.found, d.p.costOf(d.found)
+	d.part(preferShare, func() {
+		d.bounded(append(d.p.even(), preferred...), chosen, func() bool {
+			if !d.attempt(chosen) || !d.p.evenly(d.found) {
+				return false
+			}
+			if u, l := d.p.costOf(d.found), d.p.lacks(d.found); better(u, l, units, lacks) {
+				found, units, lacks = d.found, u, l
+			}
+			return !anyOf(lacks)
+		})
+	})
+	if anyOf(lacks) && len(d.snapshot().nodes) <= smallCluster {
+		d.part(preferShare, func() {
+			d.bounded(preferred, chosen, func() bool {
+				o := newOptimiser(d.trial, d.snapshot(), d.slot, chosen, true)
+				o.best = append(units[:len(units):len(units)], 1) // As good is good enough.
+				o.run()
+				if o.found == nil || !better(d.p.costOf(o.found), d.p.lacks(o.found), units, lacks) {
+					return false
+				}
+				found, units, lacks = o.found, d.p.costOf(o.found), d.p.lacks(o.found)
+				return !anyOf(lacks)
+			})
+		})
+	}
+	d.p.unbind()
+	d.keep(chosen, found)
+	d.optimal = d.optimal && !anyOf(lacks)
+}
+
+func anyOf(lacks []int) bool { return slices.ContainsFunc(lacks, func(n int) bool { return n > 0 }) }
+
+// preferShare is the part of the budget for fewer preferred units, growShare that
+// for more pods. On a small number of nodes the best is searched for longer, since
+// there it can be found.
+const preferShare, growShare, smallCluster = 8, 4, 64
+
+// elsewhere is prefer for large clusters: it repeats the greedy search in each
+// domain that the gang could choose, until a bound says that nothing is better.
+func (d *decision) elsewhere(best, least cost) {
+	candidates := d.candidates(0)
+	if len(candidates) == 1 && d.packed == d.chosen {
+		return // It stands there, as it would again.
+	}
+	for _, r := range candidates {
+		if !least.less(best) || d.Exhausted() {
+			return
+		}
+		g := newGreedy(d.trial, d.chosen)
+		if g.into(0, r) {
+			if c := d.p.costOf(d.trail); c.less(best) && d.p.evenly(d.trail) {
+				best = c
+				d.keep(d.chosen, d.trail)
+			}
+		}
+		d.undo(0)
+	}
+}
+
+// equallyLarge are all selections of as many pods as the chosen one.
+func (d *decision) equallyLarge() []*selection {
+	options, all := d.p.selections(false)
+	d.optimal = d.optimal && all
+	total := d.p.total(d.chosen.want, 0)
+	options = slices.DeleteFunc(options, func(s *selection) bool { return d.p.total(s.want, 0) != total })
+	return append(options, d.chosen)
+}
