@@ -32,6 +32,9 @@ func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects
 		if oldKey, _ := gang.KeyOf(old); oldKey != key || old.UID != pod.UID {
 			s.podLeft(&effects, old, now)
 		}
+		if old.UID != pod.UID {
+			s.awaitedLeft(&effects, old.UID) // Another one of the same name, after a watch had to begin anew.
+		}
 		if mayAsk(pod) {
 			effects.activate(pod)
 		}

@@ -32,6 +32,16 @@ func preemptingState() *State {
 	return state
 }
 
+func TestOneWhoIsReplacedByAnotherOfTheSameNameHasLeft(t *testing.T) {
+	state := preemptingState()
+	state.Left("x")
+	successor := pod("y")
+	successor.UID = "successor"
+	if effects := state.PodChanged(pod("y"), successor, start); !slices.Contains(names(effects.Activate), "a") {
+		t.Errorf("not ready: %v", names(effects.Activate))
+	}
+}
+
 func TestTheLastWhoLeavesMakesTheGangReady(t *testing.T) {
 	state := preemptingState()
 	if effects := state.Left("x"); len(effects.Activate) > 0 {
