@@ -17,7 +17,10 @@ func (p *plugin) simulateCommand() *cobra.Command {
 		Use:   "simulate [-f DUMP]",
 		Bind:  from.bind,
 		Stdin: func() bool { return slices.Contains(from.files, "-") },
-		Read: func(command *cobra.Command) (*inventory.Inventory, error) {
+		Read: func(command *cobra.Command, instead ...string) (*inventory.Inventory, error) {
+			if len(instead) > 0 {
+				return readFiles(command, instead)
+			}
 			read, err := from.read(command, live.Wanted{})
 			if err != nil {
 				return nil, err

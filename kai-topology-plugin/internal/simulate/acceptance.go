@@ -31,7 +31,9 @@ type class struct {
 func newAcceptance(nodes []*corev1.Node) acceptance {
 	return acceptance{
 		nodes: nodes, classes: map[string]*class{},
-		plain: !slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(node.Spec.Taints) > 0 || node.Spec.Unschedulable }),
+		plain: !slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
+			return len(node.Spec.Taints) > 0 || node.Spec.Unschedulable
+		}),
 	}
 }
 
@@ -89,12 +91,14 @@ func (c *class) on(nodes []*corev1.Node) []bool {
 	return c.accepts
 }
 
+// accepts reports whether a pod may stand on a node, apart from room.
 func accepts(node *corev1.Node, pod *corev1.Pod) bool {
-	if match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !match || node.Spec.Unschedulable {
+	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
+	if match, err := affinity.Match(node); err != nil || !match || node.Spec.Unschedulable {
 		return false
 	}
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *corev1.Taint) bool {
-		return taint.Effect != corev1.TaintEffectPreferNoSchedule
-	}, true)
+	keepsOut := func(taint *corev1.Taint) bool { return taint.Effect != corev1.TaintEffectPreferNoSchedule }
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(
+		klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, keepsOut, true)
 	return !untolerated
 }

@@ -44,6 +44,7 @@ type account struct {
 	isDown []bool
 	// idle is up to now, and now what is idle in a second from now on.
 	idle, now Idle
+	pieces    []*pieces
 	series    []sample
 	acceptance
 }
@@ -58,7 +59,8 @@ type sample struct {
 // newAccount adds up the cluster, without the pods on it.
 func newAccount(t *terrain, stream []Event) (*account, error) {
 	a := &account{
-		terrain: t, capacity: packing.Resources{}, used: packing.Resources{}, free: packing.Resources{}, down: packing.Resources{},
+		terrain: t, capacity: packing.Resources{}, used: packing.Resources{}, free: packing.Resources{},
+		down: packing.Resources{},
 		left: make([]int64, len(t.names)), isDown: make([]bool, len(t.names)), acceptance: newAcceptance(t.nodes),
 	}
 	for _, offered := range t.offers {
@@ -77,6 +79,7 @@ func newAccount(t *terrain, stream []Event) (*account, error) {
 	for i, offered := range t.offers {
 		a.left[i] = offered[a.device]
 	}
+	a.pieces = newPieces(t, a.device)
 	return a, nil
 }
 
@@ -150,7 +153,8 @@ func scarcest(asked map[string]float64, capacity packing.Resources) string {
 		return 1
 	}
 	return slices.MaxFunc(names, func(x, y string) int {
-		return cmp.Or(cmp.Compare(device(x), device(y)), cmp.Compare(asked[x]/float64(capacity[x]), asked[y]/float64(capacity[y])), cmp.Compare(y, x))
+		share := func(name string) float64 { return asked[name] / float64(capacity[name]) }
+		return cmp.Or(cmp.Compare(device(x), device(y)), cmp.Compare(share(x), share(y)), cmp.Compare(y, x))
 	})
 }
 
@@ -182,9 +186,17 @@ func (a *account) stand(pods []*corev1.Pod, times int64) error {
 			a.used[resource] += times * amount
 			a.free[resource] -= times * amount
 		}
-		a.left[a.terrain.index[pod.Spec.NodeName]] -= times * requests[a.device]
+		a.take(a.terrain.index[pod.Spec.NodeName], times*requests[a.device])
 	}
 	return nil
+}
+
+// take counts what pods take of the device on a node.
+func (a *account) take(node int32, amount int64) {
+	a.left[node] -= amount
+	for _, at := range a.pieces {
+		at.add(node, -amount)
+	}
 }
 
 // offer counts a node that returns, or is down if times is -1. Nobody stands on it.
@@ -193,6 +205,9 @@ func (a *account) offer(node string, times int64) {
 	a.isDown[at] = times < 0
 	for resource, amount := range a.terrain.offers[at] {
 		a.free[resource] += times * amount
+	}
+	for _, level := range a.pieces {
+		level.add(at, times*a.terrain.offers[at][a.device])
 	}
 }
 
@@ -215,6 +230,9 @@ func (a *account) pass(seconds float64) {
 	a.idle.Reserved += a.now.Reserved * seconds
 	a.idle.Unavoidable += a.now.Unavoidable * seconds
 	a.idle.Avoidable += a.now.Avoidable * seconds
+	for _, at := range a.pieces {
+		at.sum += at.now * seconds
+	}
 }
 
 // look takes a sample.
@@ -239,6 +257,9 @@ func (a *account) look(s *simulator) {
 func (a *account) divide(ctx context.Context, s *simulator) error {
 	left, demand := max(0, float64(a.free[a.device])), 0.0
 	a.now = Idle{}
+	for _, at := range a.pieces {
+		at.look()
+	}
 	var waiting []*run
 	for _, r := range s.waiting {
 		if !r.running {

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +22,8 @@ type Source struct {
 	// Use is the usage of the command that reads it, and Bind gives it its flags.
 	Use  string
 	Bind func(command *cobra.Command)
-	// Read returns the cluster; standard input is taken if Stdin says so.
-	Read  func(command *cobra.Command) (*inventory.Inventory, error)
+	// Read returns the cluster, or that in some files; standard input is taken if Stdin says so.
+	Read  func(command *cobra.Command, instead ...string) (*inventory.Inventory, error)
 	Stdin func() bool
 }
 
@@ -35,8 +34,12 @@ func Command() *cobra.Command {
 		Use:   "simulate -f CLUSTER [-f FILE ...]",
 		Bind:  func(command *cobra.Command) { render.BindFiles(command, &files) },
 		Stdin: func() bool { return slices.Contains(files, "-") },
-		Read: func(command *cobra.Command) (*inventory.Inventory, error) {
-			documents, err := render.Input(command, files)
+		Read: func(command *cobra.Command, instead ...string) (*inventory.Inventory, error) {
+			from := files
+			if len(instead) > 0 {
+				from = instead
+			}
+			documents, err := render.Input(command, from)
 			if err != nil {
 				return nil, err
 			}
@@ -63,11 +66,16 @@ pods leave, and it runs what is left of its duration when it fits again. So does
 -o json prints
   gangs[]{name, arrived, started, ended, state, nodes{NODE: pods}, domains{LEVEL: count}, leastDomains{LEVEL: count},
           preemptions, moves}, capacity{RESOURCE: amount}, series[]{at, used, waiting, running}, device, until,
-  idle{noDemand, filters, reserved, unavoidable, avoidable}
+  idle{noDemand, filters, reserved, unavoidable, avoidable}, metrics{NAME: value}
 where idle is in resource-seconds of the device that the stream asks for most; used and idle add up to what nodes that are
 not down offer. -o csv prints a line per gang, -o html a page with plots that needs no other file.
 
-A decider is a program that decides in the scheduler's place: it gets a JSON line for each decision on standard input,
+--compare simulates the same streams with one thing changed, and prints by how much the metrics differ; with several
+streams, such as those of several seeds, with confidence intervals of 95 %. -o json then prints
+  base, streams, confidence, metrics{NAME: mean}, variants[]{name, differences[]{metric, base, value, difference, plusMinus}}
+
+The deciders first-fit and best-fit are built in. Any other is a program, which gets a JSON line for each decision on
+standard input,
   {"cluster": {"nodes": […], "topologies": […], "pods": […]}, "changes": […], "gang": {"podGroup": {…}, "pods": […]}}
 (cluster in the first line only; changes since the last one: {"pod": "ns/name", "node": "n1"}, where an empty node means that
 the pod is gone, and {"node": "n1", "down": true}), and answers with one: {"assignments": {"POD": "NODE"}} or
@@ -77,95 +85,114 @@ The same input gives the same bytes. Exit codes: 0 simulated, 1 the input was re
 
 const example = `  kai-topology-plugin simulate -f cluster.yaml --jobs week.jsonl -o json | jq .idle
   kai-topology-plugin simulate -f cluster.yaml --jobs - --until 86400 -o csv < day.jsonl
-  kai-topology-plugin simulate -f cluster.yaml --jobs week.jsonl -o html > week.html`
+  kai-topology-plugin simulate -f cluster.yaml --jobs week.jsonl -o html > week.html
+  kai-topology-plugin simulate -f cluster.yaml --jobs seed-1.jsonl,seed-2.jsonl,seed-3.jsonl \
+    --compare cluster=larger.yaml --compare decider=best-fit`
 
 // CommandOn returns the subcommand `simulate` for a cluster.
 func CommandOn(source Source) *cobra.Command {
 	var asked asked
 	command := &cobra.Command{
-		Use:     source.Use + " --jobs FILE [--until SECONDS] [--decider CMD] [-o json|csv|html]",
+		Use:     source.Use + " --jobs FILE [--until SECONDS] [--decider NAME] [--compare KEY=VALUE ...] [-o FORMAT]",
 		Short:   "Run a stream of gangs on a cluster in virtual time",
 		Long:    long,
 		Example: example,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := asked.check(source); err != nil {
+			sides, err := asked.check(source)
+			if err != nil {
 				return command.FlagErrorFunc()(command, err)
 			}
-			return asked.run(command, source)
+			return asked.run(command, source, sides)
 		},
 	}
 	source.Bind(command)
 	flags := command.Flags()
-	flags.StringVar(&asked.jobs, "jobs", "", "the stream, JSON lines; - for standard input")
-	flags.Float64Var(&asked.until, "until", 0, "the last second; without it the simulation goes on until nothing more happens")
-	flags.Uint64Var(&asked.seed, "seed", 0, "has no effect: nothing is drawn here; generate draws streams")
-	flags.StringVar(&asked.decider, "decider", "", "a program, run by sh -c, that decides in the scheduler's place")
-	flags.StringVarP(&asked.output, "output", "o", "json", "json, csv with a line per gang, or html: a page with plots")
-	flags.StringVar(&asked.placement, "placement", string(packing.Pack), "the domains of gangs that do not say it themselves: Pack or Spread")
+	flags.StringSliceVar(&asked.jobs, "jobs", nil,
+		"the stream, JSON lines; - for standard input. Several, such as those of several seeds, are compared")
+	flags.Float64Var(&asked.until, "until", 0,
+		"the last second; without it the simulation goes on until nothing more happens")
+	flags.StringVar(&asked.decider, "decider", "",
+		"who decides in the scheduler's place: first-fit, best-fit, or a program, which is run by sh -c")
+	flags.StringArrayVar(&asked.compare, "compare", nil,
+		"simulate the same with one thing changed, and print what differs: cluster=FILE[,…], jobs=FILE[,…], decider=NAME or "+
+			"placement=NAME; may be repeated")
+	flags.StringVarP(&asked.output, "output", "o", "",
+		"json (the default), csv with a line per gang, or html: a page with plots; of a comparison text (the default), json "+
+			"or html")
+	flags.StringVar(&asked.placement, "placement", string(packing.Pack),
+		"the domains of gangs that do not say it themselves: Pack or Spread")
 	command.AddCommand(generateCommand(source))
 	return command
 }
 
 // asked are the flags.
 type asked struct {
-	jobs, output, placement, decider string
-	until                            float64
-	seed                             uint64
+	output, placement, decider string
+	jobs, compare              []string
+	until                      float64
 }
 
-// check returns which flag is wrong.
-func (a *asked) check(source Source) error {
-	options := packing.Options{Placement: packing.Placement(a.placement)}
-	if err := options.Check(); err != nil {
-		return fmt.Errorf("--placement: %w", err)
+// comparing reports whether there is more than one thing to simulate.
+func (a *asked) comparing() bool { return len(a.jobs) > 1 || len(a.compare) > 0 }
+
+// check returns what is to be simulated, the base first, or which flag is wrong.
+func (a *asked) check(source Source) ([]side, error) {
+	if err := placementFlag("--placement", a.placement); err != nil {
+		return nil, err
+	}
+	if a.output == "" {
+		a.output = "json"
+		if a.comparing() {
+			a.output = "text"
+		}
 	}
 	switch {
-	case formats[a.output] == nil:
-		return fmt.Errorf("-o is json, csv or html, not %q", a.output)
-	case a.jobs == "":
-		return errors.New("--jobs is missing: the file with the stream, - for standard input")
-	case a.jobs == "-" && source.Stdin():
-		return errors.New("-f and --jobs cannot both read standard input")
+	case a.comparing() && comparisonFormats[a.output] == nil:
+		return nil, fmt.Errorf("-o is text, json or html for a comparison, not %q", a.output)
+	case !a.comparing() && formats[a.output] == nil:
+		return nil, fmt.Errorf("-o is json, csv or html, not %q", a.output)
+	case len(a.jobs) == 0 || a.jobs[0] == "":
+		return nil, errors.New("--jobs is missing: the file with the stream, - for standard input")
+	case slices.Contains(a.jobs, "-") && source.Stdin():
+		return nil, errors.New("-f and --jobs cannot both read standard input")
+	case slices.Contains(a.jobs, "-") && a.comparing():
+		return nil, errors.New("--jobs cannot be standard input for a comparison, which reads it more than once")
 	case !(a.until >= 0 && a.until <= maxSeconds):
-		return fmt.Errorf("--until is a number of seconds from 0 to %g, not %v", maxSeconds, a.until)
+		return nil, fmt.Errorf("--until is a number of seconds from 0 to %g, not %v", maxSeconds, a.until)
 	}
-	return nil
+	return a.sides()
 }
 
-func (a *asked) run(command *cobra.Command, source Source) error {
+func (a *asked) run(command *cobra.Command, source Source, sides []side) error {
+	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if a.comparing() {
+		comparison, err := a.compared(ctx, command, source, sides)
+		if err != nil {
+			return err
+		}
+		return comparisonFormats[a.output](comparison, command.OutOrStdout())
+	}
 	cluster, err := source.Read(command)
 	if err != nil {
 		return err
 	}
-	stream, err := readJobs(command, a.jobs, cluster)
+	result, err := a.simulate(ctx, command, &sides[0], cluster, a.jobs[0])
 	if err != nil {
 		return err
 	}
-	cluster.Placement = packing.Placement(a.placement)
-	options := Options{Progress: progress(command.ErrOrStderr())}
-	if command.Flags().Changed("until") {
-		options.Until = &a.until
-	}
-	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	result, err := simulateBy(ctx, command.ErrOrStderr(), a.decider, cluster, stream, options)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("interrupted: %w", err)
-	case err != nil:
-		return err
-	}
-	fmt.Fprintf(command.ErrOrStderr(), "simulated %.0f seconds: %s\n", result.Until, result.Summary())
 	return formats[a.output](result, command.OutOrStdout())
 }
 
-var formats = map[string]func(*Result, io.Writer) error{"json": (*Result).JSON, "csv": (*Result).CSV, "html": (*Result).HTML}
-
-// usage is a mistake in a flag's value, treated like one that the flags themselves find.
-func usage(command *cobra.Command, format string, args ...any) error {
-	return command.FlagErrorFunc()(command, fmt.Errorf(format, args...))
-}
+var (
+	formats = map[string]func(*Result, io.Writer) error{
+		"json": (*Result).JSON, "csv": (*Result).CSV, "html": (*Result).HTML,
+	}
+	comparisonFormats = map[string]func(*Comparison, io.Writer) error{
+		"text": (*Comparison).Text, "json": (*Comparison).JSON, "html": (*Comparison).HTML,
+	}
+)
 
 func readJobs(command *cobra.Command, jobs string, cluster *inventory.Inventory) ([]Event, error) {
 	from := command.InOrStdin()
@@ -190,25 +217,6 @@ type rejected struct{ error }
 
 // ExitCode implements render.Coder.
 func (rejected) ExitCode() int { return render.ExitRejected }
-
-// simulateBy runs the simulation with a program that decides, if one is named.
-func simulateBy(
-	ctx context.Context, stderr io.Writer, program string, cluster *inventory.Inventory, stream []Event, options Options,
-) (*Result, error) {
-	if program == "" {
-		return Run(ctx, cluster, stream, options)
-	}
-	decider, err := startProgram(ctx, program, stderr, cluster)
-	if err != nil {
-		return nil, err
-	}
-	options.Decider = decider
-	result, err := Run(ctx, cluster, stream, options)
-	if stopped := decider.stop(); err == nil {
-		err = stopped
-	}
-	return result, err
-}
 
 // progress tells now and then how far the simulation is.
 func progress(w io.Writer) func(at float64, done, of int) {

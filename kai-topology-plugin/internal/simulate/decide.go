@@ -99,9 +99,9 @@ func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, a
 }
 
 // shapeOf is the shape of a gang whose refusal holds for all of its shape: it has no pods on nodes, its pods have no rules,
-// and the scheduler's own code decides. Nil for others.
+// and who decides refuses it again while room only gets less. Nil for others.
 func (s *simulator) shapeOf(r *run) *shape {
-	if _, own := s.options.Decider.(ours); !own || len(r.standing) > 0 {
+	if _, program := s.options.Decider.(*program); program || len(r.standing) > 0 {
 		return nil
 	}
 	return r.job.shape
@@ -130,7 +130,22 @@ func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) 
 	request.Followers = s.followersOf(request.Gang)
 	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
 	request.Terse = s.gangs.Waits(r.rank.Gang) || r.size.asksForOne()
-	return s.options.Decider.Decide(ctx, *request)
+	answer, err := s.options.Decider.Decide(ctx, *request)
+	if err != nil || answer.Verdict == scheduling.ReasonPlaced || r.misjudged {
+		return answer, err
+	}
+	r.misjudged, err = s.misjudges(ctx, *request)
+	return answer, err
+}
+
+// misjudges reports whether a gang fits that another decider than the scheduler has refused.
+func (s *simulator) misjudges(ctx context.Context, request solve.Request) (bool, error) {
+	if _, own := s.options.Decider.(ours); own {
+		return false, nil
+	}
+	request.Terse = true
+	answer, err := solve.Solve(ctx, request)
+	return err == nil && answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0, err
 }
 
 // refusedAlready tells without a search that a gang of which only numbers are given does not fit, and what it is short of:
@@ -241,7 +256,8 @@ func (s *simulator) preempt(ctx context.Context, r *run, request solve.Request) 
 		key, _ := gang.KeyOf(pods[0])
 		return s.by[key] != nil
 	}
-	candidates, err := preemption.CandidatesBelow(r.priority, r.rank.Gang, request.Nodes, s.podGroup, preemption.Budgets{}, ofStream)
+	candidates, err := preemption.CandidatesBelow(
+		r.priority, r.rank.Gang, request.Nodes, s.podGroup, preemption.Budgets{}, ofStream)
 	if err != nil || candidates.Empty() {
 		return false, err
 	}

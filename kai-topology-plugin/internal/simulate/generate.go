@@ -131,7 +131,7 @@ swing within each day. The same flags and seed give the same bytes.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := load.check(sizes); err != nil {
-				return usage(command, "%v", err)
+				return command.FlagErrorFunc()(command, err)
 			}
 			cluster, err := source.Read(command)
 			if err != nil {

@@ -34,6 +34,22 @@ type pageData struct {
 	Waits  []pageWait  `json:"waits"`
 	Levels []pageLevel `json:"levels"`
 	Idle   []pageIdle  `json:"idle"`
+	// Metrics have a name and a value.
+	Metrics [][]string `json:"metrics"`
+}
+
+// pageComparison is what the page shows of a comparison: Metrics instead of Comparisons if there is nothing to compare with.
+type pageComparison struct {
+	Summary     string        `json:"summary"`
+	Comparisons []pageVariant `json:"comparisons,omitempty"`
+	Metrics     [][]string    `json:"metrics,omitempty"`
+}
+
+// pageVariant has rows as Variant.rows makes them.
+type pageVariant struct {
+	Name string     `json:"name"`
+	Base string     `json:"base"`
+	Rows [][]string `json:"rows"`
 }
 
 // pageSeries has columns: a value of each for each moment.
@@ -69,8 +85,22 @@ type pageIdle struct {
 }
 
 // HTML writes a page with plots, which needs no other file.
-func (r *Result) HTML(w io.Writer) error {
-	data, err := json.Marshal(r.pageData())
+func (r *Result) HTML(w io.Writer) error { return writePage(w, r.pageData()) }
+
+// HTML writes a page with the differences, which needs no other file.
+func (c *Comparison) HTML(w io.Writer) error {
+	data := &pageComparison{Summary: fmt.Sprintf("%s is what others are compared with, on %s.", c.Base, counted(c.Streams))}
+	for _, variant := range c.Variants {
+		data.Comparisons = append(data.Comparisons, pageVariant{Name: variant.Name, Base: c.Base, Rows: variant.rows()})
+	}
+	if len(c.Variants) == 0 {
+		data.Metrics = c.Metrics.rows()
+	}
+	return writePage(w, data)
+}
+
+func writePage(w io.Writer, of any) error {
+	data, err := json.Marshal(of)
 	if err != nil {
 		return err
 	}
@@ -79,6 +109,14 @@ func (r *Result) HTML(w io.Writer) error {
 		"/*PAGE-JS*/", pageJS, "/*DATA*/", string(data),
 	).WriteString(w, pageHTML)
 	return err
+}
+
+// rows are the figures as text, sorted.
+func (m Metrics) rows() (rows [][]string) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		rows = append(rows, []string{name, figure(m[name])})
+	}
+	return rows
 }
 
 func (r *Result) pageData() *pageData {
@@ -106,12 +144,14 @@ func (r *Result) pageData() *pageData {
 	}
 	for _, size := range slices.Sorted(maps.Keys(waits)) {
 		of := slices.Sorted(slices.Values(waits[size]))
-		data.Waits = append(data.Waits, pageWait{Size: nameOf(size), Half: quantile(of, 0.5), Most: quantile(of, 0.9), Longest: of[len(of)-1]})
+		data.Waits = append(data.Waits, pageWait{
+			Size: nameOf(size), Half: quantile(of, 0.5), Most: quantile(of, 0.9), Longest: of[len(of)-1],
+		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		data.Levels = append(data.Levels, pageLevel{Name: name, Sizes: domainsBySize(name, levels[name])})
 	}
-	data.Idle = r.idleShares()
+	data.Idle, data.Metrics = r.idleShares(), r.Metrics().rows()
 	return data
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"slices"
 
@@ -65,16 +66,12 @@ type programAnswer struct {
 
 func startProgram(ctx context.Context, line string, stderr io.Writer, cluster *inventory.Inventory) (*program, error) {
 	p := &program{command: exec.CommandContext(ctx, "sh", "-c", line), on: map[string]string{}, up: map[string]bool{}}
-	p.cluster = &programCluster{Nodes: cluster.Nodes, Topologies: []*kai.Topology{}, Pods: append([]*corev1.Pod{}, inventory.Standing(cluster.Pods)...)}
-	for _, topology := range cluster.Topologies {
-		p.cluster.Topologies = append(p.cluster.Topologies, topology)
+	p.cluster = &programCluster{
+		Nodes: cluster.Nodes, Topologies: []*kai.Topology{}, Pods: append([]*corev1.Pod{}, inventory.Standing(cluster.Pods)...),
 	}
-	slices.SortFunc(p.cluster.Topologies, func(a, b *kai.Topology) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	for _, name := range slices.Sorted(maps.Keys(cluster.Topologies)) {
+		p.cluster.Topologies = append(p.cluster.Topologies, cluster.Topologies[name])
+	}
 	for _, node := range cluster.Nodes {
 		p.up[node.Name] = true
 	}
@@ -145,31 +142,22 @@ func (p *program) follow(request solve.Request) {
 		}
 	}
 	if p.cluster == nil || len(p.on) > 0 {
-		for _, pod := range sortedKeys(p.on) {
+		for _, pod := range slices.Sorted(maps.Keys(p.on)) {
 			if on[pod] == "" {
 				p.changes = append(p.changes, change{Pod: pod})
 			}
 		}
 	}
-	for _, name := range sortedKeys(p.up) {
+	for _, name := range slices.Sorted(maps.Keys(p.up)) {
 		if down := !up[name]; p.up[name] == down {
 			p.changes = append(p.changes, change{Node: name, Down: &down})
 			p.up[name] = !down
 		}
 	}
-	for _, pod := range sortedKeys(on) {
+	for _, pod := range slices.Sorted(maps.Keys(on)) {
 		if p.on[pod] != on[pod] && p.cluster == nil {
 			p.changes = append(p.changes, change{Pod: pod, Node: on[pod]})
 		}
 	}
 	p.on = on
-}
-
-func sortedKeys[V any](of map[string]V) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -167,8 +167,14 @@ func TestTheCommand(t *testing.T) {
 		{[]string{"--until", "Inf"}, "--until is a number of seconds"},
 		{[]string{"-f", "-", "--jobs", "-"}, "-f and --jobs cannot both read standard input"},
 		{[]string{"--placement", "Tight"}, "--placement: "},
-		{[]string{"--jobs", ""}, "--jobs is missing"},
-		{[]string{"--jobs", "nowhere"}, "open nowhere"},
+		{[]string{"--compare", "decider"}, `--compare is cluster=FILE[,…], jobs=FILE[,…], decider=CMD or placement=NAME, not "decider"`},
+		{[]string{"--compare", "speed=9"}, `not "speed=9"`},
+		{[]string{"--compare", "decider="}, `not "decider="`},
+		{[]string{"--compare", "jobs=a,b"}, "--compare jobs=a,b: there are 2 streams, and --jobs has 1"},
+		{[]string{"--compare", "placement=Tight"}, "--compare placement: "},
+		{[]string{"--compare", "cluster=nowhere"}, "the input was rejected"},
+		{[]string{"--compare", "decider=best-fit", "-o", "csv"}, `-o is text, json or html for a comparison, not "csv"`},
+		{[]string{"--jobs", "-"}, "--jobs cannot be standard input for a comparison"},
 	} {
 		stdout, _, err := simulateWith(t, threeJobs, test.args...)
 		if err == nil || !strings.Contains(err.Error(), test.want) || stdout != "" {
@@ -180,6 +186,15 @@ func TestTheCommand(t *testing.T) {
 	var coder render.Coder
 	if !errors.As(err, &coder) || coder.ExitCode() != render.ExitRejected || stdout != "" {
 		t.Errorf("a broken stream: printed %q, error %v", stdout, err)
+	}
+	for _, jobs := range []string{"", "nowhere"} {
+		command := Command()
+		command.SilenceErrors, command.SilenceUsage = true, true
+		command.SetArgs([]string{"-f", "nowhere", "--jobs", jobs})
+		command.SetErr(&bytes.Buffer{})
+		if err := command.Execute(); err == nil {
+			t.Errorf("--jobs %q is accepted", jobs)
+		}
 	}
 	for i, want := range []string{"/jobs.jsonl:5: at: is missing", "/jobs.jsonl:6: at: is 1, before 13 of an earlier line"} {
 		if lines := strings.Split(strings.TrimSpace(stderr), "\n"); len(lines) != 2 || !strings.Contains(lines[i], want) {
@@ -239,7 +254,7 @@ func TestThePage(t *testing.T) {
 		},
 		Waits:  []pageWait{{"1", 9, 11, 11}, {"2–3", 0, 0, 0}},
 		Levels: []pageLevel{},
-		Idle:   data.Idle,
+		Idle:   data.Idle, Metrics: data.Metrics,
 	}
 	if diff := cmp.Diff(want, data, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -34,6 +34,9 @@ type Result struct {
 	names    []string
 	capacity []float64
 	series   []sample
+	pieces   []*pieces
+	// misjudged counts the gangs that another decider than the scheduler refused though they fitted.
+	misjudged int
 }
 
 // Gang is what became of a gang.
@@ -65,7 +68,7 @@ type Sample struct {
 func (s *simulator) result(ctx context.Context) (*Result, error) {
 	result := &Result{
 		Device: s.account.device, Idle: s.account.idle.in(s.account.device), Until: s.now,
-		runs: s.runs, terrain: s.terrain, names: s.account.names, series: s.account.series,
+		runs: s.runs, terrain: s.terrain, names: s.account.names, series: s.account.series, pieces: s.account.pieces,
 	}
 	for _, name := range result.names {
 		result.capacity = append(result.capacity, inUnits(name, s.account.capacity[name]))
@@ -76,6 +79,9 @@ func (s *simulator) result(ctx context.Context) (*Result, error) {
 			return nil, fmt.Errorf("gang %s: %w", r.job.Name, err)
 		}
 		result.states = append(result.states, state)
+		if r.misjudged {
+			result.misjudged++
+		}
 	}
 	return result, nil
 }
@@ -92,7 +98,10 @@ func (i Idle) in(device string) Idle {
 	if device != string(corev1.ResourceCPU) {
 		return i
 	}
-	return Idle{NoDemand: i.NoDemand / 1000, Filters: i.Filters / 1000, Reserved: i.Reserved / 1000, Unavoidable: i.Unavoidable / 1000, Avoidable: i.Avoidable / 1000}
+	return Idle{
+		NoDemand: i.NoDemand / 1000, Filters: i.Filters / 1000, Reserved: i.Reserved / 1000,
+		Unavoidable: i.Unavoidable / 1000, Avoidable: i.Avoidable / 1000,
+	}
 }
 
 func (s *simulator) state(ctx context.Context, r *run) (string, error) {
@@ -187,10 +196,11 @@ func (r *Result) JSON(w io.Writer) error {
 		return err
 	}
 	rest, err := json.Marshal(struct {
-		Idle   Idle    `json:"idle"`
-		Device string  `json:"device"`
-		Until  float64 `json:"until"`
-	}{r.Idle, r.Device, r.Until})
+		Idle    Idle    `json:"idle"`
+		Metrics Metrics `json:"metrics"`
+		Device  string  `json:"device"`
+		Until   float64 `json:"until"`
+	}{r.Idle, r.Metrics(), r.Device, r.Until})
 	if err != nil {
 		return err
 	}

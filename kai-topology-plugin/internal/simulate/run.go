@@ -37,6 +37,8 @@ type run struct {
 	lost, preemptions, moves int
 	// tried is the state of the room when the gang was last found not to fit; -1 if it was not since it changed.
 	tried int64
+	// misjudged tells that another decider than the scheduler refused it at a moment when it fitted.
+	misjudged bool
 	// queued tells that it is among those that wait, with this rank.
 	queued    bool
 	rank      gang.Rank

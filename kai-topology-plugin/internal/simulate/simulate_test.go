@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
@@ -60,6 +61,7 @@ type report struct {
 	Capacity map[string]float64
 	Series   []simulate.Sample
 	Idle     simulate.Idle
+	Metrics  simulate.Metrics
 	Device   string
 	Until    float64
 }
@@ -260,6 +262,59 @@ func TestWhatIsIdleIsDividedByWhy(t *testing.T) {
 	}
 }
 
+func TestFragmentation(t *testing.T) {
+	for name, test := range map[string]struct {
+		lines            string
+		node, rack, zone float64
+	}{
+		"nothing is used": {"", 0, 0, 0},
+		"one whole rack":  {job(0, "a", 100, 2, "l/rack", 0), 0, 0, 0},
+		"three devices on each of two nodes, one in each rack": {
+			`{"at": 0, "name": "a", "pods": 2, "requests": {"example.com/gpu": "5"}}` + "\n" + down(0, "r0-n0", true) +
+				down(0, "r1-n0", true), 0.5, 0.5, 0},
+		"the same for half of the time; then a node of each rack is free": {
+			`{"at": 0, "name": "a", "pods": 2, "duration": 50, "requests": {"example.com/gpu": "5"}}` + "\n" + down(0, "r0-n0", true) +
+				down(0, "r1-n0", true), 0.25, 0.5, 0},
+		"three devices on each of two nodes of one rack": {
+			`{"at": 0, "name": "a", "pods": 2, "requests": {"example.com/gpu": "5"}}` + "\n" + down(0, "r0-n0", true) +
+				down(0, "r0-n1", true), 0.5, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := run(t, cluster(t, 2, 2), test.lines, 100).Metrics
+			got := []float64{found["fragmentation node"], found["fragmentation l/rack"], found["fragmentation l/zone"]}
+			want := []float64{test.node, test.rack, test.zone}
+			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	// a runs from 0 to 20, b from 20 to 40 though it came at 10, c never, and d is larger than the cluster.
+	lines := job(0, "a", 20, 2, "l/rack", 0) + job(10, "b", 20, 2, "l/rack", 0) + job(30, "c", 20, 2, "", 0) + job(35, "d", 1, 3, "", 0)
+	found := run(t, cluster(t, 1, 2), lines, 40).Metrics
+	// c waits for a moment at second 40, at which b has ended.
+	want := simulate.Metrics{
+		"allocationRatio": 1, "gangsEnded": 2, "gangsRunning": 1, "gangsWaiting": 0, "gangsInfeasible": 1,
+		"waitMean": 20.0 / 3, "waitP50": 10, "waitP90": 10, "waitMax": 10, "stretchMean": 1.25, "stretchP50": 1, "stretchP90": 1.5,
+		"domains l/rack": 1, "leastDomains l/rack": 1, "domains l/zone": 1, "leastDomains l/zone": 1,
+		"fragmentation node": 0, "fragmentation l/rack": 0, "fragmentation l/zone": 0,
+		"idleNoDemand": 0, "idleFilters": 0, "idleReserved": 0, "idleUnavoidable": 0, "idleAvoidable": 0,
+		"preemptions": 0, "moves": 0, "refusedThoughFits": 0,
+	}
+	if diff := cmp.Diff(want, found, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	waits := run(t, cluster(t, 1, 2), lines, 39).Metrics
+	if waits["gangsWaiting"] != 1 || waits["waitP50"] != 9 {
+		t.Errorf("a gang that has waited 9 seconds when the stream ends: %v", waits)
+	}
+	if _, has := run(t, cluster(t, 1, 2), "", 39).Metrics["waitP50"]; has {
+		t.Error("there is a waiting time of no gangs")
+	}
+}
+
 // Pods that stand in the cluster stay, whoever wants their nodes, and come back with the node that they stand on.
 func TestPodsOfTheClusterStay(t *testing.T) {
 	standing := "---\n" + `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: r0-n0, containers: [{name: c, image: c, resources: {limits: {example.com/gpu: "8"}}}]}}` + "\n"
@@ -309,7 +364,12 @@ func TestWhatIsPrinted(t *testing.T) {
 		`"capacity":{"example.com/gpu":16,"pods":220},"series":[{"at":0,"used":{"example.com/gpu":0,"pods":0},"waiting":0,"running":0},` +
 		`{"at":2,"used":{"example.com/gpu":16,"pods":2},"waiting":0,"running":1},{"at":3,"used":{"example.com/gpu":16,"pods":2},"waiting":1,"running":1},` +
 		`{"at":5,"used":{"example.com/gpu":16,"pods":2},"waiting":0,"running":1},{"at":6.5,"used":{"example.com/gpu":16,"pods":2},"waiting":0,"running":1}],` +
-		`"idle":{"noDemand":32,"filters":0,"reserved":0,"unavoidable":0,"avoidable":0},"device":"example.com/gpu","until":6.5}` + "\n"
+		`"idle":{"noDemand":32,"filters":0,"reserved":0,"unavoidable":0,"avoidable":0},"metrics":{"allocationRatio":0.6923076923076923,` +
+		`"domains l/rack":1,"domains l/zone":1,"fragmentation l/rack":0,"fragmentation l/zone":0,"fragmentation node":0,` +
+		`"gangsEnded":1,"gangsInfeasible":0,"gangsRunning":1,"gangsWaiting":0,"idleAvoidable":0,"idleFilters":0,"idleNoDemand":0.3076923076923077,` +
+		`"idleReserved":0,"idleUnavoidable":0,"leastDomains l/rack":1,"leastDomains l/zone":1,"moves":0,"preemptions":0,"refusedThoughFits":0,` +
+		`"stretchMean":1,"stretchP50":1,"stretchP90":1,"waitMax":2,"waitMean":1,"waitP50":0,"waitP90":2},` +
+		`"device":"example.com/gpu","until":6.5}` + "\n"
 	if diff := cmp.Diff(want, string(printed(t, cluster(t, 1, 2), lines, 6.5))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -351,6 +411,7 @@ func TestNothingIsLostOrInvented(t *testing.T) {
 		if math.Abs(got-offered) > 1e-6 {
 			r.Fatalf("%v used and idle %+v are %v, offered were %v\n%s", used, idle, got, offered, lines)
 		}
+		sharesAddUp(r, result.Metrics)
 		for _, gang := range result.Gangs {
 			if pods := sum(gang.Nodes); gang.State != "Running" && gang.State != "Ended" && pods > 0 {
 				r.Fatalf("gang %s is %s and has %d pods on nodes", gang.Name, gang.State, pods)
@@ -362,6 +423,32 @@ func TestNothingIsLostOrInvented(t *testing.T) {
 			}
 		}
 	})
+}
+
+// sharesAddUp holds figures to what holds for all of them: shares of what was offered are 1 together, and each share is one.
+func sharesAddUp(t *rapid.T, found simulate.Metrics) {
+	shares, gangs := 0.0, 0.0
+	for name, value := range found {
+		share := name == "allocationRatio" || strings.HasPrefix(name, "idle")
+		if share {
+			shares += value
+		}
+		if strings.HasPrefix(name, "gangs") {
+			gangs += value
+		}
+		if (share || strings.HasPrefix(name, "fragmentation")) && (value < -1e-9 || value > 1+1e-9) || math.IsNaN(value) || value < 0 {
+			t.Fatalf("%s is %v", name, value)
+		}
+		if level, ok := strings.CutPrefix(name, "domains "); ok && value < found["leastDomains "+level] {
+			t.Fatalf("%s is %v, and at least %v are needed", name, value, found["leastDomains "+level])
+		}
+	}
+	if math.Abs(shares-1) > 1e-9 && found["allocationRatio"] > 0 {
+		t.Fatalf("shares are %v together: %v", shares, found)
+	}
+	if found["stretchMean"] < 1 && found["gangsEnded"] > 0 {
+		t.Fatalf("gangs ended sooner than they could: %v", found)
+	}
 }
 
 func sum(counts map[string]int) (total int) {

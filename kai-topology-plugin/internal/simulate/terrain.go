@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/shared/packing"
@@ -73,7 +74,8 @@ func (s *size) asksForOne() bool {
 
 func newTerrain(cluster *inventory.Inventory, nodes []fwk.NodeInfo) *terrain {
 	t := &terrain{
-		cluster: cluster, index: map[string]int32{}, levels: map[string][]level{}, rooms: map[roomKey][]int64{}, sizes: map[*shape]*size{},
+		cluster: cluster, index: map[string]int32{}, levels: map[string][]level{}, rooms: map[roomKey][]int64{},
+		sizes: map[*shape]*size{},
 	}
 	for i, node := range nodes {
 		t.names, t.nodes = append(t.names, node.Node().Name), append(t.nodes, node.Node())
@@ -92,10 +94,10 @@ func newTerrain(cluster *inventory.Inventory, nodes []fwk.NodeInfo) *terrain {
 // level numbers the domains at the last of some keys.
 func (t *terrain) level(keys []string) level {
 	made := level{key: keys[len(keys)-1], domains: make([]int32, len(t.nodes))}
-	numbers := map[string]int32{}
+	numbers, ground := map[string]int32{}, gangstate.Ground{Levels: keys}
 	for i, node := range t.nodes {
 		made.domains[i] = none
-		path, ok := pathOf(node, keys)
+		path, ok := ground.Domain(node.Labels)
 		if !ok {
 			continue
 		}
@@ -108,18 +110,6 @@ func (t *terrain) level(keys []string) level {
 	}
 	made.count = len(numbers)
 	return made
-}
-
-func pathOf(node *corev1.Node, keys []string) (string, bool) {
-	path := make(packing.Path, len(keys))
-	for i, key := range keys {
-		value, ok := node.Labels[key]
-		if !ok {
-			return "", false
-		}
-		path[i] = value
-	}
-	return path.String(), true
 }
 
 // sizeOf is the size of a gang that arrives. The device and the classes are for the account to add.
@@ -256,7 +246,7 @@ func fits(requests, offered packing.Resources) int64 {
 	count := int64(math.MaxInt32)
 	for resource, amount := range requests {
 		if amount > 0 {
-			count = min(count, offered[resource]/amount)
+			count = min(count, max(0, offered[resource])/amount)
 		}
 	}
 	return count
@@ -264,7 +254,9 @@ func fits(requests, offered packing.Resources) int64 {
 
 // locate counts the domains that pods stand in, by the levels of a gang's Topologies, and the fewest that could hold those
 // of them that stand in any.
-func (t *terrain) locate(size *size, nodes map[string]int, standing []*corev1.Pod) (domains, least map[string]int, err error) {
+func (t *terrain) locate(
+	size *size, nodes map[string]int, standing []*corev1.Pod,
+) (domains, least map[string]int, err error) {
 	domains, least = map[string]int{}, map[string]int{}
 	for _, topology := range size.topologies {
 		for i := range t.levels[topology] {
@@ -284,7 +276,8 @@ func (t *terrain) locate(size *size, nodes map[string]int, standing []*corev1.Po
 				least[level.key] = fewest(t.roomsOf(size.each, topology, level), int64(inside))
 			default:
 				outside := func(pod *corev1.Pod) bool { return level.domains[t.index[pod.Spec.NodeName]] == none }
-				if least[level.key], err = t.leastAt(topology, level, slices.DeleteFunc(slices.Clone(standing), outside)); err != nil {
+				within := slices.DeleteFunc(slices.Clone(standing), outside)
+				if least[level.key], err = t.leastAt(topology, level, within); err != nil {
 					return nil, nil, err
 				}
 			}

@@ -64,18 +64,27 @@ function table(place, headings, rows) {
   const body = add(made, "tbody");
   for (const row of rows) {
     const line = add(body, "tr");
-    row.forEach((value, i) => add(line, "td", i === 0 ? value : number(value)));
+    for (const value of row) add(line, "td", typeof value === "string" ? value : number(value));
   }
 }
 
-lines(section("Allocation", `The share of ${data.device} that pods had at each moment, and, as occupancy, of all that was offered up to then.`),
-  ["allocation", "occupancy"], [data.series.allocation, data.series.occupancy], [0, 1]);
-lines(section("Gangs", "How many gangs waited and ran."), ["waiting", "running"], [data.series.waiting, data.series.running],
-  (_, low, high) => [0, Math.max(1, high * 1.05)]);
-bars(section("Waiting time by gang size", `How long gangs waited until they started first, in ${data.timeUnit}; those that never started are left out.`),
-  "pods", ["half of them, at most", "9 of 10, at most", "longest"], data.waits.map((w) => [w.size, w.half, w.most, w.longest]));
-for (const level of data.levels) {
-  bars(section(`Domains of ${level.name}`, "The mean number of domains that gangs stood in last, and the fewest that could hold their pods if nobody stood there."),
-    "pods", ["used", "fewest"], level.sizes.map((s) => [s.size, s.used, s.least]));
+for (const of of data.comparisons ?? []) {
+  const place = section(`${of.name} against ${of.base}`, "Means over the streams, and half of the 95 % confidence interval of the difference. A star says that zero is outside of that.");
+  table(place, ["metric", "base", "value", "difference", "±", ""], of.rows);
 }
-bars(section("Idle", `Shares of what the nodes offered of ${data.device} and nobody used, by why.`), "why", ["percent"], data.idle.map((i) => [i.why, i.percent]));
+if (data.series) drawRun();
+if (data.metrics) table(section("Metrics", "Times are in seconds; shares are of all that nodes offered while they were not down."), ["metric", "value"], data.metrics);
+
+function drawRun() {
+  lines(section("Allocation", `The share of ${data.device} that pods had at each moment, and, as occupancy, of all that was offered up to then.`),
+    ["allocation", "occupancy"], [data.series.allocation, data.series.occupancy], [0, 1]);
+  lines(section("Gangs", "How many gangs waited and ran."), ["waiting", "running"], [data.series.waiting, data.series.running],
+    (_, low, high) => [0, Math.max(1, high * 1.05)]);
+  bars(section("Waiting time by gang size", `How long gangs waited until they started first, in ${data.timeUnit}; those that never started are left out.`),
+    "pods", ["half of them, at most", "9 of 10, at most", "longest"], data.waits.map((w) => [w.size, w.half, w.most, w.longest]));
+  for (const level of data.levels) {
+    bars(section(`Domains of ${level.name}`, "The mean number of domains that gangs stood in last, and the fewest that could hold their pods if nobody stood there."),
+      "pods", ["used", "fewest"], level.sizes.map((s) => [s.size, s.used, s.least]));
+  }
+  bars(section("Idle", `Shares of what the nodes offered of ${data.device} and nobody used, by why.`), "why", ["percent"], data.idle.map((i) => [i.why, i.percent]));
+}

@@ -1,0 +1,147 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/shared/packing"
+)
+
+// side is what is simulated on each of some streams.
+type side struct {
+	name string
+	// cluster are files to read instead of those that the command names; none for the command's own.
+	cluster            []string
+	jobs               []string
+	decider, placement string
+}
+
+// sides are the base, as the flags say, and what --compare changes in it, one thing each.
+func (a *asked) sides() ([]side, error) {
+	base := side{jobs: a.jobs, decider: a.decider, placement: a.placement}
+	base.name = base.decider
+	if base.name == "" {
+		base.name = "the scheduler"
+	}
+	all := []side{base}
+	for _, change := range a.compare {
+		key, value, ok := strings.Cut(change, "=")
+		changed := base
+		changed.name = change
+		values := strings.Split(value, ",")
+		switch key {
+		case "cluster":
+			changed.cluster = values
+		case "jobs":
+			changed.jobs = values
+		case "decider":
+			changed.decider = value
+		case "placement":
+			changed.placement = value
+		default:
+			ok = false
+		}
+		switch {
+		case !ok || value == "":
+			return nil, fmt.Errorf("--compare is cluster=FILE[,…], jobs=FILE[,…], decider=CMD or placement=NAME, not %q", change)
+		case len(changed.jobs) != len(base.jobs):
+			return nil, fmt.Errorf(
+				"--compare %s: there are %d streams, and --jobs has %d", change, len(changed.jobs), len(base.jobs))
+		}
+		if err := placementFlag("--compare placement", changed.placement); err != nil {
+			return nil, err
+		}
+		all = append(all, changed)
+	}
+	return all, nil
+}
+
+func placementFlag(flag, value string) error {
+	options := packing.Options{Placement: packing.Placement(value)}
+	if err := options.Check(); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
+
+// compared simulates all sides, one after the other, and compares them.
+func (a *asked) compared(
+	ctx context.Context, command *cobra.Command, source Source, sides []side,
+) (*Comparison, error) {
+	all := make([]measured, len(sides))
+	var own *inventory.Inventory
+	for i, side := range sides {
+		cluster := own
+		if cluster == nil || len(side.cluster) > 0 {
+			var err error
+			if cluster, err = source.Read(command, side.cluster...); err != nil {
+				return nil, err
+			}
+		}
+		if len(side.cluster) == 0 {
+			own = cluster
+		}
+		all[i].name = side.name
+		for _, jobs := range side.jobs {
+			fmt.Fprintf(command.ErrOrStderr(), "%s on %s: ", side.name, jobs)
+			result, err := a.simulate(ctx, command, &side, cluster, jobs)
+			if err != nil {
+				return nil, err
+			}
+			all[i].runs = append(all[i].runs, result.Metrics())
+		}
+	}
+	return compare(all), nil
+}
+
+// simulate simulates one side on one stream.
+func (a *asked) simulate(
+	ctx context.Context, command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string,
+) (*Result, error) {
+	stream, err := readJobs(command, jobs, cluster)
+	if err != nil {
+		return nil, err
+	}
+	cluster.Placement = packing.Placement(side.placement)
+	options := Options{Progress: progress(command.ErrOrStderr())}
+	if command.Flags().Changed("until") {
+		options.Until = &a.until
+	}
+	result, err := simulateBy(ctx, command.ErrOrStderr(), side.decider, cluster, stream, options)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("interrupted: %w", err)
+	case err != nil:
+		return nil, err
+	}
+	fmt.Fprintf(command.ErrOrStderr(), "simulated %.0f seconds: %s\n", result.Until, result.Summary())
+	return result, nil
+}
+
+// simulateBy runs the simulation with the decider that is named: a built-in one, a program, or "" for the scheduler's own.
+func simulateBy(
+	ctx context.Context, stderr io.Writer, named string, cluster *inventory.Inventory, stream []Event, options Options,
+) (*Result, error) {
+	if slices.Contains([]string{FirstFit, BestFit}, named) {
+		options.Decider = newBaseline(named == BestFit)
+	}
+	if named == "" || options.Decider != nil {
+		return Run(ctx, cluster, stream, options)
+	}
+	decider, err := startProgram(ctx, named, stderr, cluster)
+	if err != nil {
+		return nil, err
+	}
+	options.Decider = decider
+	result, err := Run(ctx, cluster, stream, options)
+	if stopped := decider.stop(); err == nil {
+		err = stopped
+	}
+	return result, err
+}
