@@ -36,8 +36,8 @@ type account struct {
 	// are not down.
 	names          []string
 	capacity, free packing.Resources
-	// used is what all pods take, and down what nodes offer that are down.
-	used, down packing.Resources
+	// used is what all pods take.
+	used packing.Resources
 	// device is the scarcest device, and left what of it is on each node; of one that is down it is none.
 	device string
 	left   []int64
@@ -60,7 +60,6 @@ type sample struct {
 func newAccount(t *terrain, stream []Event) (*account, error) {
 	a := &account{
 		terrain: t, capacity: packing.Resources{}, used: packing.Resources{}, free: packing.Resources{},
-		down: packing.Resources{},
 		left: make([]int64, len(t.names)), isDown: make([]bool, len(t.names)), acceptance: newAcceptance(t.nodes),
 	}
 	for _, offered := range t.offers {

@@ -53,7 +53,7 @@ const long = `simulate reads Node and Topology manifests, and PodGroups and Pods
 on them: they arrive, wait, run for their duration and end; nodes fail and return. Order, overtaking, kept room, preemption
 and placement are decided by the scheduler's own code.
 
-generate draws a stream. A stream is a file of JSON lines in the order of "at", in seconds:
+generate draws a stream, and import reads one from a public trace. A stream is a file of JSON lines in the order of "at", in seconds:
   {"at": 0, "name": "g1", "duration": 3600, "pods": 16, "requests": {"nvidia.com/gpu": "8"},
    "topology": "net", "required": "example.com/rack", "preferred": "", "priority": 0}
   {"at": 5, "name": "g2", "duration": 60, "podGroup": {…}, "pods": [{…}]}     whole manifests
@@ -122,7 +122,7 @@ func CommandOn(source Source) *cobra.Command {
 			"or html")
 	flags.StringVar(&asked.placement, "placement", string(packing.Pack),
 		"the domains of gangs that do not say it themselves: Pack or Spread")
-	command.AddCommand(generateCommand(source))
+	command.AddCommand(generateCommand(source), importCommand())
 	return command
 }
 
@@ -194,22 +194,30 @@ var (
 	}
 )
 
-func readJobs(command *cobra.Command, jobs string, cluster *inventory.Inventory) ([]Event, error) {
+func readJobs(command *cobra.Command, jobs string, cluster *inventory.Inventory) (stream []Event, err error) {
+	err = opened(command, jobs, func(from io.Reader) error {
+		stream, err = Read(jobs, from, cluster)
+		return err
+	})
+	return stream, err
+}
+
+// opened reads a file, - for standard input. What is wrong with it is printed.
+func opened(command *cobra.Command, file string, read func(from io.Reader) error) error {
 	from := command.InOrStdin()
-	if jobs != "-" {
-		file, err := os.Open(jobs)
+	if file != "-" {
+		opened, err := os.Open(file)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		defer func() { _ = file.Close() }()
-		from = file
+		defer func() { _ = opened.Close() }()
+		from = opened
 	}
-	stream, err := Read(jobs, from, cluster)
-	if err != nil {
+	if err := read(from); err != nil {
 		fmt.Fprintln(command.ErrOrStderr(), err)
-		return nil, rejected{err}
+		return rejected{err}
 	}
-	return stream, nil
+	return nil
 }
 
 // rejected is a stream whose faults have been printed, each in the form that editors and programs read.

@@ -29,17 +29,34 @@ type Load struct {
 	Duration float64
 	// Diurnal is how far the arrivals swing around their mean within a day, from 0 to 1.
 	Diurnal float64
-	// Requests are those of each pod; Topology, Required and Preferred are for gangs of at least two pods.
-	Requests                      map[string]string
-	Topology, Required, Preferred string
-	Seed                          uint64
+	// Requests are those of each pod.
+	Requests map[string]string
+	Seed     uint64
+	constrained
 }
 
-// drawnLine is a line as it is drawn.
+// constrained is the topology constraint of gangs of at least two pods.
+type constrained struct{ Topology, Required, Preferred string }
+
+func (c *constrained) bind(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&c.Topology, "topology", "", "the Topology of gangs of two pods or more")
+	flags.StringVar(&c.Required, "required", "", "the level of which they need one domain")
+	flags.StringVar(&c.Preferred, "preferred", "", "the level of which they want as few domains as possible")
+}
+
+// constrain adds the constraint to a line.
+func (c *constrained) constrain(line *drawnLine) {
+	if line.Pods > 1 {
+		line.Topology, line.Required, line.Preferred = c.Topology, c.Required, c.Preferred
+	}
+}
+
+// drawnLine is a line as it is drawn, or imported.
 type drawnLine struct {
 	At        float64           `json:"at"`
 	Name      string            `json:"name"`
-	Duration  float64           `json:"duration"`
+	Duration  *float64          `json:"duration,omitempty"`
 	Pods      int32             `json:"pods"`
 	Requests  map[string]string `json:"requests"`
 	Topology  string            `json:"topology,omitempty"`
@@ -68,13 +85,12 @@ func (l *Load) Write(w io.Writer, cluster *inventory.Inventory) error {
 		if random.Float64()*(1+l.Diurnal) > 1+l.Diurnal*math.Sin(2*math.Pi*at/day) {
 			continue // Thinned out: it is not the peak of the day.
 		}
+		duration := milli(random.ExpFloat64() * l.Duration)
 		line := drawnLine{
-			At: milli(at), Name: fmt.Sprintf("gang-%d", count), Duration: milli(random.ExpFloat64() * l.Duration), Requests: l.Requests,
+			At: milli(at), Name: fmt.Sprintf("gang-%d", count), Duration: &duration, Requests: l.Requests,
 			Pods: l.size(sizes, random.Float64()*weights),
 		}
-		if line.Pods > 1 {
-			line.Topology, line.Required, line.Preferred = l.Topology, l.Required, l.Preferred
-		}
+		l.constrain(&line)
 		if err := lines.Encode(line); err != nil {
 			return err
 		}
@@ -148,9 +164,7 @@ swing within each day. The same flags and seed give the same bytes.`,
 	flags.Float64Var(&load.Duration, "duration", 3600, "the mean seconds that a gang runs")
 	flags.Float64Var(&load.Diurnal, "diurnal", 0, "how far arrivals swing around their mean within a day, from 0 to 1")
 	flags.StringToStringVar(&load.Requests, "requests", nil, "what each pod asks for, as in nvidia.com/gpu=8")
-	flags.StringVar(&load.Topology, "topology", "", "the Topology of gangs of two pods or more")
-	flags.StringVar(&load.Required, "required", "", "the level of which they need one domain")
-	flags.StringVar(&load.Preferred, "preferred", "", "the level of which they want as few domains as possible")
+	load.bind(command)
 	flags.Uint64Var(&load.Seed, "seed", 0, "another seed draws another stream")
 	return command
 }

@@ -63,13 +63,34 @@ func wrong(path, format string, args ...any) *fault {
 // maxFaults is how many wrong lines are told of one by one.
 const maxFaults = 100
 
+// faults are the wrong lines of a file.
+type faults struct {
+	file  string
+	told  []error
+	count int
+}
+
+func (f *faults) add(line int, err error) {
+	if f.count++; f.count <= maxFaults {
+		f.told = append(f.told, fmt.Errorf("%s:%d: %w", f.file, line, err))
+	}
+}
+
+// err names the wrong lines, as FILE:LINE: path: reason, a line each; nil if there are none.
+func (f *faults) err() error {
+	told := f.told
+	if f.count > maxFaults {
+		told = append(told, fmt.Errorf("%s: %d more lines are wrong", f.file, f.count-maxFaults))
+	}
+	return errors.Join(told...)
+}
+
 // Read reads a stream for a cluster. The error names what is wrong, as FILE:LINE: path: reason, a line each.
 func Read(file string, from io.Reader, cluster *inventory.Inventory) ([]Event, error) {
 	r := newReader(cluster)
 	lines := bufio.NewReaderSize(from, 1<<20)
 	var events []Event
-	var faults []error
-	wrongLines := 0
+	faults := faults{file: file}
 	for number := 1; ; number++ {
 		text, err := lines.ReadBytes('\n')
 		if err != nil && err != io.EOF {
@@ -77,20 +98,17 @@ func Read(file string, from io.Reader, cluster *inventory.Inventory) ([]Event, e
 		}
 		if text = bytes.TrimSpace(text); len(text) > 0 {
 			event, err := r.read(text, number)
-			if err == nil {
+			if err != nil {
+				faults.add(number, err)
+			} else {
 				events = append(events, event)
-			} else if wrongLines++; wrongLines <= maxFaults {
-				faults = append(faults, fmt.Errorf("%s:%d: %w", file, number, err))
 			}
 		}
 		if err == io.EOF {
 			break
 		}
 	}
-	if wrongLines > maxFaults {
-		faults = append(faults, fmt.Errorf("%s: %d more lines are wrong", file, wrongLines-maxFaults))
-	}
-	return events, errors.Join(faults...)
+	return events, faults.err()
 }
 
 // reader remembers what later lines are compared with.
