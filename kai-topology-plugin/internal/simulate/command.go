@@ -117,6 +117,8 @@ func CommandOn(source Source) *cobra.Command {
 	flags.StringArrayVar(&asked.compare, "compare", nil,
 		"simulate the same with one thing changed, and print what differs: cluster=FILE[,…], jobs=FILE[,…], decider=NAME or "+
 			"placement=NAME; may be repeated")
+	flags.StringVar(&asked.resume, "resume", "",
+		"a file for the simulations of a comparison that are finished, which are not run again")
 	flags.StringVarP(&asked.output, "output", "o", "",
 		"json (the default), csv with a line per gang, or html: a page with plots; of a comparison text (the default), json "+
 			"or html")
@@ -128,9 +130,9 @@ func CommandOn(source Source) *cobra.Command {
 
 // asked are the flags.
 type asked struct {
-	output, placement, decider string
-	jobs, compare              []string
-	until                      float64
+	output, placement, decider, resume string
+	jobs, compare                      []string
+	until                              float64
 }
 
 // comparing reports whether there is more than one thing to simulate.
@@ -158,6 +160,8 @@ func (a *asked) check(source Source) ([]side, error) {
 		return nil, errors.New("-f and --jobs cannot both read standard input")
 	case slices.Contains(a.jobs, "-") && a.comparing():
 		return nil, errors.New("--jobs cannot be standard input for a comparison, which reads it more than once")
+	case a.resume != "" && !a.comparing():
+		return nil, errors.New("--resume is for comparisons: of several simulations those that are finished are not run again")
 	case !(a.until >= 0 && a.until <= maxSeconds):
 		return nil, fmt.Errorf("--until is a number of seconds from 0 to %g, not %v", maxSeconds, a.until)
 	}

@@ -179,3 +179,66 @@ func TestSeveralStreamsAloneAreTheirMeans(t *testing.T) {
 		t.Errorf("%v: %s%s", err, stdout, stderr)
 	}
 }
+
+// A comparison that was stopped goes on where it was, and prints what it would have printed.
+func TestResume(t *testing.T) {
+	folder := t.TempDir()
+	done := filepath.Join(folder, "done.jsonl")
+	cluster := filepath.Join(folder, "cluster.yaml")
+	if err := os.WriteFile(cluster, []byte(nodesOfTwo), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	jobs := threeSeeds(t)
+	run := func(more ...string) (stdout, stderr string, err error) {
+		var out, errs bytes.Buffer
+		command := Command()
+		command.SilenceErrors, command.SilenceUsage = true, true
+		command.SetOut(&out)
+		command.SetErr(&errs)
+		command.SetArgs(append([]string{"-f", cluster, "--jobs", strings.Join(jobs, ","), "--until", "9000", "--compare", "decider=best-fit"}, more...))
+		err = command.Execute()
+		return out.String(), errs.String(), err
+	}
+	want, _, err := run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what string, before int, more ...string) {
+		t.Helper()
+		stdout, stderr, err := run(append(more, "--resume", done)...)
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		if got := strings.Count(stderr, "was finished before"); got != before || strings.Count(stderr, "simulated") != 6-before {
+			t.Errorf("%s: %d were finished before, want %d: %s", what, got, before, stderr)
+		}
+		if len(more) == 0 && stdout != want {
+			t.Errorf("%s (-want +got):\n%s", what, cmp.Diff(want, stdout))
+		}
+	}
+	expect("the first time", 0)
+	expect("the second time", 6)
+	text, err := os.ReadFile(done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	if err := os.WriteFile(done, []byte(strings.Join(lines[:3], "")+lines[3][:9]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect("a last line that was cut off", 3)
+	expect("all are there again", 6)
+	expect("another end", 0, "--until", "8000")
+	expect("another placement, which best-fit is run with, too", 0, "--placement", "Spread")
+	if err := os.WriteFile(cluster, []byte(strings.ReplaceAll(nodesOfTwo, `"9"`, `"8"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want, _, _ = run()
+	expect("another cluster", 0)
+	if err := os.WriteFile(done, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run("--resume", done); err == nil || !strings.Contains(err.Error(), "done.jsonl:1: it is no finished simulation") {
+		t.Errorf("another file: %v", err)
+	}
+}

@@ -174,6 +174,7 @@ func TestTheCommand(t *testing.T) {
 		{[]string{"--compare", "placement=Tight"}, "--compare placement: "},
 		{[]string{"--compare", "cluster=nowhere"}, "the input was rejected"},
 		{[]string{"--compare", "decider=best-fit", "-o", "csv"}, `-o is text, json or html for a comparison, not "csv"`},
+		{[]string{"--resume", "done"}, "--resume is for comparisons"},
 		{[]string{"--jobs", "-"}, "--jobs cannot be standard input for a comparison"},
 	} {
 		stdout, _, err := simulateWith(t, threeJobs, test.args...)

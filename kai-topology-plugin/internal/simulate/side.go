@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -73,13 +74,17 @@ func placementFlag(flag, value string) error {
 // compared simulates all sides, one after the other, and compares them.
 func (a *asked) compared(
 	ctx context.Context, command *cobra.Command, source Source, sides []side,
-) (*Comparison, error) {
+) (comparison *Comparison, err error) {
+	done, err := resume(a.resume)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done.close()) }()
 	all := make([]measured, len(sides))
 	var own *inventory.Inventory
 	for i, side := range sides {
 		cluster := own
 		if cluster == nil || len(side.cluster) > 0 {
-			var err error
 			if cluster, err = source.Read(command, side.cluster...); err != nil {
 				return nil, err
 			}
@@ -89,15 +94,46 @@ func (a *asked) compared(
 		}
 		all[i].name = side.name
 		for _, jobs := range side.jobs {
-			fmt.Fprintf(command.ErrOrStderr(), "%s on %s: ", side.name, jobs)
-			result, err := a.simulate(ctx, command, &side, cluster, jobs)
+			found, err := a.measure(ctx, command, &side, cluster, jobs, done)
 			if err != nil {
 				return nil, err
 			}
-			all[i].runs = append(all[i].runs, result.Metrics())
+			all[i].runs = append(all[i].runs, found)
 		}
 	}
 	return compare(all), nil
+}
+
+// measure simulates one side on one stream, unless that is done.
+func (a *asked) measure(
+	ctx context.Context, command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string, done *finished,
+) (Metrics, error) {
+	run := finishedRun{Run: side.name + " on " + jobs}
+	if a.resume != "" {
+		var err error
+		if run.Key, err = side.keyOf(cluster, jobs, a.end(command)); err != nil {
+			return nil, err
+		}
+	}
+	fmt.Fprintf(command.ErrOrStderr(), "%s: ", run.Run)
+	if found, known := done.known[run.Key]; known {
+		fmt.Fprintln(command.ErrOrStderr(), "was finished before")
+		return found, nil
+	}
+	result, err := a.simulate(ctx, command, side, cluster, jobs)
+	if err != nil {
+		return nil, err
+	}
+	run.Metrics = result.Metrics()
+	return run.Metrics, done.add(run)
+}
+
+// end is --until, nil without it.
+func (a *asked) end(command *cobra.Command) *float64 {
+	if command.Flags().Changed("until") {
+		return &a.until
+	}
+	return nil
 }
 
 // simulate simulates one side on one stream.
@@ -109,10 +145,7 @@ func (a *asked) simulate(
 		return nil, err
 	}
 	cluster.Placement = packing.Placement(side.placement)
-	options := Options{Progress: progress(command.ErrOrStderr())}
-	if command.Flags().Changed("until") {
-		options.Until = &a.until
-	}
+	options := Options{Until: a.end(command), Progress: progress(command.ErrOrStderr())}
 	result, err := simulateBy(ctx, command.ErrOrStderr(), side.decider, cluster, stream, options)
 	switch {
 	case err != nil && ctx.Err() != nil:
