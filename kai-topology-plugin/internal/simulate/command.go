@@ -143,17 +143,10 @@ func (a *asked) check(source Source) ([]side, error) {
 	if err := placementFlag("--placement", a.placement); err != nil {
 		return nil, err
 	}
-	if a.output == "" {
-		a.output = "json"
-		if a.comparing() {
-			a.output = "text"
-		}
+	if err := a.checkOutput(); err != nil {
+		return nil, err
 	}
 	switch {
-	case a.comparing() && comparisonFormats[a.output] == nil:
-		return nil, fmt.Errorf("-o is text, json or html for a comparison, not %q", a.output)
-	case !a.comparing() && formats[a.output] == nil:
-		return nil, fmt.Errorf("-o is json, csv or html, not %q", a.output)
 	case len(a.jobs) == 0 || a.jobs[0] == "":
 		return nil, errors.New("--jobs is missing: the file with the stream, - for standard input")
 	case slices.Contains(a.jobs, "-") && source.Stdin():
@@ -166,6 +159,21 @@ func (a *asked) check(source Source) ([]side, error) {
 		return nil, fmt.Errorf("--until is a number of seconds from 0 to %g, not %v", maxSeconds, a.until)
 	}
 	return a.sides()
+}
+
+// checkOutput fills in which format is meant where none is named.
+func (a *asked) checkOutput() error {
+	switch {
+	case a.comparing() && a.output == "":
+		a.output = "text"
+	case a.output == "":
+		a.output = "json"
+	case a.comparing() && comparisonFormats[a.output] == nil:
+		return fmt.Errorf("-o is text, json or html for a comparison, not %q", a.output)
+	case !a.comparing() && formats[a.output] == nil:
+		return fmt.Errorf("-o is json, csv or html, not %q", a.output)
+	}
+	return nil
 }
 
 func (a *asked) run(command *cobra.Command, source Source, sides []side) error {
