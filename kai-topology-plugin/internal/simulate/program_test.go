@@ -260,6 +260,10 @@ func TestThePage(t *testing.T) {
 	if diff := cmp.Diff(want, data, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	// Of 1600 device-seconds 704 were on a node that was down, and 860 in use.
+	if diff := cmp.Diff([]string{"allocationRatio", "0.96"}, data.Metrics[0]); diff != "" {
+		t.Errorf("the first metric (-want +got):\n%s", diff)
+	}
 }
 
 // A long stream is shown by means over equal times.
