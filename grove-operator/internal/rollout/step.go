@@ -26,7 +26,7 @@ type Step struct {
 // become ready stops everything.
 func Next(replica Replica) Step {
 	if broken := replica.broken(); len(broken) > 0 {
-		return Step{Delete: broken, Waiting: "pods of the old template that are not ready are being replaced"}
+		return Step{Delete: broken, Waiting: "pods of the old template that are not ready are being updated"}
 	}
 	if waiting := replica.unsettled(); waiting != "" {
 		return Step{Waiting: waiting}
@@ -36,7 +36,7 @@ func Next(replica Replica) Step {
 			if !pod.Current {
 				return Step{
 					Delete:  []*corev1.Pod{pod.Object},
-					Waiting: fmt.Sprintf("pod %d of PodClique %s is being replaced", pod.Index, replica.Cliques[i].Name),
+					Waiting: fmt.Sprintf("pod %d of PodClique %s is being updated", pod.Index, replica.Cliques[i].Name),
 				}
 			}
 		}
@@ -46,7 +46,7 @@ func Next(replica Replica) Step {
 			if member := &replica.Groups[i].Copies[j]; member.outdated() {
 				return Step{
 					Delete:  member.old(anyPod),
-					Waiting: fmt.Sprintf("copy %d of PodCliqueScalingGroup %s is being replaced", member.Index, replica.Groups[i].Name),
+					Waiting: fmt.Sprintf("copy %d of PodCliqueScalingGroup %s is being updated", member.Index, replica.Groups[i].Name),
 				}
 			}
 		}

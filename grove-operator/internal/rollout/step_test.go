@@ -56,14 +56,14 @@ func TestNext(t *testing.T) {
 	}{
 		"one ready pod goes at a time, the lowest index first": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 2, "Ooo")}},
-			deletes: "a1", waiting: "pod 1 of PodClique a is being replaced",
+			deletes: "a1", waiting: "pod 1 of PodClique a is being updated",
 		},
 		"old pods that are not ready go at once, of all cliques, and no ready one with them": {
 			replica: rollout.Replica{
 				Cliques: []rollout.Clique{clique("a", 3, 2, "oxp"), clique("b", 2, 1, "xo")},
 				Groups:  []rollout.Group{group(clique("c", 2, 2, "oo"))},
 			},
-			deletes: "a1 a2 b0", waiting: "pods of the old template that are not ready are being replaced",
+			deletes: "a1 a2 b0", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"a pod of the new template that does not become ready holds": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "OXo")}},
@@ -83,7 +83,7 @@ func TestNext(t *testing.T) {
 		},
 		"a clique without anything to spare gives one pod": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 2, 2, "oo")}},
-			deletes: "a0", waiting: "pod 0 of PodClique a is being replaced",
+			deletes: "a0", waiting: "pod 0 of PodClique a is being updated",
 		},
 		"nothing goes before its PodClique has the new template": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{unprepared(clique("a", 2, 1, "xo"))}},
@@ -99,23 +99,23 @@ func TestNext(t *testing.T) {
 		},
 		"a copy goes as a whole": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 2, "OO"), clique("d", 2, 2, "oo"), clique("e", 2, 2, "oo"))}},
-			deletes: "d0 d1", waiting: "copy 1 of PodCliqueScalingGroup g is being replaced",
+			deletes: "d0 d1", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
 		},
 		"copies below a minimum of theirs go at once, with their ready pods": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 2, "ox"), clique("d", 2, 2, "po"), clique("e", 2, 2, "oo"))}},
-			deletes: "c0 c1 d0 d1", waiting: "pods of the old template that are not ready are being replaced",
+			deletes: "c0 c1 d0 d1", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"of a copy above its minimum, only the pods that are not ready go at once": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 3, 2, "oxo"))}},
-			deletes: "c1", waiting: "pods of the old template that are not ready are being replaced",
+			deletes: "c1", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"a copy of which some pods are new loses the old ones only": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 3, 1, "oOo"))}},
-			deletes: "c0 c2", waiting: "copy 0 of PodCliqueScalingGroup g is being replaced",
+			deletes: "c0 c2", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"a copy that never had room holds nobody": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), neverReached(clique("d", 1, 1, "P")))}},
-			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being replaced",
+			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"a copy that had room and lost it holds": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), clique("d", 1, 1, "P"))}},

@@ -11,6 +11,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/status"
 )
@@ -48,6 +49,8 @@ type Decision struct {
 	Progress *grovev1alpha1.PodCliqueSetUpdateProgress
 	// Delete are the pods to replace. They are in the replica whose turn the status has recorded already.
 	Delete []*corev1.Pod
+	// Images are the pods of that replica that get the template where they are.
+	Images []pods.ImageUpdate
 	// Waiting says what the update waits for; empty if there is none.
 	Waiting string
 	// Replica is the replica that Waiting is about.
