@@ -92,8 +92,19 @@ var _ = Describe("A changed image, updated in place", func() {
 		}
 	}
 
+	updating := func(in string) func() string {
+		return func() string {
+			condition := meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, "Updating")
+			if condition == nil {
+				return "absent"
+			}
+			return fmt.Sprintf("%s %s: %s", condition.Status, condition.Reason, condition.Message)
+		}
+	}
+
 	It("leaves pods where they are, one pod or one copy after the other, also if the operator ends half-way", func() {
 		in, set, standing := live()
+		Expect(updating(in)()).To(Equal("absent"))
 		edit(set, image(0, "x:2"), image(1, "x:2"))
 
 		By("waiting for the kubelet, while the pod still says Ready")
@@ -101,6 +112,8 @@ var _ = Describe("A changed image, updated in place", func() {
 		Eventually(images(in)).Should(Equal(one))
 		Eventually(message(in)).Should(ContainSubstring("updating replica 0: PodClique up-0-a has 1 of 2 ready pods"))
 		Consistently(images(in)).Should(Equal(one))
+		Eventually(updating(in)).Should(Equal(
+			"True UpdateInProgress: 1 of 6 pods have the template; replica 0: PodClique up-0-a has 1 of 2 ready pods"))
 		Eventually(func(g Gomega) {
 			status := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status
 			g.Expect(status.ReadyReplicas).To(BeEquivalentTo(1))
@@ -142,6 +155,14 @@ var _ = Describe("A changed image, updated in place", func() {
 		Consistently(images(in)).Should(ContainElement("a x:1"))
 		Expect(finished(in)()).To(BeFalse())
 
+		By("telling why")
+		broken := podsOf(in, ofUp)()[slices.IndexFunc(podsOf(in, ofUp)(), func(pod corev1.Pod) bool { return pod.Spec.Containers[0].Image == "x:broken" })]
+		before := broken.DeepCopy()
+		broken.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}
+		Expect(c.Status().Patch(ctx, &broken, client.MergeFrom(before))).To(Succeed())
+		Eventually(updating(in)).Should(Equal("True UpdateStopped: 5 of 6 pods have the template; replica 0: PodClique up-0-a has 1 of 2 ready pods: " +
+			"the image x:broken of container main cannot be pulled (pods: 1)"))
+
 		By("mending it")
 		edit(set, image(0, "x:2"))
 		Eventually(images(in)).Should(ContainElements("a x:1", "a x:2"))
@@ -152,6 +173,7 @@ var _ = Describe("A changed image, updated in place", func() {
 		}).Should(BeTrue())
 		Expect(images(in)()).To(ContainElements("a x:2", "a x:2", "g-0-w x:1"))
 		Expect(places(in)).To(Equal(standing))
+		Eventually(updating(in)).Should(Equal("False UpdateFinished: all pods have the template"))
 	})
 
 	It("goes back without a restart where the kubelet has not heard of the image", func() {

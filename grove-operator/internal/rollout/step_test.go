@@ -28,6 +28,12 @@ func clique(name string, replicas, minimum int32, letters string) rollout.Clique
 	return made
 }
 
+// troubled has the PodClique and the scheduler say what is wrong.
+func troubled(made rollout.Clique) rollout.Clique {
+	made.Failing, made.Unscheduled = "the image cannot be pulled", "no rack has room"
+	return made
+}
+
 func unprepared(made rollout.Clique) rollout.Clique {
 	made.Prepared = false
 	return made
@@ -52,6 +58,7 @@ func TestNext(t *testing.T) {
 		replica rollout.Replica
 		deletes string
 		waiting string
+		why     string
 		done    bool
 	}{
 		"one ready pod goes at a time, the lowest index first": {
@@ -72,6 +79,18 @@ func TestNext(t *testing.T) {
 		"a replacement without room holds": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "Poo")}},
 			waiting: "PodClique a has 2 of 3 ready pods; some of them stand on no node yet",
+		},
+		"why a pod does not become ready is told": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{troubled(clique("a", 3, 1, "OXo"))}},
+			waiting: "PodClique a has 2 of 3 ready pods", why: "the image cannot be pulled",
+		},
+		"why a replacement stands nowhere is told, also of a copy": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), troubled(clique("d", 2, 1, "XP")))}},
+			waiting: "PodClique d has 0 of 2 ready pods; some of them stand on no node yet", why: "no rack has room",
+		},
+		"what failed before the update came is no reason": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{troubled(clique("a", 3, 1, "oxo"))}},
+			deletes: "a1", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"a pod that is not there yet holds": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "oo")}},
@@ -142,9 +161,9 @@ func TestNext(t *testing.T) {
 			for _, pod := range step.Delete {
 				deletes = append(deletes, pod.Name)
 			}
-			got := []any{strings.Join(deletes, " "), step.Waiting, step.Done}
-			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.done}, got); diff != "" {
-				t.Errorf("deletes, waits for, done (-want +got):\n%s", diff)
+			got := []any{strings.Join(deletes, " "), step.Waiting, step.Why, step.Done}
+			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.why, c.done}, got); diff != "" {
+				t.Errorf("deletes, waits for, why, done (-want +got):\n%s", diff)
 			}
 		})
 	}

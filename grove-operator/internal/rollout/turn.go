@@ -53,6 +53,8 @@ type Decision struct {
 	Images []pods.ImageUpdate
 	// Waiting says what the update waits for; empty if there is none.
 	Waiting string
+	// Why says what keeps the pods that the update waits for from being ready, as far as that is known.
+	Why string
 	// Replica is the replica that Waiting is about.
 	Replica int32
 }
@@ -100,7 +102,7 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	if step.Done {
 		return Decision{}, false
 	}
-	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Replica: replica}
+	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Why: step.Why, Replica: replica}
 	turn := grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(u.situation.Now)}
 	if began, recorded := turnOf(u.progress, replica); recorded {
 		turn.UpdateStartedAt, decision.Delete = began, step.Delete

@@ -19,11 +19,24 @@ import (
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
+	"packtree.dev/grove-operator/internal/status"
 )
 
-// decideUpdate decides how a changed template goes on reaching the pods.
-func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.Decision, error) {
+// planUpdate decides how a changed template goes on reaching the pods, and notes how far it has come.
+func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
+	objects.Gangs = scope.gangs
+	decision, err := r.decideUpdate(ctx, scope, objects)
+	scope.update = decision
+	scope.updating = status.Updating{
+		Replica: decision.Replica, Waiting: decision.Waiting, Why: decision.Why,
+		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
+	}
+	scope.updating.Updated, scope.updating.Pods = objects.Progress()
+	return err
+}
+
+func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope, objects rollout.Objects) (rollout.Decision, error) {
 	update := rollout.Begin(rollout.Situation{
 		Strategy: rollout.StrategyOf(scope.set),
 		Before:   scope.set.Status.UpdateProgress,
@@ -137,14 +150,6 @@ func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
 	}
 	return !was.UpdateStartedAt.Equal(&is.UpdateStartedAt) || !was.UpdateEndedAt.Equal(is.UpdateEndedAt) ||
 		!apiequality.Semantic.DeepEqual(was.CurrentlyUpdating, is.CurrentlyUpdating)
-}
-
-// updateWords say what the update is at, as a part of the condition Ready.
-func updateWords(decision rollout.Decision) string {
-	if decision.Waiting == "" {
-		return ""
-	}
-	return fmt.Sprintf("updating replica %d: %s", decision.Replica, decision.Waiting)
 }
 
 // updatingSetOf is the set of a PodClique in a scaling group while its replica is being updated: what its pods do matters
