@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,5 +137,24 @@ func TestANoteThatCannotBeReadIsSaidToBeSo(t *testing.T) {
 	_, err := grove.Standing{Deployment: l.deployment, PodCliqueSet: l.set, Version: "v2"}.Objects(nil)
 	if err == nil || !strings.Contains(err.Error(), "reading annotation packtree.dev/pod-templates of PodCliqueSet d: ") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestANewImageChangesNothingElse: with packtree.dev/image-update a pod may keep its place only if its image is all that differs.
+func TestANewImageChangesNothingElse(t *testing.T) {
+	l := newLife(t)
+	l.deployment.Spec.Annotations = map[string]string{grovev1alpha1.AnnotationImageUpdate: grovev1alpha1.ImageUpdateInPlace}
+	l.pass("v1", "one")
+	before := l.set.DeepCopy()
+	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) {
+		spec.Components[0].PodTemplate.Spec.Containers[0].Image = "newer"
+	})
+	l.pass("v1", "one")
+	if got := l.set.Annotations[grovev1alpha1.AnnotationImageUpdate]; got != grovev1alpha1.ImageUpdateInPlace {
+		t.Errorf("the set is told %q of how images are updated", got)
+	}
+	before.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "newer"
+	if diff := cmp.Diff(before.Spec, l.set.Spec); diff != "" {
+		t.Errorf("the image has changed, and with it (-before +after):\n%s", diff)
 	}
 }

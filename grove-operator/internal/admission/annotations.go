@@ -1,28 +1,36 @@
 package admission
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// validateAnnotations checks the annotations by which users tell the operator something.
+// choices are the annotations by which users tell the operator something, with the values that each may have.
+var choices = []struct {
+	key    string
+	values []string
+}{
+	{grovev1alpha1.AnnotationImageUpdate, []string{grovev1alpha1.ImageUpdateRecreate, grovev1alpha1.ImageUpdateInPlace}},
+	{grovev1alpha1.AnnotationMissingTopologyLevel, []string{grovev1alpha1.MissingTopologyLevelDrop, grovev1alpha1.MissingTopologyLevelHold}},
+}
+
 func validateAnnotations(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
-	const key = grovev1alpha1.AnnotationMissingTopologyLevel
-	switch value, ok := set.Annotations[key]; {
-	case !ok, value == grovev1alpha1.MissingTopologyLevelDrop, value == grovev1alpha1.MissingTopologyLevelHold:
-		return nil
-	default:
-		return field.ErrorList{field.NotSupported(field.NewPath("metadata", "annotations").Key(key), value,
-			[]string{grovev1alpha1.MissingTopologyLevelDrop, grovev1alpha1.MissingTopologyLevelHold})}
-	}
+	return validateAnnotationsChanged(&grovev1alpha1.PodCliqueSet{}, set)
 }
 
 // validateAnnotationsChanged leaves alone what an update does not touch.
 func validateAnnotationsChanged(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
-	const key = grovev1alpha1.AnnotationMissingTopologyLevel
-	if old.Annotations[key] == set.Annotations[key] {
-		return nil
+	var errs field.ErrorList
+	for _, choice := range choices {
+		value, ok := set.Annotations[choice.key]
+		before, was := old.Annotations[choice.key]
+		changed := ok != was || value != before
+		if ok && changed && !slices.Contains(choice.values, value) {
+			errs = append(errs, field.NotSupported(field.NewPath("metadata", "annotations").Key(choice.key), value, choice.values))
+		}
 	}
-	return validateAnnotations(set)
+	return errs
 }

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,8 +13,18 @@ import (
 )
 
 func TestAnnotationForMissingLevels(t *testing.T) {
-	const key = grovev1alpha1.AnnotationMissingTopologyLevel
-	wrong := []string{"metadata.annotations[packtree.dev/missing-topology-level]: FieldValueNotSupported"}
+	testAnnotation(t, grovev1alpha1.AnnotationMissingTopologyLevel, "hold", "drop")
+}
+
+func TestAnnotationForImageUpdates(t *testing.T) {
+	testAnnotation(t, grovev1alpha1.AnnotationImageUpdate, "InPlace", "Recreate")
+}
+
+// testAnnotation: of an annotation one value and another are taken, and no other.
+func testAnnotation(t *testing.T, key, one, another string) {
+	t.Helper()
+	wrong := []string{"metadata.annotations[" + key + "]: FieldValueNotSupported"}
+	misspelt := strings.ToUpper(one)
 	annotated := func(value string) *grovev1alpha1.PodCliqueSet {
 		set := fixture.Set(t, "metadata: {name: s}\nspec: {template: {cliques: [{name: a, spec: {podSpec: {}}}]}}")
 		if value != "" {
@@ -28,12 +39,12 @@ func TestAnnotationForMissingLevels(t *testing.T) {
 		want       []string
 	}{
 		"unset":                      {old: "new"},
-		"hold":                       {old: "new", value: "hold"},
-		"drop":                       {old: "new", value: "drop"},
-		"another word":               {old: "new", value: "Hold", want: wrong},
-		"changed to hold":            {value: "hold"},
-		"changed to another word":    {old: "hold", value: "wait", want: wrong},
-		"taken away":                 {old: "hold"},
+		"one value":                  {old: "new", value: one},
+		"another value":              {old: "new", value: another},
+		"misspelt":                   {old: "new", value: misspelt, want: wrong},
+		"changed to a value":         {value: one},
+		"changed to another word":    {old: one, value: "wait", want: wrong},
+		"taken away":                 {old: one},
 		"what was there may stay":    {old: "wait", value: "wait"},
 		"what was there may be left": {old: "wait"},
 	} {

@@ -29,17 +29,21 @@ func Failing(pod *corev1.Pod) *Failure {
 		return nil
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if failure := failing(&container); failure != nil {
+		if failure := failing(&container, formerContainers(pod)[container.Name]); failure != nil {
 			return failure
 		}
 	}
 	return nil
 }
 
-func failing(container *corev1.ContainerStatus) *Failure {
+// failing looks at a container. That the one before ended because its image was changed is no failure.
+func failing(container *corev1.ContainerStatus, former formerContainer) *Failure {
 	waiting, ended := container.State.Waiting, container.State.Terminated
 	if ended == nil {
 		ended = container.LastTerminationState.Terminated
+	}
+	if ended != nil && ended.ContainerID != "" && ended.ContainerID == former.ContainerID {
+		ended = nil
 	}
 	switch {
 	case container.Ready:

@@ -59,3 +59,31 @@ func TestFailing(t *testing.T) {
 		})
 	}
 }
+
+// TestAContainerThatEndedForAnotherImageHasNotFailed: the kubelet counts that as a restart, and the one before as ended with 137.
+func TestAContainerThatEndedForAnotherImageHasNotFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		ended string
+		want  *pods.Failure
+	}{
+		"the container of the image before has ended": {ended: "main-1"},
+		"that of the new image has": {ended: "main-2", want: &pods.Failure{
+			Reason: "ContainerEnds", Message: "container main ended with exit code 137 (Error) and was started again",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := running()
+			updated(t, map[string]string{"main": "main:2"})(pod)
+			notReady(pod)
+			last := terminated(137, "Error")
+			last.Terminated.ContainerID = c.ended
+			pod.Status.ContainerStatuses[0] = corev1.ContainerStatus{
+				Name: "main", ContainerID: "main-3", RestartCount: 1, LastTerminationState: last,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			}
+			if diff := cmp.Diff(c.want, pods.Failing(pod)); diff != "" {
+				t.Errorf("failure (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -220,11 +220,11 @@ func Scheduled(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != ""
 }
 
-// Ready reports whether a pod says that it is ready.
+// Ready reports whether a pod says that it is ready, with the images that it is to have.
 func Ready(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
+			return condition.Status == corev1.ConditionTrue && !runsFormerImage(pod)
 		}
 	}
 	return false

@@ -91,6 +91,30 @@ func (w *world) checkMade(pod *corev1.Pod, member layout.Member) {
 	w.history.made[podClique][pod.Labels[grovev1alpha1.LabelPodTemplateHash]] = true
 }
 
+// checkUpdatedInPlace looks at a pod that has got other images: it is as if it were made from the set's template.
+func (w *world) checkUpdatedInPlace(pod *corev1.Pod) {
+	member, _ := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
+	if is, want := lookOfPod(pod), w.lookOfClique(member.Clique); is != want || w.old(pod) {
+		w.t.Fatalf("pod %s is %v after its images were updated, and the template is %v", pod.Name, is, want)
+	}
+	w.checkMade(pod, member)
+}
+
+// checkDeleted looks at a pod that is about to be replaced: another image would not have been enough, or the user did not want
+// that.
+func (w *world) checkDeleted(pod *corev1.Pod) {
+	member, _ := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
+	is, want := lookOfPod(pod), w.lookOfClique(member.Clique)
+	is.image = want.image
+	if is == want && w.inPlace() {
+		w.t.Fatalf("pod %s is replaced although it differs from its template in its image alone", pod.Name)
+	}
+}
+
+func (w *world) inPlace() bool {
+	return w.set.Annotations[grovev1alpha1.AnnotationImageUpdate] == grovev1alpha1.ImageUpdateInPlace
+}
+
 // checkUpdated: an update leads away from a template, so that there was a pod of another one than it leads to.
 func (w *world) checkUpdated(podClique *grovev1alpha1.PodClique) {
 	progress, made := podClique.Status.UpdateProgress, w.history.made[podClique.Name]
@@ -115,7 +139,7 @@ func (w *world) checkCounts(podClique *grovev1alpha1.PodClique, member layout.Me
 			continue
 		}
 		want.replicas++
-		if len(pod.Status.Conditions) > 0 && pod.Status.Conditions[0].Status == corev1.ConditionTrue {
+		if len(pod.Status.Conditions) > 0 && pod.Status.Conditions[0].Status == corev1.ConditionTrue && startedOf(pod) == containerOf(pod) {
 			want.ready++
 		}
 		if lookOfPod(pod) == w.lookOfClique(member.Clique) {

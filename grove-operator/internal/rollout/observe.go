@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
@@ -20,6 +22,8 @@ type Objects struct {
 	// PodCliques are the standalone ones and those of the scaling groups.
 	PodCliques    map[string]*grovev1alpha1.PodClique
 	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
+	// Gangs are the PodGangs; unset: what the scheduler says of them is not looked at.
+	Gangs map[string]*schedulerv1alpha1.PodGang
 	// hashes are those that the pods of a clique may have, by the clique's name.
 	hashes map[string][]string
 }
@@ -163,6 +167,7 @@ func (o Objects) cliques(members []layout.Member, byClique map[string][]*corev1.
 			Replicas: podClique.Spec.Replicas,
 			Minimum:  status.Minimum(podClique),
 			Reached:  podClique.Status.ReachedMinAvailable,
+			Failing:  status.Failing(podClique), Unscheduled: o.unscheduled(podClique),
 		}
 		for _, pod := range byClique[member.Name] {
 			if !metav1.IsControlledBy(pod, podClique) {
@@ -180,4 +185,33 @@ func (o Objects) cliques(members []layout.Member, byClique map[string][]*corev1.
 		cliques = append(cliques, clique)
 	}
 	return cliques, missing
+}
+
+// unscheduled is what the scheduler says of the gang of a PodClique that has no room.
+func (o Objects) unscheduled(podClique *grovev1alpha1.PodClique) string {
+	gang := o.Gangs[podClique.Labels[grovev1alpha1.LabelPodGang]]
+	if gang == nil {
+		return ""
+	}
+	scheduled := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled)
+	if scheduled == nil || scheduled.Status != metav1.ConditionFalse {
+		return ""
+	}
+	return scheduled.Message
+}
+
+// Progress counts the pods that there are to be, and those of them that their PodCliques have seen with the template that the set
+// has now.
+func (o Objects) Progress() (updated, pods int32) {
+	for _, podClique := range o.PodCliques {
+		member, ok := layout.Find(o.Set, podClique)
+		if !ok || podClique.DeletionTimestamp != nil || !o.wanted(podClique) {
+			continue
+		}
+		pods += podClique.Spec.Replicas
+		if o.prepared(podClique, member) && podClique.Status.ObservedGeneration == podClique.Generation {
+			updated += min(podClique.Status.UpdatedReplicas, podClique.Spec.Replicas)
+		}
+	}
+	return updated, pods
 }

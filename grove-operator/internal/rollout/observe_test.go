@@ -47,3 +47,41 @@ spec:
 		}
 	}
 }
+
+// TestProgress: a PodClique counts when it has seen its pods with the template that the set has now, and while it is wanted.
+func TestProgress(t *testing.T) {
+	set := fixture.Set(t, `
+metadata: {name: s, namespace: n, uid: s}
+spec:
+  replicas: 2
+  template: {cliques: [{name: a, spec: {replicas: 3, podSpec: {containers: [{name: main, image: x}]}}}]}
+`)
+	for name, c := range map[string]struct {
+		change func(*grovev1alpha1.PodClique)
+		want   [2]int32
+	}{
+		"all":                               {func(*grovev1alpha1.PodClique) {}, [2]int32{6, 6}},
+		"some":                              {func(p *grovev1alpha1.PodClique) { p.Status.UpdatedReplicas = 1 }, [2]int32{4, 6}},
+		"more than it is to have":           {func(p *grovev1alpha1.PodClique) { p.Status.UpdatedReplicas = 5 }, [2]int32{6, 6}},
+		"of another template":               {func(p *grovev1alpha1.PodClique) { p.Labels[grovev1alpha1.LabelPodTemplateHash] = "old" }, [2]int32{3, 6}},
+		"that has the template but no look": {func(p *grovev1alpha1.PodClique) { p.Generation++ }, [2]int32{3, 6}},
+		"scaled":                            {func(p *grovev1alpha1.PodClique) { p.Spec.Replicas = 1 }, [2]int32{4, 4}},
+		"of a replica that is gone": {func(p *grovev1alpha1.PodClique) {
+			p.Labels[grovev1alpha1.LabelPodCliqueSetReplicaIndex] = "2"
+		}, [2]int32{3, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			podCliques := map[string]*grovev1alpha1.PodClique{}
+			for replica := range int32(2) {
+				made := children.PodClique(set, layout.Standalone(set, replica)[0], nil)
+				made.Status.UpdatedReplicas = 3
+				podCliques[made.Name] = made
+			}
+			c.change(podCliques["s-1-a"])
+			updated, all := rollout.Of(set, podCliques, nil).Progress()
+			if got := [2]int32{updated, all}; got != c.want {
+				t.Errorf("%d of %d, want %d of %d", got[0], got[1], c.want[0], c.want[1])
+			}
+		})
+	}
+}

@@ -33,6 +33,9 @@ type Clique struct {
 	Replicas, Minimum int32
 	// Reached reports whether the minimum was ever ready.
 	Reached bool
+	// Failing is what the PodClique says of pods that cannot run, and Unscheduled what the scheduler says of the PodClique's gang
+	// while it has no room for its minimum; empty if they say nothing.
+	Failing, Unscheduled string
 	// Pods are in the order of their indexes.
 	Pods []Pod
 }

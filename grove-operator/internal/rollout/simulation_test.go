@@ -40,6 +40,7 @@ func TestRollouts(t *testing.T) {
 			"somebody deletes a pod":                func(t *rapid.T) { w.leave(pick(t, w.pods)) },
 			"the user edits":                        w.edit,
 			"the user chooses another strategy":     w.switchStrategy,
+			"the user chooses how images change":    w.switchImageUpdate,
 			"the user scales a PodClique":           w.scalePodClique,
 			"the user scales a group":               w.scaleGroup,
 			"the user scales the set":               func(t *rapid.T) { w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas") },
@@ -80,8 +81,18 @@ func (w *world) checkConverged() {
 
 // checkDecision looks at what the operator is about to delete, before it does.
 func (w *world) checkDecision(decision rollout.Decision) {
-	if len(decision.Delete) == 0 {
+	touched := slices.Clone(decision.Delete)
+	for _, update := range decision.Images {
+		touched = append(touched, update.Pod)
+	}
+	if len(touched) == 0 {
 		return
+	}
+	if len(decision.Images) > 0 && !w.inPlace() {
+		w.t.Fatalf("%d pods are updated in place, which the user has not asked for", len(decision.Images))
+	}
+	for _, pod := range decision.Delete {
+		w.checkDeleted(pod)
 	}
 	turns := w.set.Status.UpdateProgress.CurrentlyUpdating
 	if rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete || len(turns) != 1 || turns[0].ReplicaIndex != decision.Replica {
@@ -93,7 +104,7 @@ func (w *world) checkDecision(decision rollout.Decision) {
 		}
 	}
 	units := map[string]bool{}
-	for _, pod := range decision.Delete {
+	for _, pod := range touched {
 		podClique := w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]]
 		replica, _ := layout.ReplicaOf(pod)
 		if replica != decision.Replica || !w.old(pod) {

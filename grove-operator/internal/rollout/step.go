@@ -13,6 +13,8 @@ type Step struct {
 	Delete []*corev1.Pod
 	// Waiting says what has to happen before more can be replaced; empty if nothing has to.
 	Waiting string
+	// Why says what keeps the pods that it waits for from being ready, as far as that is known.
+	Why string
 	// Done tells that every pod has the template, and that nothing which once ran has yet to come back.
 	Done bool
 }
@@ -26,17 +28,17 @@ type Step struct {
 // become ready stops everything.
 func Next(replica Replica) Step {
 	if broken := replica.broken(); len(broken) > 0 {
-		return Step{Delete: broken, Waiting: "pods of the old template that are not ready are being replaced"}
+		return Step{Delete: broken, Waiting: "pods of the old template that are not ready are being updated"}
 	}
-	if waiting := replica.unsettled(); waiting != "" {
-		return Step{Waiting: waiting}
+	if wait := replica.unsettled(); wait.what != "" {
+		return Step{Waiting: wait.what, Why: wait.why}
 	}
 	for i := range replica.Cliques {
 		for _, pod := range replica.Cliques[i].Pods {
 			if !pod.Current {
 				return Step{
 					Delete:  []*corev1.Pod{pod.Object},
-					Waiting: fmt.Sprintf("pod %d of PodClique %s is being replaced", pod.Index, replica.Cliques[i].Name),
+					Waiting: fmt.Sprintf("pod %d of PodClique %s is being updated", pod.Index, replica.Cliques[i].Name),
 				}
 			}
 		}
@@ -46,7 +48,7 @@ func Next(replica Replica) Step {
 			if member := &replica.Groups[i].Copies[j]; member.outdated() {
 				return Step{
 					Delete:  member.old(anyPod),
-					Waiting: fmt.Sprintf("copy %d of PodCliqueScalingGroup %s is being replaced", member.Index, replica.Groups[i].Name),
+					Waiting: fmt.Sprintf("copy %d of PodCliqueScalingGroup %s is being updated", member.Index, replica.Groups[i].Name),
 				}
 			}
 		}
@@ -101,58 +103,68 @@ func (c *Copy) old(filter func(Pod) bool) []*corev1.Pod {
 	return old
 }
 
-// unsettled says what of the replica is not ready; empty if a ready pod may be replaced.
-func (r *Replica) unsettled() string {
+// wait is what has to happen before a ready pod may be replaced, and why it has not; empty if nothing has to.
+type wait struct{ what, why string }
+
+func missing(kind, name string) wait {
+	return wait{what: fmt.Sprintf("%s %s does not exist yet", kind, name)}
+}
+
+// unsettled is about what of the replica is not ready; empty if a ready pod may be replaced.
+func (r *Replica) unsettled() wait {
 	if len(r.Missing) > 0 {
-		return fmt.Sprintf("PodClique %s does not exist yet", r.Missing[0])
+		return missing("PodClique", r.Missing[0])
 	}
 	for i := range r.Cliques {
 		if clique := &r.Cliques[i]; !clique.neverStood() {
-			if waiting := clique.unsettled(); waiting != "" {
-				return waiting
+			if wait := clique.unsettled(); wait.what != "" {
+				return wait
 			}
 		}
 	}
 	for i := range r.Groups {
 		if !r.Groups[i].Exists {
-			return fmt.Sprintf("PodCliqueScalingGroup %s does not exist yet", r.Groups[i].Name)
+			return missing("PodCliqueScalingGroup", r.Groups[i].Name)
 		}
 		for j := range r.Groups[i].Copies {
-			if waiting := r.Groups[i].Copies[j].unsettled(); waiting != "" {
-				return waiting
+			if wait := r.Groups[i].Copies[j].unsettled(); wait.what != "" {
+				return wait
 			}
 		}
 	}
-	return ""
+	return wait{}
 }
 
-func (c *Copy) unsettled() string {
+func (c *Copy) unsettled() wait {
 	if len(c.Missing) > 0 {
-		return fmt.Sprintf("PodClique %s does not exist yet", c.Missing[0])
+		return missing("PodClique", c.Missing[0])
 	}
 	if c.neverStood() {
-		return ""
+		return wait{}
 	}
 	for i := range c.Cliques {
-		if waiting := c.Cliques[i].unsettled(); waiting != "" {
-			return waiting
+		if wait := c.Cliques[i].unsettled(); wait.what != "" {
+			return wait
 		}
 	}
-	return ""
+	return wait{}
 }
 
-func (c *Clique) unsettled() string {
+func (c *Clique) unsettled() wait {
 	exist, ready := int32(len(c.Pods)), c.ready()
 	unplaced := slices.ContainsFunc(c.Pods, func(pod Pod) bool { return !pod.Scheduled })
 	switch {
 	case !c.Prepared:
-		return fmt.Sprintf("PodClique %s has not got the new template yet", c.Name)
+		return wait{what: fmt.Sprintf("PodClique %s has not got the new template yet", c.Name)}
 	case exist != c.Replicas:
-		return fmt.Sprintf("PodClique %s has %d of %d pods", c.Name, exist, c.Replicas)
+		return wait{what: fmt.Sprintf("PodClique %s has %d of %d pods", c.Name, exist, c.Replicas)}
 	case unplaced:
-		return fmt.Sprintf("PodClique %s has %d of %d ready pods; some of them stand on no node yet", c.Name, ready, c.Replicas)
+		return wait{
+			what: fmt.Sprintf("PodClique %s has %d of %d ready pods; some of them stand on no node yet", c.Name, ready, c.Replicas),
+			why:  c.Unscheduled,
+		}
 	case ready < c.Replicas:
-		return fmt.Sprintf("PodClique %s has %d of %d ready pods", c.Name, ready, c.Replicas)
+		return wait{what: fmt.Sprintf("PodClique %s has %d of %d ready pods", c.Name, ready, c.Replicas), why: c.Failing}
 	}
-	return ""
+	return wait{}
 }

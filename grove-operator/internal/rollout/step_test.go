@@ -28,6 +28,12 @@ func clique(name string, replicas, minimum int32, letters string) rollout.Clique
 	return made
 }
 
+// troubled has the PodClique and the scheduler say what is wrong.
+func troubled(made rollout.Clique) rollout.Clique {
+	made.Failing, made.Unscheduled = "the image cannot be pulled", "no rack has room"
+	return made
+}
+
 func unprepared(made rollout.Clique) rollout.Clique {
 	made.Prepared = false
 	return made
@@ -52,18 +58,19 @@ func TestNext(t *testing.T) {
 		replica rollout.Replica
 		deletes string
 		waiting string
+		why     string
 		done    bool
 	}{
 		"one ready pod goes at a time, the lowest index first": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 2, "Ooo")}},
-			deletes: "a1", waiting: "pod 1 of PodClique a is being replaced",
+			deletes: "a1", waiting: "pod 1 of PodClique a is being updated",
 		},
 		"old pods that are not ready go at once, of all cliques, and no ready one with them": {
 			replica: rollout.Replica{
 				Cliques: []rollout.Clique{clique("a", 3, 2, "oxp"), clique("b", 2, 1, "xo")},
 				Groups:  []rollout.Group{group(clique("c", 2, 2, "oo"))},
 			},
-			deletes: "a1 a2 b0", waiting: "pods of the old template that are not ready are being replaced",
+			deletes: "a1 a2 b0", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"a pod of the new template that does not become ready holds": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "OXo")}},
@@ -72,6 +79,18 @@ func TestNext(t *testing.T) {
 		"a replacement without room holds": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "Poo")}},
 			waiting: "PodClique a has 2 of 3 ready pods; some of them stand on no node yet",
+		},
+		"why a pod does not become ready is told": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{troubled(clique("a", 3, 1, "OXo"))}},
+			waiting: "PodClique a has 2 of 3 ready pods", why: "the image cannot be pulled",
+		},
+		"why a replacement stands nowhere is told, also of a copy": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), troubled(clique("d", 2, 1, "XP")))}},
+			waiting: "PodClique d has 0 of 2 ready pods; some of them stand on no node yet", why: "no rack has room",
+		},
+		"what failed before the update came is no reason": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{troubled(clique("a", 3, 1, "oxo"))}},
+			deletes: "a1", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"a pod that is not there yet holds": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "oo")}},
@@ -83,7 +102,7 @@ func TestNext(t *testing.T) {
 		},
 		"a clique without anything to spare gives one pod": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 2, 2, "oo")}},
-			deletes: "a0", waiting: "pod 0 of PodClique a is being replaced",
+			deletes: "a0", waiting: "pod 0 of PodClique a is being updated",
 		},
 		"nothing goes before its PodClique has the new template": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{unprepared(clique("a", 2, 1, "xo"))}},
@@ -99,23 +118,23 @@ func TestNext(t *testing.T) {
 		},
 		"a copy goes as a whole": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 2, "OO"), clique("d", 2, 2, "oo"), clique("e", 2, 2, "oo"))}},
-			deletes: "d0 d1", waiting: "copy 1 of PodCliqueScalingGroup g is being replaced",
+			deletes: "d0 d1", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
 		},
 		"copies below a minimum of theirs go at once, with their ready pods": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 2, "ox"), clique("d", 2, 2, "po"), clique("e", 2, 2, "oo"))}},
-			deletes: "c0 c1 d0 d1", waiting: "pods of the old template that are not ready are being replaced",
+			deletes: "c0 c1 d0 d1", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"of a copy above its minimum, only the pods that are not ready go at once": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 3, 2, "oxo"))}},
-			deletes: "c1", waiting: "pods of the old template that are not ready are being replaced",
+			deletes: "c1", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"a copy of which some pods are new loses the old ones only": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 3, 1, "oOo"))}},
-			deletes: "c0 c2", waiting: "copy 0 of PodCliqueScalingGroup g is being replaced",
+			deletes: "c0 c2", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"a copy that never had room holds nobody": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), neverReached(clique("d", 1, 1, "P")))}},
-			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being replaced",
+			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"a copy that had room and lost it holds": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), clique("d", 1, 1, "P"))}},
@@ -142,9 +161,9 @@ func TestNext(t *testing.T) {
 			for _, pod := range step.Delete {
 				deletes = append(deletes, pod.Name)
 			}
-			got := []any{strings.Join(deletes, " "), step.Waiting, step.Done}
-			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.done}, got); diff != "" {
-				t.Errorf("deletes, waits for, done (-want +got):\n%s", diff)
+			got := []any{strings.Join(deletes, " "), step.Waiting, step.Why, step.Done}
+			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.why, c.done}, got); diff != "" {
+				t.Errorf("deletes, waits for, why, done (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/status"
 )
@@ -48,8 +49,12 @@ type Decision struct {
 	Progress *grovev1alpha1.PodCliqueSetUpdateProgress
 	// Delete are the pods to replace. They are in the replica whose turn the status has recorded already.
 	Delete []*corev1.Pod
+	// Images are the pods of that replica that get the template where they are.
+	Images []pods.ImageUpdate
 	// Waiting says what the update waits for; empty if there is none.
 	Waiting string
+	// Why says what keeps the pods that the update waits for from being ready, as far as that is known.
+	Why string
 	// Replica is the replica that Waiting is about.
 	Replica int32
 }
@@ -97,7 +102,7 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	if step.Done {
 		return Decision{}, false
 	}
-	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Replica: replica}
+	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Why: step.Why, Replica: replica}
 	turn := grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(u.situation.Now)}
 	if began, recorded := turnOf(u.progress, replica); recorded {
 		turn.UpdateStartedAt, decision.Delete = began, step.Delete

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -64,6 +65,9 @@ spec:
 `, replicas.Draw(t, "replicas"), rapid.SampledFrom([]string{"RollingRecreate", "RollingRecreate", "OnDelete"}).Draw(t, "strategy"),
 		a, rapid.Int32Range(1, a).Draw(t, "minimum of a"), b, rapid.Int32Range(1, b).Draw(t, "minimum of b"),
 		copies, rapid.Int32Range(1, copies).Draw(t, "minimum of g")))
+	if rapid.Bool().Draw(t, "in place") {
+		set.Annotations = map[string]string{grovev1alpha1.AnnotationImageUpdate: grovev1alpha1.ImageUpdateInPlace}
+	}
 	return &world{
 		t: t, set: set, room: 1000, quota: 1000, lifetime: 1000, now: time.Unix(1_800_000_000, 0),
 		groups:     map[string]*grovev1alpha1.PodCliqueScalingGroup{},
@@ -111,6 +115,14 @@ func (w *world) switchStrategy(*rapid.T) {
 	w.reach()
 }
 
+func (w *world) switchImageUpdate(*rapid.T) {
+	if w.inPlace() {
+		w.set.Annotations = nil
+	} else {
+		w.set.Annotations = map[string]string{grovev1alpha1.AnnotationImageUpdate: grovev1alpha1.ImageUpdateInPlace}
+	}
+}
+
 func (w *world) scalePodClique(t *rapid.T) {
 	if podClique := pick(t, w.podCliques); podClique != nil {
 		podClique.Spec.Replicas = rapid.Int32Range(0, 4).Draw(t, "replicas")
@@ -135,7 +147,9 @@ func (w *world) setPass(*rapid.T) {
 		Strategy: rollout.StrategyOf(w.set), Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
 		Changed: w.set.Status.CurrentGenerationHash != nil && !podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
 	}
-	decision := decide(situation, func(replica int32) rollout.Replica { return objects.Replica(replica, w.podsOf(replica)) })
+	decision := objects.InPlace(decide(situation, func(replica int32) rollout.Replica {
+		return objects.Replica(replica, w.podsOf(replica))
+	}))
 	standalone := maps.Clone(w.podCliques)
 	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""
@@ -144,13 +158,20 @@ func (w *world) setPass(*rapid.T) {
 	w.reach()
 	w.checkSetCounts()
 	w.checkDecision(decision)
+	var writes []func()
+	for _, update := range decision.Images {
+		writes = append(writes, func() { w.updateImages(update) })
+	}
 	for _, pod := range decision.Delete {
+		writes = append(writes, func() { w.replace(pod) })
+	}
+	for _, write := range writes {
 		if w.lifetime == 0 {
 			w.lifetime = 1000 // Another one takes over.
 			return
 		}
 		w.lifetime--
-		w.replace(pod)
+		write()
 	}
 }
 
@@ -303,10 +324,24 @@ func (w *world) place(pod *corev1.Pod) {
 	}
 }
 
+// containerOf is the container that a kubelet starts for a pod's image.
+func containerOf(pod *corev1.Pod) string {
+	return pod.Name + "/" + pod.Spec.Containers[0].Image
+}
+
+// startedOf is the container that a kubelet has started; empty before.
+func startedOf(pod *corev1.Pod) string {
+	for _, container := range pod.Status.ContainerStatuses {
+		return container.ContainerID
+	}
+	return ""
+}
+
 func (w *world) report(pod *corev1.Pod, ready bool) {
 	if pod == nil || pod.Spec.NodeName == "" {
 		return
 	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: containerOf(pod)}}
 	condition := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}
 	if ready {
 		condition.Status = corev1.ConditionTrue
@@ -327,8 +362,33 @@ func (w *world) vanish(pod *corev1.Pod) {
 	}
 }
 
+// updateImages patches a pod for the operator, as the API server does.
+func (w *world) updateImages(update pods.ImageUpdate) {
+	w.noteReplaced(update.Pod)
+	before, err := json.Marshal(update.Pod)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, update.Patch(), &corev1.Pod{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	patched := &corev1.Pod{}
+	if err := json.Unmarshal(after, patched); err != nil {
+		w.t.Fatal(err)
+	}
+	w.pods[patched.Name] = patched
+	w.checkUpdatedInPlace(patched)
+}
+
 // replace deletes a pod for the operator.
 func (w *world) replace(pod *corev1.Pod) {
+	w.noteReplaced(pod)
+	w.leave(pod)
+}
+
+// noteReplaced notes that a pod is brought up to date, once for an edit.
+func (w *world) noteReplaced(pod *corev1.Pod) {
 	podClique, index := pod.Labels[grovev1alpha1.LabelPodClique], pod.Labels[grovev1alpha1.LabelPodIndex]
 	if w.replaced[podClique] == nil {
 		w.replaced[podClique] = map[string]bool{}
@@ -338,7 +398,6 @@ func (w *world) replace(pod *corev1.Pod) {
 	if w.deletions[key]++; w.deletions[key] > 1 && w.podCliques[podClique] != nil {
 		w.t.Fatalf("%s: replaced twice", key)
 	}
-	w.leave(pod)
 }
 
 // settle lets everybody do their work, with room for all, until nothing changes any more.

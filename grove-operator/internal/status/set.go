@@ -29,8 +29,8 @@ type Observed struct {
 	PlacedElsewhere []string
 	// Update is how far the update of the template got, without its counts; nil if there never was one.
 	Update *grovev1alpha1.PodCliqueSetUpdateProgress
-	// UpdateWaits says in words what the update is at; empty if there is none.
-	UpdateWaits string
+	// Updating is what is known beside that while the update lasts.
+	Updating Updating
 }
 
 // OfSet is the status of a set. Outcome is the error of the pass that has just been made.
@@ -65,10 +65,13 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	}
 	if set.DeletionTimestamp != nil && len(failures) == 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted, whatRemains(observed)
-	} else if observed.UpdateWaits != "" && outcome == nil {
-		ready.Message += "; " + observed.UpdateWaits
+	} else if waiting := observed.Updating.words(); waiting != "" && outcome == nil {
+		ready.Message += "; updating " + waiting
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
+	if status.UpdateProgress != nil {
+		meta.SetStatusCondition(&status.Conditions, observed.Updating.condition(set.Generation, status.UpdateProgress))
+	}
 	return status
 }
 

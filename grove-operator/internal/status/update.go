@@ -132,7 +132,8 @@ func hadOldPods(podClique *grovev1alpha1.PodClique) bool {
 	return status.UpdatedReplicas < status.Replicas
 }
 
-// selectedPods follows ready pods of the old template on their way out. A pod stays the current one until the next one goes.
+// selectedPods follows ready pods of the old template on their way out, and pods whose containers are replaced where they are. A
+// pod stays the current one until the next one follows.
 func selectedPods(
 	before *grovev1alpha1.PodsSelectedToUpdate, existing []*corev1.Pod, current []string,
 ) *grovev1alpha1.PodsSelectedToUpdate {
@@ -140,12 +141,12 @@ func selectedPods(
 	if selected == nil {
 		selected = &grovev1alpha1.PodsSelectedToUpdate{}
 	}
-	leaving := leavingPods(existing, current)
-	if len(leaving) > 0 && !slices.Contains(leaving, selected.Current) {
+	chosen := slices.DeleteFunc(chosenPods(existing, current), func(name string) bool { return slices.Contains(selected.Completed, name) })
+	if len(chosen) > 0 && !slices.Contains(chosen, selected.Current) {
 		if selected.Current != "" {
 			selected.Completed = append(selected.Completed, selected.Current)
 		}
-		selected.Current = leaving[0]
+		selected.Current = chosen[0]
 	}
 	if selected.Current == "" && len(selected.Completed) == 0 {
 		return nil
@@ -153,15 +154,17 @@ func selectedPods(
 	return selected
 }
 
-func leavingPods(existing []*corev1.Pod, current []string) []string {
-	var leaving []string
+func chosenPods(existing []*corev1.Pod, current []string) []string {
+	var chosen []string
 	for _, pod := range existing {
-		if pod.DeletionTimestamp != nil && pods.Ready(pod) && !hasTemplate(pod, current) {
-			leaving = append(leaving, pod.Name)
+		replaced := pod.DeletionTimestamp != nil && pods.Ready(pod) && !hasTemplate(pod, current)
+		restarted := pods.Active(pod) && pods.ImagesUpdated(pod) && !pods.Ready(pod) && hasTemplate(pod, current)
+		if replaced || restarted {
+			chosen = append(chosen, pod.Name)
 		}
 	}
-	slices.Sort(leaving)
-	return leaving
+	slices.Sort(chosen)
+	return chosen
 }
 
 // copies are the PodCliques of a scaling group, by copy.

@@ -21,6 +21,15 @@ func leaving(name string) *corev1.Pod {
 	return pod
 }
 
+// inPlace is a pod that got another image in place of version 1 and runs a container of a version.
+func inPlace(name, version string) *corev1.Pod {
+	pod := existing("r")[0]
+	pod.Name = name
+	pod.Annotations = map[string]string{grovev1alpha1.AnnotationFormerContainers: `{"main":{"containerID":"1","image":"x:1"}}`}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: version}}
+	return pod
+}
+
 // words sum up what a PodClique says about its update.
 func words(progress *grovev1alpha1.PodCliqueUpdateProgress) string {
 	if progress == nil {
@@ -55,6 +64,14 @@ func TestUpdateOfAPodClique(t *testing.T) {
 			{existing("os"), turn, `to new, current "p-0", completed []`},
 			{append(existing("r"), leaving("p-1")), turn, `to new, current "p-1", completed [p-0]`},
 			{existing("rr"), turn, "to new, ended"},
+		},
+		"pods that get other images in place are followed until they run them": {
+			{existing("oo"), turn, "to new"},
+			{append(existing("o"), inPlace("p-0", "1")), turn, `to new, current "p-0", completed []`},
+			{append(existing("o"), inPlace("p-0", "2")), turn, `to new, current "p-0", completed []`},
+			{[]*corev1.Pod{inPlace("p-0", "2"), inPlace("p-1", "1")}, turn, `to new, current "p-1", completed [p-0]`},
+			{[]*corev1.Pod{inPlace("p-0", "1"), inPlace("p-1", "1")}, turn, `to new, current "p-1", completed [p-0]`},
+			{[]*corev1.Pod{inPlace("p-0", "2"), inPlace("p-1", "2")}, turn, "to new, ended"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 )
 
 // goodWhenFalse are conditions that report trouble.
-var goodWhenFalse = []string{"TopologyLevelsUnavailable", "TopologyKept", "MinAvailableBreached", "Unhealthy", "DisruptionTarget"}
+var goodWhenFalse = []string{"TopologyLevelsUnavailable", "TopologyKept", "Updating", "MinAvailableBreached", "Unhealthy", "DisruptionTarget"}
 
 func drawExplanation(pen *drawing.Pen, report *explanation.Report) string {
 	var b strings.Builder

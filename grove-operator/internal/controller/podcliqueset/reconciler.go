@@ -50,9 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	err = r.terminate(ctx, scope)
 	err = errors.Join(err, r.write(ctx, scope))
-	decision, undecided := r.decideUpdate(ctx, scope)
-	scope.update = decision
-	if err = errors.Join(err, undecided); isBorn(scope, err) {
+	if err = errors.Join(err, r.planUpdate(ctx, scope)); isBorn(scope, err) {
 		r.reportChildren(scope)
 		return reconcile.Result{RequeueAfter: passes.Window}, nil
 	}
@@ -62,7 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	// A decision is acted on when it is recorded: a turn that was given to one replica is not given to another.
 	r.reportUpdate(scope)
 	r.announce(ctx, scope)
-	return passes.Outcome(ctx, r.requeue(scope), errors.Join(err, r.replace(ctx, decision)))
+	return passes.Outcome(ctx, r.requeue(scope), errors.Join(err, r.replace(ctx, scope.update)))
 }
 
 // adopt holds a new set before anything is created, and makes what its pods need to be let in. The next pass does the rest

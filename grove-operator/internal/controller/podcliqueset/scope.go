@@ -43,6 +43,8 @@ type scope struct {
 	placedElsewhere []string
 	// update is what was decided about the update of the template.
 	update rollout.Decision
+	// updating is how far that has come.
+	updating status.Updating
 	// happened is what the pass has done.
 	happened *changes
 	// termination is what this pass decided about a replica that stays below its minimum.
@@ -52,7 +54,7 @@ type scope struct {
 func (s *scope) observed() status.Observed {
 	observed := status.Observed{
 		PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology, PlacedElsewhere: s.placedElsewhere,
-		Update: s.update.Progress, UpdateWaits: updateWords(s.update),
+		Update: s.update.Progress, Updating: s.updating,
 	}
 	for _, gang := range s.gangs {
 		observed.Gangs = append(observed.Gangs, gang)

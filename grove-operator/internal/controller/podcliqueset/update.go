@@ -2,10 +2,12 @@ package podcliqueset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -17,11 +19,24 @@ import (
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
+	"packtree.dev/grove-operator/internal/status"
 )
 
-// decideUpdate decides how a changed template goes on reaching the pods.
-func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.Decision, error) {
+// planUpdate decides how a changed template goes on reaching the pods, and notes how far it has come.
+func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
+	objects.Gangs = scope.gangs
+	decision, err := r.decideUpdate(ctx, scope, objects)
+	scope.update = decision
+	scope.updating = status.Updating{
+		Replica: decision.Replica, Waiting: decision.Waiting, Why: decision.Why,
+		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
+	}
+	scope.updating.Updated, scope.updating.Pods = objects.Progress()
+	return err
+}
+
+func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope, objects rollout.Objects) (rollout.Decision, error) {
 	update := rollout.Begin(rollout.Situation{
 		Strategy: rollout.StrategyOf(scope.set),
 		Before:   scope.set.Status.UpdateProgress,
@@ -40,7 +55,7 @@ func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope) (rollout.De
 			existing[i] = &list.Items[i]
 		}
 		if decision, decided := update.Step(replica, objects.Replica(replica, existing)); decided {
-			return decision, nil
+			return objects.InPlace(decision), nil
 		}
 	}
 	return update.Rest(), nil
@@ -61,8 +76,27 @@ func templateChanged(scope *scope) bool {
 	return false
 }
 
-// replace deletes the pods that get the new template next. Their PodCliques create them anew.
+// replace brings the pods up to date that get the new template next: with new images, or by their deletion, after which their
+// PodCliques create them anew.
 func (r *Reconciler) replace(ctx context.Context, decision rollout.Decision) error {
+	return errors.Join(r.updateImages(ctx, decision), r.deleteOld(ctx, decision))
+}
+
+// updateImages changes the images of pods as they were seen. What the API server refuses is not deleted instead: what an
+// admission policy has against an image, it would have against that of a new pod.
+func (r *Reconciler) updateImages(ctx context.Context, decision rollout.Decision) error {
+	return passes.Each(len(decision.Images), func(i int) error {
+		update := decision.Images[i]
+		log.FromContext(ctx).Info("updating images", "replica", decision.Replica, "pod", update.Pod.Name, "images", update.Images)
+		patch := client.RawPatch(types.StrategicMergePatchType, update.Patch())
+		if err := r.Client.Patch(ctx, update.Pod.DeepCopy(), patch, r.Writer.FieldOwner); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("updating the images of pod %s: %w", update.Pod.Name, err)
+		}
+		return nil
+	})
+}
+
+func (r *Reconciler) deleteOld(ctx context.Context, decision rollout.Decision) error {
 	if len(decision.Delete) > 0 {
 		log.FromContext(ctx).Info("replacing pods", "replica", decision.Replica, "pods", podNames(decision.Delete))
 	}
@@ -116,14 +150,6 @@ func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
 	}
 	return !was.UpdateStartedAt.Equal(&is.UpdateStartedAt) || !was.UpdateEndedAt.Equal(is.UpdateEndedAt) ||
 		!apiequality.Semantic.DeepEqual(was.CurrentlyUpdating, is.CurrentlyUpdating)
-}
-
-// updateWords say what the update is at, as a part of the condition Ready.
-func updateWords(decision rollout.Decision) string {
-	if decision.Waiting == "" {
-		return ""
-	}
-	return fmt.Sprintf("updating replica %d: %s", decision.Replica, decision.Waiting)
 }
 
 // updatingSetOf is the set of a PodClique in a scaling group while its replica is being updated: what its pods do matters

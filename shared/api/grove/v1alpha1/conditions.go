@@ -11,6 +11,9 @@ const (
 	// ConditionTopologyKept of a PodCliqueSet: True while gangs keep another topology than the set names, because pods were
 	// placed under it before they could turn. The message names them and what to do.
 	ConditionTopologyKept = "TopologyKept"
+	// ConditionUpdating of a PodCliqueSet: True while not all pods have the set's template. The message says what the update waits
+	// for, why, and how many pods have the template. Absent before the first update.
+	ConditionUpdating = "Updating"
 	// ConditionMinAvailableBreached of a PodClique or PodCliqueScalingGroup: True when it once had its minimum and no
 	// longer has.
 	ConditionMinAvailableBreached = "MinAvailableBreached"
@@ -18,6 +21,16 @@ const (
 	ConditionPodCliqueScheduled = "PodCliqueScheduled"
 	// ConditionPodsFailing of a PodClique or PodCliqueScalingGroup: True when pods have nodes and do not get ready by themselves; absent otherwise.
 	ConditionPodsFailing = "PodsFailing"
+)
+
+// Reasons of Updating, beside UpdateInProgress (True).
+const (
+	// ReasonUpdateStopped (True): pods of the new template cannot run or be scheduled, and no more are replaced.
+	ReasonUpdateStopped = "UpdateStopped"
+	// ReasonPodsAwaitDeletion (True): with OnDelete, pods of an old template stay until the user deletes them.
+	ReasonPodsAwaitDeletion = "PodsAwaitDeletion"
+	// ReasonUpdateFinished (False): all pods have the template.
+	ReasonUpdateFinished = "UpdateFinished"
 )
 
 // Reasons of PodsFailing.

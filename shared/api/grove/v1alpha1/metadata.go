@@ -75,6 +75,12 @@ const (
 	// while a level that the set's constraints name is missing from its ClusterTopology: one of the MissingTopologyLevel
 	// constants. Unset means drop.
 	AnnotationMissingTopologyLevel = "packtree.dev/missing-topology-level"
+	// AnnotationImageUpdate is put on a PodCliqueSet by its user and says how a RollingRecreate update brings pods up to date
+	// that differ from their new template in images alone: one of the ImageUpdate constants. Unset means Recreate.
+	AnnotationImageUpdate = "packtree.dev/image-update"
+	// AnnotationFormerContainers is on a pod whose images were changed in place. It has, in JSON and by name, the containers
+	// that ran until then, with containerID and image: the pod counts as ready again when its kubelet has replaced them.
+	AnnotationFormerContainers = "packtree.dev/former-containers"
 	// AnnotationHeldForTopology is on a PodGang whose pods keep their gates, and says what of which topology they wait for.
 	AnnotationHeldForTopology = "packtree.dev/held-for-topology"
 	// AnnotationTopologyKept is on a PodGang and names the topology that its PodCliqueSet names, while the gang keeps
@@ -89,6 +95,14 @@ const (
 	// AnnotationPodTemplate is on a PodClique and has, in JSON, what its pods are made from besides its podSpec: labels,
 	// annotations and priorityClassName.
 	AnnotationPodTemplate = "packtree.dev/pod-template"
+)
+
+// Values of AnnotationImageUpdate.
+const (
+	// ImageUpdateRecreate replaces such a pod like any other.
+	ImageUpdateRecreate = "Recreate"
+	// ImageUpdateInPlace changes the images of the pod, which keeps its node and its address.
+	ImageUpdateInPlace = "InPlace"
 )
 
 // Values of AnnotationMissingTopologyLevel.

@@ -9,7 +9,7 @@ type PodCliqueSetStatus struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are the latest observations: Ready, TopologyLevelsUnavailable, and TopologyKept where it applies.
+	// Conditions are the latest observations: Ready, TopologyLevelsUnavailable, and TopologyKept and Updating where they apply.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

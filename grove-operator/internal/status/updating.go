@@ -1,0 +1,53 @@
+package status
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// Updating is what an update of a set is at.
+type Updating struct {
+	// Replica is the one that Waiting is about.
+	Replica int32
+	// Waiting says what the update waits for, Why what keeps that from coming; empty if nothing is known.
+	Waiting, Why string
+	// OnDelete is set where it is the user who replaces pods.
+	OnDelete bool
+	// Updated is how many of Pods have the template.
+	Updated, Pods int32
+}
+
+// words are about the replica that is waited for; empty if there is none.
+func (u Updating) words() string {
+	if u.Waiting == "" {
+		return ""
+	}
+	return fmt.Sprintf("replica %d: %s", u.Replica, u.Waiting)
+}
+
+func (u Updating) condition(generation int64, progress *grovev1alpha1.PodCliqueSetUpdateProgress) metav1.Condition {
+	condition := metav1.Condition{
+		Type: grovev1alpha1.ConditionUpdating, Status: metav1.ConditionTrue, ObservedGeneration: generation,
+		Reason:  grovev1alpha1.ReasonUpdateInProgress,
+		Message: fmt.Sprintf("%d of %d pods have the template", u.Updated, u.Pods),
+	}
+	if progress.UpdateEndedAt != nil {
+		condition.Status, condition.Reason = metav1.ConditionFalse, grovev1alpha1.ReasonUpdateFinished
+		condition.Message = "all pods have the template"
+		return condition
+	}
+	if waiting := u.words(); waiting != "" {
+		condition.Message += "; " + waiting
+	}
+	if u.OnDelete {
+		condition.Reason = grovev1alpha1.ReasonPodsAwaitDeletion
+	}
+	if u.Why != "" {
+		condition.Reason = grovev1alpha1.ReasonUpdateStopped
+		condition.Message += ": " + u.Why
+	}
+	return condition
+}

@@ -1,0 +1,73 @@
+package status_test
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/status"
+)
+
+func TestUpdating(t *testing.T) {
+	began := metav1.Unix(1_800_000_000, 0)
+	underWay := &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: began}
+	over := &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: began, UpdateEndedAt: &began}
+	for name, c := range map[string]struct {
+		progress *grovev1alpha1.PodCliqueSetUpdateProgress
+		updating status.Updating
+		outcome  error
+		want     string
+		ready    string
+	}{
+		"a set that was never updated does not tell": {
+			updating: status.Updating{Updated: 3, Pods: 3}, want: "absent", ready: "1 of 1 replicas are available",
+		},
+		"an update waits": {
+			progress: underWay, updating: status.Updating{Replica: 0, Waiting: "PodClique s-0-a has 1 of 2 ready pods", Updated: 1, Pods: 3},
+			want:  "True UpdateInProgress: 1 of 3 pods have the template; replica 0: PodClique s-0-a has 1 of 2 ready pods",
+			ready: "1 of 1 replicas are available; updating replica 0: PodClique s-0-a has 1 of 2 ready pods",
+		},
+		"what it waits for does not come": {
+			progress: underWay, updating: status.Updating{Replica: 7, Waiting: "PodClique s-7-a has 1 of 2 ready pods", Why: "the image x cannot be pulled", Pods: 3},
+			want:  "True UpdateStopped: 0 of 3 pods have the template; replica 7: PodClique s-7-a has 1 of 2 ready pods: the image x cannot be pulled",
+			ready: "1 of 1 replicas are available; updating replica 7: PodClique s-7-a has 1 of 2 ready pods",
+		},
+		"a pass that came to nothing knows how many at least": {
+			progress: underWay, updating: status.Updating{Updated: 2, Pods: 3}, outcome: errors.New("listing pods: no"),
+			want: "True UpdateInProgress: 2 of 3 pods have the template", ready: "listing pods: no",
+		},
+		"with OnDelete it is the user who is waited for": {
+			progress: underWay, updating: status.Updating{OnDelete: true, Waiting: "pods stay", Pods: 3},
+			want:  "True PodsAwaitDeletion: 0 of 3 pods have the template; replica 0: pods stay",
+			ready: "1 of 1 replicas are available; updating replica 0: pods stay",
+		},
+		"an update that has ended": {
+			progress: over, updating: status.Updating{Updated: 3, Pods: 3}, want: "False UpdateFinished: all pods have the template",
+			ready: "1 of 1 replicas are available",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, observed, _ := world(t)
+			set.Generation = 4
+			observed.Update, observed.Updating = c.progress, c.updating
+			conditions := status.OfSet(set, observed, c.outcome).Conditions
+			got := "absent"
+			if condition := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionUpdating); condition != nil {
+				got = string(condition.Status) + " " + condition.Reason + ": " + condition.Message
+				if condition.ObservedGeneration != 4 {
+					t.Errorf("it is of generation %d", condition.ObservedGeneration)
+				}
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if got := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionReady).Message; got != c.ready {
+				t.Errorf("Ready says %q, want %q", got, c.ready)
+			}
+		})
+	}
+}
