@@ -30,12 +30,9 @@ func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects
 	}
 	if old != nil {
 		if oldKey, _ := gang.KeyOf(old); old.UID != pod.UID {
-			s.podGone(&effects, old, now)
+			s.podGone(&effects, old, now) // This is another one of the same name, after a watch had to begin anew.
 		} else if oldKey != key {
 			s.podLeft(&effects, old, now)
-		}
-		if old.UID != pod.UID {
-			s.awaitedLeft(&effects, old.UID) // Another one of the same name, after a watch had to begin anew.
 		}
 		if mayAsk(pod) {
 			effects.activate(pod)
@@ -54,7 +51,6 @@ func (s *State) PodDeleted(pod *corev1.Pod, now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.podGone(&effects, pod, now)
-	s.awaitedLeft(&effects, pod.UID)
 	return effects
 }
 
@@ -67,6 +63,7 @@ func (s *State) podGone(e *Effects, pod *corev1.Pod, now time.Time) {
 		s.vacate(e, r, pod, stood, true, now)
 	}
 	s.podLeft(e, pod, now)
+	s.awaitedLeft(e, pod.UID)
 }
 
 // SameMember reports whether an update changes nothing that a gang could notice. The scheduler's own notes in the

@@ -58,12 +58,18 @@ func stopped(podGroup *scheduling.PodGroup, now time.Time) bool {
 // hasSuccessor reports whether a pod that leaves its node is one that its owner makes again. One that was stopped to
 // make room for somebody more important has left its room to them.
 func hasSuccessor(pod *corev1.Pod) bool {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || metav1.GetControllerOf(pod) == nil {
+	if pod.Spec.NodeName == "" || done(pod) || metav1.GetControllerOf(pod) == nil {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
 		return condition.Type == corev1.DisruptionTarget && condition.Reason == corev1.PodReasonPreemptionByScheduler
 	})
+}
+
+// done reports whether a pod has done its work. One that is to run for ever succeeds when it is told to stop, too.
+func done(pod *corev1.Pod) bool {
+	ends := pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+	return pod.Status.Phase == corev1.PodSucceeded && (ends || pod.DeletionTimestamp == nil)
 }
 
 // vacate is for a pod that is on its way out, or gone, and holds its room for its successor if it stood up to now. As

@@ -36,6 +36,8 @@ func stopping(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.NewTime(s
 
 func failed(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
 
+func succeeded(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
+
 func says(key, value string) func(*scheduling.PodGroup) {
 	return func(group *scheduling.PodGroup) { metav1.SetMetaDataAnnotation(&group.ObjectMeta, key, value) }
 }
@@ -89,7 +91,22 @@ func TestWhoLeavesASeat(t *testing.T) {
 			}), start)
 		}, want: seatOfA},
 		"not one that is done": {leave: func(s *State) Effects {
-			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }), start)
+			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", succeeded), start)
+		}},
+		"one that ends well when it is told to stop": {leave: func(s *State) Effects {
+			effects := s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
+			s.PodChanged(ownedPod("a", "n1", stopping), ownedPod("a", "n1", stopping, succeeded), start)
+			s.PodDeleted(ownedPod("a", "n1", stopping, succeeded), start)
+			return effects
+		}, want: seatOfA},
+		"not one that is done, and is tidied up": {leave: func(s *State) Effects {
+			s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", succeeded), start)
+			s.PodChanged(ownedPod("a", "n1", succeeded), ownedPod("a", "n1", succeeded, stopping), start)
+			return s.PodDeleted(ownedPod("a", "n1", succeeded, stopping), start)
+		}},
+		"not one that is done while it is told to stop": {leave: func(s *State) Effects {
+			once := func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyNever }
+			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", once, stopping, succeeded), start)
 		}},
 		"not one that made room for somebody more important": {leave: func(s *State) Effects {
 			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", preempted), start)
