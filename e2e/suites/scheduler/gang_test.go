@@ -34,6 +34,8 @@ type gang struct {
 	group *scheduling.PodGroup
 	// indexed pods have their number as an index.
 	indexed bool
+	// owner is the controller of the pods, nil if nobody makes them again.
+	owner *metav1.OwnerReference
 }
 
 // gang reads testdata/<file>, puts it into the world under a name, and gives its constraints the world's Topology.
@@ -98,9 +100,13 @@ func (g *gang) pod(i int) *corev1.Pod {
 	if g.indexed {
 		labels[appsv1.PodIndexLabel] = strconv.Itoa(i)
 	}
+	var owners []metav1.OwnerReference
+	if g.owner != nil {
+		owners = append(owners, *g.owner)
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: g.podName(i), Namespace: g.world.Name, Labels: labels,
+			Name: g.podName(i), Namespace: g.world.Name, Labels: labels, OwnerReferences: owners,
 			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name, kai.AnnotationSkipPodGrouper: "true"},
 		},
 		Spec: corev1.PodSpec{

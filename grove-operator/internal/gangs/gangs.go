@@ -123,8 +123,10 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 		},
 		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: b.set.Spec.Template.PriorityClassName},
 	}
-	if placement, ok := b.set.Annotations[schedulingv2alpha2.AnnotationPlacement]; ok {
-		gang.Annotations = map[string]string{schedulingv2alpha2.AnnotationPlacement: placement}
+	for _, key := range []string{schedulingv2alpha2.AnnotationPlacement, schedulingv2alpha2.AnnotationSeatHold} {
+		if value, ok := b.set.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
+		}
 	}
 	for _, label := range carriedLabels {
 		if value, ok := b.set.Labels[label]; ok {

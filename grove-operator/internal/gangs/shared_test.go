@@ -1,6 +1,7 @@
 package gangs_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,15 +120,19 @@ func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 	}
 }
 
-func TestAllGangsOfASetAskForThePlacementThatItAsksFor(t *testing.T) {
+func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 	set := fixture.Set(t, setWith("", "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"))
-	set.Annotations = map[string]string{schedulingv2alpha2.AnnotationPlacement: schedulingv2alpha2.PlacementSpread, "team": "a"}
+	asked := map[string]string{
+		schedulingv2alpha2.AnnotationPlacement: schedulingv2alpha2.PlacementSpread, schedulingv2alpha2.AnnotationSeatHold: "5m",
+	}
+	set.Annotations = maps.Clone(asked)
+	set.Annotations["team"] = "a"
 	made := gangs.Desired(set, 0, topology.Resolution{}, live{}.view())
 	if len(made) != 2 {
 		t.Fatalf("%d gangs", len(made))
 	}
 	for _, gang := range made {
-		if diff := cmp.Diff(map[string]string{schedulingv2alpha2.AnnotationPlacement: "Spread"}, gang.Annotations); diff != "" {
+		if diff := cmp.Diff(asked, gang.Annotations); diff != "" {
 			t.Errorf("annotations of %s (-want +got):\n%s", gang.Name, diff)
 		}
 	}

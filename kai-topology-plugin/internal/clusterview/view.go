@@ -3,9 +3,11 @@
 package clusterview
 
 import (
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -88,3 +90,17 @@ func (v *View) Repelling() eligibility.Repelling { return v.repelling.all() }
 
 // Reserved are pods, by the name of a node, that will stand on it although the node does not show them yet.
 type Reserved map[string][]*corev1.Pod
+
+// On returns the pods that will stand on a node and that the node does not show. It shows those that are on their way
+// out, and whose room is held already for others.
+func (r Reserved) On(node fwk.NodeInfo) []*corev1.Pod {
+	reserved := r[node.Node().Name]
+	if len(reserved) == 0 {
+		return nil
+	}
+	shown := make(map[types.UID]bool, len(node.GetPods()))
+	for _, info := range node.GetPods() {
+		shown[info.GetPod().UID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(reserved), func(pod *corev1.Pod) bool { return shown[pod.UID] })
+}

@@ -80,6 +80,15 @@ func (m *Members) Has(pod types.UID) bool {
 	return has
 }
 
+// Stands reports whether a pod is shown on a node and its gang can count on it.
+func (m *Members) Stands(pod types.UID) bool {
+	known := m.pods[pod]
+	return known != nil && known.shown == isStanding
+}
+
+// StandingOf returns how many pods of a leaf stand.
+func (m *Members) StandingOf(leaf string) int { return m.tally[leaf].Standing }
+
 // Len returns how many pods are known.
 func (m *Members) Len() int { return len(m.pods) }
 

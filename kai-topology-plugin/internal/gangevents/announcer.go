@@ -18,6 +18,8 @@ const (
 	PlanBroken = "PlanBroken"
 	// Preempted: pods of the gang were stopped to make room for a more important one.
 	Preempted = "Preempted"
+	// SeatTaken: room that was held for the successor of a pod of the gang went to somebody more important.
+	SeatTaken = "SeatTaken"
 	// Stopped: the gang ran below its minimum for longer than it may, and what was left of it was stopped.
 	Stopped = "Stopped"
 	// Preempting: others were stopped to make room for the gang.

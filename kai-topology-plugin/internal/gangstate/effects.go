@@ -26,6 +26,8 @@ type Effects struct {
 	WriteStatus []gang.Key
 	// Nominations are pods of which a node was nominated that is of no account any more.
 	Nominations []Placement
+	// Seats are those that are held from now on, and those that are held no more.
+	Seats []SeatChange
 	// Again is when Tick is to be called at the latest, from now; 0 if it need not be.
 	Again time.Duration
 }

@@ -19,6 +19,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // phase is where the scheduler has a pod.
@@ -32,6 +33,8 @@ const (
 	waits     phase = "waits"   // It is in that list.
 	binding   phase = "binding" // Its binding is under way.
 	bound     phase = "bound"
+	leaving   phase = "leaving" // It is on its way out, and its node shows it.
+	over      phase = "over"    // It has failed.
 )
 
 // member is a pod as the API server shows it, and where the scheduler has it.
@@ -62,14 +65,25 @@ type scheduler struct {
 	events []func() Effects
 	// refusedWith are the nodes that were free for a gang when it got none.
 	refusedWith map[gang.Key][]string
+	// held are the seats that the metrics tell of.
+	held int
 }
 
 func newScheduler(t *rapid.T) *scheduler {
 	s := &scheduler{T: t, state: New(anyone), now: start, groups: map[gang.Key]*scheduling.PodGroup{}, pods: map[types.UID]*member{}, leaving: map[types.UID]gang.Key{}, refusedWith: map[gang.Key][]string{}}
 	for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
-		s.nodes = append(s.nodes, fmt.Sprint("n", i))
+		s.addNode(fmt.Sprint("n", i))
 	}
 	return s
+}
+
+func (s *scheduler) addNode(name string) {
+	s.nodes = append(s.nodes, name)
+	s.events = append(s.events, func() Effects { return s.state.NodeSeen(nodeNamed(name)) })
+}
+
+func nodeNamed(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 var gangNames = []string{"a", "b", "c"}
@@ -131,6 +145,11 @@ func (s *scheduler) do(effects Effects) {
 			}
 		}
 		s.activate(effects.Activate)
+	}
+	for _, seat := range effects.Seats {
+		if s.held++; seat.Ended != "" {
+			s.held -= 2
+		}
 	}
 	if effects.Released != nil {
 		s.mayGo(effects.Released.Gang)
@@ -294,6 +313,14 @@ func (s *scheduler) decide(key gang.Key, here *member) {
 			s.do(s.state.Break(key, metrics.GangChanged, "a pod lost its node meanwhile"))
 		}
 	}
+	for _, placement := range placements {
+		shown := s.taken(placement.Node)
+		unheard := s.state.Unheard(placement.Node, func(pod types.UID) bool { return shown != nil && shown.UID == pod })
+		if unheard || len(s.state.SeatsOn(placement.Node, key)) > 0 {
+			s.do(s.state.Break(key, metrics.GangChanged, "a pod left meanwhile"))
+			s.activate([]*corev1.Pod{here.Pod})
+		}
+	}
 }
 
 // together is how many further pods of a gang go at once, as those of a subgroup do that the gang can do without.
@@ -342,6 +369,14 @@ func (s *scheduler) changeGroup(key gang.Key) {
 		group.UID, group.Generation = old.UID, old.Generation+1
 	}
 	group.Spec.MinMember = ptr.To(rapid.Int32Range(1, 3).Draw(s.T, "needs"))
+	group.Annotations = map[string]string{}
+	if hold := rapid.SampledFrom([]string{"", "", "0", "3s"}).Draw(s.T, "hold"); hold != "" {
+		group.Annotations[scheduling.AnnotationSeatHold] = hold
+	}
+	if rapid.Bool().Draw(s.T, "says how many are expected") {
+		expected := podgrouptree.Expected{"": *group.Spec.MinMember + rapid.Int32Range(0, 1).Draw(s.T, "further")}
+		group.Annotations[scheduling.AnnotationExpectedPods] = expected.String()
+	}
 	s.setGroup(key, group)
 }
 
@@ -349,6 +384,9 @@ func (s *scheduler) createPod(key gang.Key) {
 	s.made++
 	made := pod(fmt.Sprint("p", s.made))
 	made.Namespace, made.Annotations = key.Namespace, map[string]string{scheduling.AnnotationPodGroupName: key.Name}
+	if rapid.IntRange(0, 3).Draw(s.T, "owned") > 0 {
+		made.OwnerReferences = []metav1.OwnerReference{{Controller: ptr.To(true)}}
+	}
 	created := &member{Pod: made}
 	s.pods[made.UID] = created
 	s.events = append(s.events, func() Effects { return s.state.PodAdded(made, s.now) })
@@ -379,12 +417,34 @@ func (s *scheduler) deletePod(pod *member) {
 	}
 }
 
+// stopPod has a pod be on its way out: its node shows it until it is gone.
+func (s *scheduler) stopPod(pod *member) {
+	pod.phase = leaving
+	s.update(pod, func(now *corev1.Pod) { now.DeletionTimestamp = ptr.To(metav1.NewTime(s.now)) })
+}
+
+// failPod has a pod fail: its room is free.
+func (s *scheduler) failPod(pod *member) {
+	pod.phase, pod.node = over, ""
+	s.leaving[pod.UID] = s.keyOf(pod)
+	s.update(pod, func(now *corev1.Pod) { now.Status.Phase = corev1.PodFailed })
+	s.roomGrew()
+}
+
+func (s *scheduler) update(pod *member, change func(*corev1.Pod)) {
+	old, now := pod.Pod, pod.DeepCopy()
+	change(now)
+	pod.Pod = now
+	s.events = append(s.events, func() Effects { delete(s.leaving, now.UID); return s.state.PodChanged(old, now, s.now) })
+}
+
 // loseNode takes away a node, and has the pods go that were bound to it.
 func (s *scheduler) loseNode(node string) {
 	s.nodes = slices.DeleteFunc(s.nodes, func(other string) bool { return other == node })
-	if pod := s.taken(node); pod != nil && pod.phase == bound {
+	if pod := s.taken(node); pod != nil && (pod.phase == bound || pod.phase == leaving) {
 		s.deletePod(pod)
 	}
+	s.events = append(s.events, func() Effects { return s.state.NodeGone(node) })
 	s.events = append(s.events, func() Effects { return s.state.NodeChanged(node, "is gone", func(Place) bool { return false }) })
 }
 
@@ -404,11 +464,13 @@ func (s *scheduler) tick(after time.Duration) {
 // check holds after each event.
 func (s *scheduler) check(t *rapid.T) {
 	promised := map[string]types.UID{}
+	seats := 0
 	for key, r := range s.state.gangs {
-		seen := map[types.UID]bool{}
+		seen, claimed := map[types.UID]bool{}, r.claimed()
+		seats += len(r.seats())
 		for _, v := range r.kept {
 			s.hasReason(t, r, v)
-			if v.priority != nobody {
+			if v.priority != nobody && v.purpose != vacated || claimed.Has(v) {
 				continue
 			}
 			for uid, placement := range v.pods {
@@ -418,7 +480,7 @@ func (s *scheduler) check(t *rapid.T) {
 				if seen[uid] || r.assumed[uid] != nil {
 					t.Fatalf("pod %s of gang %s has two places", uid, key)
 				}
-				if pod := s.taken(placement.Node); pod != nil && pod.UID != uid {
+				if pod := s.taken(placement.Node); pod != nil && pod.UID != uid && (v.purpose != vacated || s.keyOf(pod) != key) {
 					t.Fatalf("room on %s is kept for %s, and %s is there", placement.Node, uid, pod.UID)
 				}
 				promised[placement.Node], seen[uid] = uid, true
@@ -427,6 +489,9 @@ func (s *scheduler) check(t *rapid.T) {
 		if (s.state.holding[key] != nil) != (r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime()) {
 			t.Fatalf("gang %s is in the wrong index", key)
 		}
+	}
+	if seats != s.held {
+		t.Fatalf("%d seats are held, and %d are told of", seats, s.held)
 	}
 }
 
@@ -442,6 +507,10 @@ func (s *scheduler) hasReason(t *rapid.T, r *record, v *reservation) {
 		ok = len(v.pods) == 1 && !v.until.IsZero() && !v.until.After(s.now.Add(SeatLife))
 	case expected, followed:
 		ok = !v.until.IsZero()
+	case vacated:
+		hold := holdOf(r.podGroup)
+		ok = len(v.pods) == 1 && hold > 0 && !v.until.After(s.now.Add(SeatHold)) &&
+			s.state.takes(v.placement().Node, v.placement().Pod) && !s.state.hasAll(r, "", len(r.seats()))
 	}
 	if !ok {
 		t.Fatalf("room is kept for gang %s without a reason: %+v", r.key, v)
@@ -457,6 +526,10 @@ func (s *scheduler) settle() {
 		var next *member
 		for _, uid := range slices.Sorted(maps.Keys(s.pods)) {
 			pod := s.pods[uid]
+			if pod.phase == leaving {
+				s.deletePod(pod)
+				continue
+			}
 			if pod.phase == activePod || pod.phase == told || pod.phase == binding || pod.phase == waits && next == nil {
 				if next = pod; pod.phase != waits {
 					break
@@ -464,6 +537,7 @@ func (s *scheduler) settle() {
 			}
 		}
 		switch {
+		case next == nil && len(s.events) > 0:
 		case next == nil:
 			if s.now.Sub(start) > 1000*time.Hour {
 				return
@@ -506,6 +580,7 @@ func (s *scheduler) checkEnd() {
 			case s.keyOf(pod) != key:
 			case pod.phase == bound:
 				standing++
+			case pod.phase == over:
 			default:
 				pending++
 			}
@@ -556,7 +631,10 @@ func TestHistories(t *testing.T) {
 			},
 			"a pod is created":                  func(t *rapid.T) { s.T = t; s.createPod(s.anyGang()) },
 			"another pod is created":            func(t *rapid.T) { s.T = t; s.createPod(s.anyGang()) },
-			"a pod is deleted":                  on(s.deletePod, gatedPod, activePod, parked, told, waits, binding, bound),
+			"a pod is deleted":                  on(s.deletePod, gatedPod, activePod, parked, told, waits, binding, bound, leaving, over),
+			"a pod that stands is deleted":      on(s.deletePod, bound),
+			"a pod is on its way out":           on(s.stopPod, bound),
+			"a pod fails":                       on(s.failPod, bound),
 			"a pod is taken":                    on(s.cycle, activePod),
 			"another pod is taken":              on(s.cycle, activePod),
 			"a pod gets into the list":          on(func(pod *member) { pod.phase = waits; s.tick(sweepAfter) }, told),
@@ -574,7 +652,7 @@ func TestHistories(t *testing.T) {
 			"a node comes": func(t *rapid.T) {
 				s.T = t
 				s.made++
-				s.nodes = append(s.nodes, fmt.Sprint("m", s.made))
+				s.addNode(fmt.Sprint("m", s.made))
 				s.roomGrew()
 			},
 			"a plan is broken": func(t *rapid.T) { s.T = t; s.do(s.state.Break(s.anyGang(), metrics.Preempted, "test")) },

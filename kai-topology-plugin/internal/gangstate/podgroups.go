@@ -20,6 +20,7 @@ func keyOf(podGroup *scheduling.PodGroup) gang.Key {
 func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Time) Effects {
 	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
 		s.setPodGroup(r, podGroup)
+		s.trimSeats(e, r)
 		switch {
 		case old == nil:
 			s.gangChanged(e, r, now)
@@ -48,6 +49,7 @@ func (s *State) PodGroupDeleted(podGroup *scheduling.PodGroup, now time.Time) Ef
 		r.parsed, r.attempts, r.leading, r.planned = parsed{}, attempts{}, leading{}, since{}
 		r.delayed, r.delayEnds = since{}, time.Time{}
 		clear(r.ranks)
+		s.trimSeats(e, r)
 		s.gangChanged(e, r, now)
 		s.activateRelated(e, podGroup)
 		s.victimsChanged(e, r)

@@ -29,11 +29,10 @@ func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects
 		return effects
 	}
 	if old != nil {
-		if oldKey, _ := gang.KeyOf(old); oldKey != key || old.UID != pod.UID {
+		if oldKey, _ := gang.KeyOf(old); old.UID != pod.UID {
+			s.podGone(&effects, old, now) // This is another one of the same name, after a watch had to begin anew.
+		} else if oldKey != key {
 			s.podLeft(&effects, old, now)
-		}
-		if old.UID != pod.UID {
-			s.awaitedLeft(&effects, old.UID) // Another one of the same name, after a watch had to begin anew.
 		}
 		if mayAsk(pod) {
 			effects.activate(pod)
@@ -51,9 +50,20 @@ func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects
 func (s *State) PodDeleted(pod *corev1.Pod, now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.podLeft(&effects, pod, now)
-	s.awaitedLeft(&effects, pod.UID)
+	s.podGone(&effects, pod, now)
 	return effects
+}
+
+// podGone is for a pod that is no more.
+func (s *State) podGone(e *Effects, pod *corev1.Pod, now time.Time) {
+	if key, member := gang.KeyOf(pod); member {
+		r := s.record(key)
+		stood := r.members.Stands(pod.UID)
+		r.members.Drop(pod.UID)
+		s.vacate(e, r, pod, stood, true, now)
+	}
+	s.podLeft(e, pod, now)
+	s.awaitedLeft(e, pod.UID)
 }
 
 // SameMember reports whether an update changes nothing that a gang could notice. The scheduler's own notes in the
@@ -82,7 +92,16 @@ func mayAsk(pod *corev1.Pod) bool { return gang.Pending(pod) && !gang.Expected(p
 
 // podShown is for a pod that is new to its gang, or new in its state.
 func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) {
+	stood := r.members.Stands(pod.UID)
 	r.members.Show(pod, s.ours)
+	s.stand(pod, gang.Standing(pod))
+	switch {
+	case !stood && gang.Standing(pod):
+		s.fill(e, r, pod)
+		s.trimSeats(e, r)
+	case !gang.Standing(pod) && pod.Spec.NodeName != "":
+		s.vacate(e, r, pod, stood, pod.Status.Phase == corev1.PodFailed, now)
+	}
 	missed := false
 	if !gang.Pending(pod) {
 		s.settleAsker(e, r, pod)
@@ -119,6 +138,7 @@ func (s *State) podLeft(e *Effects, pod *corev1.Pod, now time.Time) {
 	}
 	r := s.record(key)
 	r.members.Drop(pod.UID)
+	s.stand(pod, false)
 	delete(r.ranks, pod.UID)
 	delete(r.gated, pod.UID)
 	r.early.Delete(pod.UID)

@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
 // purpose is why room is kept.
@@ -29,6 +30,8 @@ const (
 	expected
 	// followed: a gang has to follow another one into the same domain.
 	followed
+	// vacated: a pod of the gang left, and its owner makes another: see seats.go.
+	vacated
 )
 
 // SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a
@@ -125,8 +128,9 @@ func (s *State) Reserved(asking gang.Key, priority int32) clusterview.Reserved {
 	defer s.mu.RUnlock()
 	reserved := clusterview.Reserved{}
 	for _, r := range s.holding {
+		claimed := r.claimed()
 		for _, v := range r.kept {
-			if !v.concerns(r, asking, priority) {
+			if !v.concerns(r, asking, priority) || claimed.Has(v) {
 				continue
 			}
 			for _, placement := range v.pods {
@@ -288,7 +292,8 @@ func (s *State) expire(e *Effects, r *record, now time.Time) {
 	if left {
 		s.seatLost(e, r, "a pod whose binding failed did not come back in time")
 	}
-	if r.release(over) || left {
+	expired := r.dropSeats(e, metrics.SeatExpired, over)
+	if r.release(over) || left || expired {
 		s.givenBack(e, r.key)
 	}
 	for _, v := range r.kept {

@@ -6,7 +6,7 @@
 // Nothing here calls anybody, and the time is always given, so that whole histories of a gang can be played through
 // in a test.
 //
-// It is memory only: what a process forgets when it ends is planned anew.
+// It is memory only: what a process forgets when it ends is planned anew. Seats alone outlive it, in the status of PodGroups.
 package gangstate
 
 import (
@@ -46,6 +46,10 @@ type State struct {
 	room int64
 	// edits counts changes of gangs and their pods.
 	edits int64
+	// nodes are those that there are, as they are.
+	nodes map[string]*corev1.Node
+	// standing are the pods that stand, by their node.
+	standing map[string]sets.Set[types.UID]
 	// turnedAway are the pods that were kept from room which is reserved.
 	turnedAway map[types.UID]*corev1.Pod
 	// expectedLife is the constant of that name, or what a test has set.
@@ -125,7 +129,7 @@ func New(ours func(scheduler string) bool) *State {
 		ours:  ours,
 		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
 		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string]podgrouptree.Hierarchy{},
-		turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
+		nodes: map[string]*corev1.Node{}, standing: map[string]sets.Set[types.UID]{}, turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
 	}
 }
 
@@ -192,6 +196,8 @@ func (s *State) Opened(now time.Time) (effects Effects) {
 	s.opened = true
 	for _, r := range s.gangs {
 		s.markBegun(r)
+		s.restoreSeats(&effects, r, now)
+		s.tidy(r)
 	}
 	for _, r := range s.gangs {
 		s.admit(&effects, r, now)

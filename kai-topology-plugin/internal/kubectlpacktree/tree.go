@@ -26,12 +26,14 @@ func (p *plugin) treeCommand() *cobra.Command {
 how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has. Hosts are left out unless
 --level host asks for them. Free domains that are alike are drawn in one line.
 
-Below the drawing are the gangs that wait, the relations of those that stand, each with a tick if it holds, and the nodes that take no pods. Nodes that lack a label of the topology are
+Below the drawing are the gangs that wait, the relations of those that stand, each with a tick if it holds, the seats that are held
+for the successors of pods that left, and the nodes that take no pods. Nodes that lack a label of the topology are
 drawn where their labels end.
 
 -o json prints all of it, hosts included:
   resource, topologies[]{name, levels[], cluster}, waiting[]{namespace, name, pending, reason, message},
   relations[]{namespace, gang, name, rule, required, lacks},
+  seats[]{namespace, gang, subGroup, node, until},
   outOfService[]{name, cordoned, notReady}, notes[], gangs[] as explain has them, without nodes and what was decided,
   nodes[]{name, cordoned, notReady, taints[], resources{NAME: {used, total}}},
   pods[]{namespace, name, node, gang, subGroup, amount, scheduler, gated, leaving}

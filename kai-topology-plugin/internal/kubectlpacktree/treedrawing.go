@@ -55,6 +55,7 @@ func drawTree(pen *drawing.Pen, report *overview.Overview, level string) string 
 	}
 	drawWaiting(&b, pen, report.Waiting)
 	drawRelations(&b, pen, report.Relations)
+	drawSeats(&b, pen, report.Seats)
 	drawUnlabelled(&b, pen, report)
 	drawOutOfService(&b, pen, report.OutOfService)
 	return strings.TrimRight(b.String(), "\n") + "\n"

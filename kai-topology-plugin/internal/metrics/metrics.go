@@ -81,7 +81,7 @@ var (
 var register = sync.OnceFunc(func() {
 	for _, metric := range []metrics.Registerable{
 		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, boundSeconds,
-		preemptions, preemptedPods, gangsWaiting,
+		preemptions, preemptedPods, gangsWaiting, seatsHeld, seatsEnded,
 	} {
 		legacyregistry.MustRegister(metric)
 	}
@@ -95,6 +95,9 @@ var register = sync.OnceFunc(func() {
 	}
 	for _, victims := range []string{victimPods, victimGangs} {
 		preemptions.WithLabelValues(victims).Add(0)
+	}
+	for _, end := range seatEnds {
+		seatsEnded.WithLabelValues(string(end)).Add(0)
 	}
 	legacyregistry.CustomMustRegister(&domainCollector{})
 	legacyregistry.RawMustRegister(buildinfo.Metric("kai-topology-plugin"))

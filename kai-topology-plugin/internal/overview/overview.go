@@ -29,6 +29,8 @@ type Overview struct {
 	Waiting []Waiting `json:"waiting"`
 	// Relations are those of the gangs of which pods stand.
 	Relations []Relation `json:"relations"`
+	// Seats are those that are held for the successors of pods that left.
+	Seats []Seat `json:"seats,omitempty"`
 	// OutOfService are the nodes that take no pods.
 	OutOfService []OutOfService `json:"outOfService"`
 	// Gangs are all that are asked for, in the order of the scheduler, without their nodes: pods have these.
@@ -85,6 +87,7 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 		Resource:     string(resource),
 		Topologies:   []Topology{},
 		Waiting:      waiting(cluster, asked.shows),
+		Seats:        seats(cluster, asked.shows),
 		OutOfService: outOfService(cluster.Nodes),
 		Nodes:        nodes(cluster),
 		Pods:         pods(cluster, resource, asked),

@@ -56,6 +56,7 @@ func (e *executor) do(effects gangstate.Effects) {
 		}
 	}
 	e.activate(effects.Activate)
+	e.tellSeats(effects.Seats)
 	for _, key := range effects.WriteStatus {
 		e.status.Enqueue(key)
 	}

@@ -47,7 +47,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 	if err != nil {
 		return nil
 	}
-	reserved := data.(reservations)[node.Node().Name]
+	reserved := clusterview.Reserved(data.(reservations)).On(node)
 	if len(reserved) == 0 {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 		return podgroupstatus.Observed{Elsewhere: true}, nil
 	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
-	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key)}
+	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key), Seats: p.gangs.Seats(key)}
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}

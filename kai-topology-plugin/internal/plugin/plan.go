@@ -165,6 +165,9 @@ func (p *Plugin) open(asked *request, answer *decision.Answer) string {
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
 	reason := p.overtaken(asked)
+	if reason == "" {
+		reason = p.respectedByPlan(asked.Gang, placements)
+	}
 	if reason != "" {
 		p.effects.do(p.gangs.Break(asked.Key(), metrics.GangChanged, reason))
 	}

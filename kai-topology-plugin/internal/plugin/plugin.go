@@ -20,6 +20,7 @@
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
 //	preempt.go     a gang that does not fit has others leave, see package preemption; evict.go has them leave
 //	preempt_pod.go a pod without a gang has others leave, and no gang below its minimum
+//	seats.go       what becomes of the room of pods that left, which is held for their successors
 //	effects.go     what is done about an event
 //	hints.go       which events let a gang that does not fit try again
 package plugin

@@ -119,9 +119,12 @@ type kept struct {
 // overtake any more.
 func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) kept {
 	rank := assembled.Rank()
-	result := kept{room: r.gangs.Reserved(rank.Gang, rank.Priority)}
+	result, reserved := kept{room: clusterview.Reserved{}}, r.gangs.Reserved(rank.Gang, rank.Priority)
 	for _, node := range nodes {
 		name := node.Node().Name
+		if room := reserved.On(node); len(room) > 0 {
+			result.room[name] = room
+		}
 		for _, nominated := range r.handle.NominatedPodsForNode(name) {
 			pod := nominated.GetPod()
 			key, member := r.lister.KeyOf(pod)

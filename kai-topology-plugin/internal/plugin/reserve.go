@@ -16,7 +16,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 	}
 	key, member := p.lister.KeyOf(pod)
 	if !member {
-		return nil
+		return p.respectedByPod(pod, node)
 	}
 	onNode := pod
 	if pod.Spec.NodeName != node {

@@ -148,7 +148,10 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 // into another domain.
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { p.gangs.RoomGrew() },
+		AddFunc: func(object any) {
+			p.gangs.RoomGrew()
+			p.effects.do(p.gangs.NodeSeen(object.(*corev1.Node)))
+		},
 		UpdateFunc: func(before, after any) {
 			old, node := before.(*corev1.Node), after.(*corev1.Node)
 			sameLabels := maps.Equal(old.Labels, node.Labels)
@@ -156,6 +159,9 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) ||
 				!maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
 				p.gangs.RoomGrew()
+			}
+			if old.Spec.Unschedulable != node.Spec.Unschedulable || !slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) {
+				p.effects.do(p.gangs.NodeSeen(node))
 			}
 			if !sameLabels {
 				p.effects.do(p.gangs.NodeChanged(node.Name, "is in another domain than when it was planned for",
@@ -165,6 +171,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			p.gangs.RoomGrew()
 			if node, ok := objectOf[*corev1.Node](object); ok {
+				p.effects.do(p.gangs.NodeGone(node.Name))
 				p.effects.do(p.gangs.NodeChanged(node.Name, "was deleted", func(gangstate.Place) bool { return false }))
 			}
 		},

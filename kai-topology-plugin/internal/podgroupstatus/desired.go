@@ -26,6 +26,8 @@ type Observed struct {
 	Groups []decision.Group
 	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
 	Last *decision.Answer
+	// Seats are those that are held for successors of pods of the gang.
+	Seats []scheduling.SeatsStatus
 }
 
 // Desired is the part of a PodGroup's status that the scheduler owns.
@@ -34,6 +36,7 @@ type Desired struct {
 	NodePoolCondition *scheduling.SchedulingCondition
 	SubGroups         []scheduling.SubGroupStatus
 	Resources         scheduling.PodGroupResourcesStatus
+	Seats             []scheduling.SeatsStatus
 }
 
 // Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated
@@ -55,6 +58,7 @@ func Of(observed Observed, now metav1.Time) Desired {
 		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
 		SubGroups:         subGroups(observed.Groups),
 		Resources:         resources(observed.Gang),
+		Seats:             observed.Seats,
 	}
 }
 
@@ -149,7 +153,8 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
 		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
 		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
-		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources)
+		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources) ||
+		!equality.Semantic.DeepEqual(status.Seats, d.Seats)
 }
 
 // Status returns the part of the status, as it is applied.
@@ -159,6 +164,7 @@ func (d Desired) Status() scheduling.PodGroupStatus {
 		SchedulingConditions: d.schedulingConditions(),
 		ResourcesStatus:      d.Resources,
 		SubGroups:            d.SubGroups,
+		Seats:                d.Seats,
 	}
 }
 

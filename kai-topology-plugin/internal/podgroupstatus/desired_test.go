@@ -160,6 +160,7 @@ func TestAGangThatComesToItsEndHasLostNothing(t *testing.T) {
 func TestNothingDiffersTheSecondTime(t *testing.T) {
 	seen := observed(t, 1, 1, 0)
 	seen.Groups = []decision.Group{{Placed: 1, Needed: 1, Domains: map[string][]string{"zone": {"z1"}, "rack": {}}}}
+	seen.Seats = []scheduling.SeatsStatus{{Nodes: []string{"n1"}, Until: &now}}
 	status := &seen.Gang.PodGroup.Status
 
 	first := podgroupstatus.Of(seen, before)
@@ -170,8 +171,15 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 	if diff := cmp.Diff(want, first.SubGroups); diff != "" {
 		t.Errorf("subGroups (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(seen.Seats, first.Status().Seats); diff != "" {
+		t.Errorf("seats (-want +got):\n%s", diff)
+	}
 	status.Conditions = append(status.Conditions, metav1.Condition{Type: "Valid"}, first.Condition)
 	status.SubGroups = first.SubGroups
+	if !first.Differs(status) {
+		t.Error("a status without its seats is as it should be")
+	}
+	status.Seats = first.Seats
 
 	second := podgroupstatus.Of(seen, now)
 	if second.Differs(status) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,14 +40,15 @@ func CarriedLabels(w Workload, templates []Template) map[string]string {
 }
 
 // CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other gangs it
-// shares a topology constraint, for which topology its pods are made, and which domains it would rather have; the last also of
-// the nearest owner above it that says so. Nil if there are none.
+// shares a topology constraint, for which topology its pods are made, which domains it would rather have, and for how long seats
+// are held; the last two also of the nearest owner above it that says so. Nil if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
 	carried := map[string]string{}
 	for _, key := range scheduling.CarriedAnnotations() {
 		carried[key] = w.Owner.GetAnnotations()[key]
 	}
 	carried[scheduling.AnnotationPlacement], _ = ParsePlacement(w)
+	carried[scheduling.AnnotationSeatHold], _ = ParseSeatHold(w)
 	maps.DeleteFunc(carried, func(_, value string) bool { return value == "" })
 	if len(carried) == 0 {
 		return nil
@@ -57,16 +59,33 @@ func CarriedAnnotations(w Workload) map[string]string {
 // ParsePlacement returns the placement that the workload, or the nearest owner above it, asks for; unset where nobody says anything,
 // or nothing that is known.
 func ParsePlacement(w Workload) (string, field.ErrorList) {
+	return nearestOwners(w, scheduling.AnnotationPlacement, fmt.Sprintf("must be %s or %s", scheduling.PlacementPack, scheduling.PlacementSpread),
+		func(value string) bool {
+			return value == scheduling.PlacementPack || value == scheduling.PlacementSpread
+		})
+}
+
+// ParseSeatHold returns for how long seats are held, as the workload says or the nearest owner above it; unset where nobody says
+// anything, or nothing that is a duration.
+func ParseSeatHold(w Workload) (string, field.ErrorList) {
+	return nearestOwners(w, scheduling.AnnotationSeatHold, "must be a duration of at least 0, such as 90s", func(value string) bool {
+		hold, err := time.ParseDuration(value)
+		return err == nil && hold >= 0
+	})
+}
+
+// nearestOwners returns an annotation of the workload, or of the nearest owner above it that has one. One that is not valid is unset,
+// and the error says what must be.
+func nearestOwners(w Workload, key, must string, valid func(value string) bool) (string, field.ErrorList) {
 	for i, owner := range w.Upwards() {
-		value, given := owner.GetAnnotations()[scheduling.AnnotationPlacement]
+		value, given := owner.GetAnnotations()[key]
 		switch {
 		case !given || i > 0 && !w.means(owner):
 			continue
-		case value == scheduling.PlacementPack || value == scheduling.PlacementSpread:
+		case valid(value):
 			return value, nil
 		}
-		errs := field.ErrorList{field.Invalid(annotationsPath.Key(scheduling.AnnotationPlacement), value,
-			fmt.Sprintf("must be %s or %s", scheduling.PlacementPack, scheduling.PlacementSpread))}
+		errs := field.ErrorList{field.Invalid(annotationsPath.Key(key), value, must)}
 		if i > 0 {
 			errs = elsewhere(owner, errs)
 		}

@@ -84,7 +84,7 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 	}
 	shared := map[string]string{
 		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
-		scheduling.AnnotationPodsTopology: "t", scheduling.AnnotationPlacement: "Spread",
+		scheduling.AnnotationPodsTopology: "t", scheduling.AnnotationPlacement: "Spread", scheduling.AnnotationSeatHold: "90s",
 	}
 	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -115,6 +115,36 @@ func TestParsePlacement(t *testing.T) {
 			got, errs := grouping.ParsePlacement(c.workload)
 			if diff := cmp.Diff(c.wrong, lines(errs)); diff != "" || got != c.want {
 				t.Errorf("placement %q, want %q; findings (-want +got):\n%s", got, c.want, diff)
+			}
+		})
+	}
+}
+
+func TestParseSeatHold(t *testing.T) {
+	const must = "must be a duration of at least 0, such as 90s"
+	asking := func(hold string) grouping.Owner {
+		return owner("Job", "train", map[string]string{scheduling.AnnotationSeatHold: hold})
+	}
+	silent := owner("Job", "train", nil)
+	for name, c := range map[string]struct {
+		workload grouping.Workload
+		want     string
+		wrong    []string
+	}{
+		"nobody says anything": {workload: grouping.Workload{Owner: silent}},
+		"the workload":         {workload: grouping.Workload{Owner: asking("5m")}, want: "5m"},
+		"none":                 {workload: grouping.Workload{Owner: asking("0")}, want: "0"},
+		"an owner above it":    {workload: grouping.Workload{Owner: silent, Above: []grouping.Owner{asking("5m")}}, want: "5m"},
+		"the nearest counts":   {workload: grouping.Workload{Owner: asking("0s"), Above: []grouping.Owner{asking("5m")}}, want: "0s"},
+		"no unit": {workload: grouping.Workload{Owner: asking("60")}, wrong: []string{
+			`metadata.annotations[packtree.dev/seat-hold]: Invalid value: "60": ` + must}},
+		"less than nothing, above": {workload: grouping.Workload{Owner: silent, Above: []grouping.Owner{asking("-1m")}}, wrong: []string{
+			`metadata.annotations[packtree.dev/seat-hold]: Invalid value: "-1m": ` + must + ` (in Job train)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, errs := grouping.ParseSeatHold(c.workload)
+			if diff := cmp.Diff(c.wrong, lines(errs)); diff != "" || got != c.want {
+				t.Errorf("hold %q, want %q; findings (-want +got):\n%s", got, c.want, diff)
 			}
 		})
 	}

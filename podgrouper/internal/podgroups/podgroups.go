@@ -39,6 +39,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	labels := grouping.CarriedLabels(w, group.Templates)
 	preemptibility, wrong := grouping.ParsePreemptibility(labels)
 	_, misplaced := grouping.ParsePlacement(w)
+	_, misheld := grouping.ParseSeatHold(w)
 	related, unrelated := grouping.ParseRelations(w, group.Templates)
 	var unresolved, ambiguous field.ErrorList
 	if levels != nil {
@@ -65,7 +66,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 			},
 			Spec: spec,
 		},
-		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced, unrelated),
+		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced, misheld, unrelated),
 		Unresolved: unresolved,
 		Fatal:      append(tooLarge(group), podgrouptree.ValidateCreate(&spec)...),
 	}

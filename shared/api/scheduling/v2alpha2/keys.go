@@ -44,6 +44,11 @@ const (
 	PlacementSpread = "Spread"
 )
 
+// AnnotationSeatHold, on a PodGroup and on the workload that it is made from, says for how long the room of a pod that left is held
+// for the pod that its owner makes in its place, as a duration such as 90s; 0 holds none. Unset, or something that is no duration:
+// one minute.
+const AnnotationSeatHold = "packtree.dev/seat-hold"
+
 // Annotations with which the scheduler binds the pods of gangs that name a Topology, for the downward API.
 const (
 	// AnnotationTopologyDomain is where the pod's node is in the Topology: its label values from the broadest level down, joined by
@@ -65,7 +70,7 @@ const AnnotationNodeLabels = "packtree.dev/node-labels"
 
 // CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
 func CarriedAnnotations() []string {
-	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations)
+	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations, AnnotationSeatHold)
 }
 
 // AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected to have,

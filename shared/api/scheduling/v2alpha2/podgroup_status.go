@@ -34,6 +34,43 @@ type PodGroupStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	SubGroups []SubGroupStatus `json:"subGroups,omitempty"`
+
+	// seats are the room of pods that left, which is held for their successors: for pods that their owners make in their
+	// place. Nobody of the same or of lower priority gets it meanwhile.
+	//
+	// +optional
+	// +listType=atomic
+	Seats []SeatsStatus `json:"seats,omitempty"`
+}
+
+// SeatsStatus are seats of pods that were alike.
+type SeatsStatus struct {
+	// subGroup is the leaf of the pods; unset means that the PodGroup has no subgroups.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	SubGroup string `json:"subGroup,omitempty"`
+
+	// nodes are where the seats are, sorted. A node is there once for each seat on it.
+	//
+	// +required
+	// +listType=atomic
+	Nodes []string `json:"nodes"`
+
+	// requests is what each of the seats has room for.
+	//
+	// +optional
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+
+	// priority is that of the pods: whoever is above it may take the seats.
+	//
+	// +optional
+	Priority int32 `json:"priority,omitempty"`
+
+	// until is when the seats are given back at the latest. Unset means that the pods are still on their way out.
+	//
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
 }
 
 // SchedulingConditionType is what a SchedulingCondition is about.

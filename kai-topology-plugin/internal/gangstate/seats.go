@@ -1,0 +1,365 @@
+package gangstate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	resourcehelper "k8s.io/component-helpers/resource"
+	v1helper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/staleness"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// SeatHold is for how long the room of a pod that left is held for its successor, unless its PodGroup says otherwise.
+const SeatHold = time.Minute
+
+// SeatChange is a seat that is held from now on, or no more.
+type SeatChange struct {
+	Gang gang.Key
+	// Pod is the one that left, and Node where it stood.
+	Pod, Node string
+	// Ended is why the seat is held no more, empty if it is held from now on.
+	Ended metrics.SeatEnd
+	// By is who got the room of a seat that was taken.
+	By string
+}
+
+// holdOf returns for how long seats of a gang are held; 0 or less if there are none.
+func holdOf(podGroup *scheduling.PodGroup) time.Duration {
+	if podGroup == nil || podGroup.DeletionTimestamp != nil {
+		return 0
+	}
+	if hold, err := time.ParseDuration(podGroup.Annotations[scheduling.AnnotationSeatHold]); err == nil {
+		return hold
+	}
+	return SeatHold
+}
+
+// stopped reports whether a gang is stopped for good where it stands: it ran below its minimum for too long, and its room goes
+// to others.
+func stopped(podGroup *scheduling.PodGroup, now time.Time) bool {
+	deadline, stops := staleness.Deadline(podGroup)
+	return stops && !deadline.After(now)
+}
+
+// hasSuccessor reports whether a pod that leaves its node is one that its owner makes again. One that was stopped to
+// make room for somebody more important has left its room to them.
+func hasSuccessor(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName == "" || done(pod) || metav1.GetControllerOf(pod) == nil {
+		return false
+	}
+	return !slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.DisruptionTarget && condition.Reason == corev1.PodReasonPreemptionByScheduler
+	})
+}
+
+// done reports whether a pod has done its work. One that is to run for ever succeeds when it is told to stop, too.
+func done(pod *corev1.Pod) bool {
+	ends := pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+	return pod.Status.Phase == corev1.PodSucceeded && (ends || pod.DeletionTimestamp == nil)
+}
+
+// vacate is for a pod that is on its way out, or gone, and holds its room for its successor if it stood up to now. As
+// long as the pod is only on its way out, its node shows it, and the time of the seat has not begun.
+func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool, now time.Time) {
+	hold, seat := holdOf(r.podGroup), r.vacated(pod.UID)
+	switch {
+	case !s.opened:
+		return
+	case hold <= 0 || stopped(r.podGroup, now) || !hasSuccessor(pod) || !s.takes(pod.Spec.NodeName, pod):
+		if r.dropSeats(e, metrics.SeatNotNeeded, func(other *reservation) bool { return other == seat }) {
+			s.givenBack(e, r.key)
+		}
+		return
+	case seat == nil && stood && !s.hasAll(r, gang.LeafOf(pod), 1+r.seatsOf(gang.LeafOf(pod))):
+		seat = r.seat(pod.Spec.NodeName, successor(pod), time.Time{})
+		e.Seats = append(e.Seats, seat.news(r.key))
+	}
+	if seat != nil && gone && seat.until.IsZero() {
+		seat.until = now.Add(hold)
+		e.again(hold)
+	}
+}
+
+// successor returns a pod as its owner makes it again.
+func successor(pod *corev1.Pod) *corev1.Pod {
+	next := pod.DeepCopy()
+	next.DeletionTimestamp, next.Status, next.Spec.NodeName = nil, corev1.PodStatus{}, ""
+	return next
+}
+
+// seat holds room on a node for a pod like the given one.
+func (r *record) seat(node string, like *corev1.Pod, until time.Time) *reservation {
+	v := &reservation{
+		purpose: vacated, of: r.key, priority: int64(kubeframework.Priority(like)), until: until,
+		pods: map[types.UID]Placement{like.UID: {Pod: like, Node: node}},
+	}
+	r.keep(v)
+	return v
+}
+
+// vacated returns the seat that a pod has left, nil if none is held.
+func (r *record) vacated(pod types.UID) *reservation {
+	for _, seat := range r.seats() {
+		if _, left := seat.pods[pod]; left {
+			return seat
+		}
+	}
+	return nil
+}
+
+// seats returns those that are held for successors: first those whose time ends first.
+func (r *record) seats() (seats []*reservation) {
+	for _, v := range r.kept {
+		if v.purpose == vacated {
+			seats = append(seats, v)
+		}
+	}
+	slices.SortStableFunc(seats, func(a, b *reservation) int {
+		if a.until.IsZero() != b.until.IsZero() {
+			return map[bool]int{true: 1, false: -1}[a.until.IsZero()]
+		}
+		return cmp.Or(a.until.Compare(b.until), cmp.Compare(a.placement().Node, b.placement().Node),
+			cmp.Compare(a.placement().Pod.UID, b.placement().Pod.UID))
+	})
+	return seats
+}
+
+// placement is where the one pod of a seat stood.
+func (v *reservation) placement() Placement {
+	for _, placement := range v.pods {
+		return placement
+	}
+	return Placement{}
+}
+
+func (v *reservation) news(key gang.Key) SeatChange {
+	return SeatChange{Gang: key, Pod: v.placement().Pod.Name, Node: v.placement().Node}
+}
+
+// seatFor returns which of some seats a pod of a leaf on a node takes: that on the node, else the first of its leaf;
+// nil if there is none.
+func seatFor(seats []*reservation, leaf, node string) (found *reservation) {
+	for _, seat := range seats {
+		switch placement := seat.placement(); {
+		case gang.LeafOf(placement.Pod) != leaf:
+		case placement.Node == node:
+			return seat
+		case found == nil:
+			found = seat
+		}
+	}
+	return found
+}
+
+// claimed returns the seats to which successors are on their way: their room is kept for these already. If the plan is
+// broken, the seats are held as before. One whose successor goes elsewhere is held until that is bound.
+func (r *record) claimed() sets.Set[*reservation] {
+	seats := r.seats()
+	if len(seats) == 0 {
+		return nil
+	}
+	claimed := sets.New[*reservation]()
+	for _, placement := range r.underway() {
+		seat := seatFor(seats, gang.LeafOf(placement.Pod), placement.Node)
+		if seat == nil || seat.placement().Node != placement.Node {
+			continue
+		}
+		claimed.Insert(seat)
+		seats = slices.DeleteFunc(seats, func(other *reservation) bool { return other == seat })
+	}
+	return claimed
+}
+
+// underway returns the pods that have been put on a node, or are to go to one, and are not bound yet.
+func (r *record) underway() map[types.UID]Placement {
+	pods := map[types.UID]Placement{}
+	if r.plan != nil {
+		maps.Copy(pods, r.plan.room.pods)
+	}
+	for _, pod := range r.assumedPods() {
+		pods[pod.UID] = Placement{Pod: pod, Node: pod.Spec.NodeName}
+	}
+	return pods
+}
+
+// fill gives up a seat for a pod that is bound now.
+func (s *State) fill(e *Effects, r *record, pod *corev1.Pod) {
+	seat := seatFor(r.seats(), gang.LeafOf(pod), pod.Spec.NodeName)
+	if seat == nil {
+		return
+	}
+	r.dropSeats(e, metrics.SeatFilled, func(other *reservation) bool { return other == seat })
+	left := seat.placement()
+	if left.Node != pod.Spec.NodeName || !equality.Semantic.DeepEqual(requestsOf(left.Pod), requestsOf(pod)) {
+		s.givenBack(e, r.key)
+	}
+}
+
+func requestsOf(pod *corev1.Pod) corev1.ResourceList {
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+}
+
+func (r *record) seatsOf(leaf string) (seats int) {
+	for _, seat := range r.seats() {
+		if gang.LeafOf(seat.placement().Pod) == leaf {
+			seats++
+		}
+	}
+	return seats
+}
+
+// hasAll reports whether a leaf that had so many seats would have more pods, with their successors, than it is expected
+// to have, or is no leaf of the gang any more. Of a leaf of which nobody has said how many are expected that is never so.
+func (s *State) hasAll(r *record, leaf string, seats int) bool {
+	tree, _ := s.parse(r)
+	expected, _ := podgrouptree.ParseExpected(r.podGroup.Annotations)
+	most, said := expected[leaf]
+	return tree != nil && tree.Leaf(leaf) == nil || said && r.members.StandingOf(leaf)+seats > int(most)
+}
+
+// trimSeats gives up seats of a gang that no pod will be made for.
+func (s *State) trimSeats(e *Effects, r *record) {
+	held, spare := map[string]int{}, sets.New[*reservation]()
+	for _, seat := range r.seats() {
+		leaf := gang.LeafOf(seat.placement().Pod)
+		if holdOf(r.podGroup) <= 0 || s.hasAll(r, leaf, held[leaf]+1) {
+			spare.Insert(seat)
+		} else {
+			held[leaf]++
+		}
+	}
+	if r.dropSeats(e, metrics.SeatNotNeeded, spare.Has) {
+		s.givenBack(e, r.key)
+	}
+}
+
+// dropSeats gives up seats, and reports whether there were any.
+func (r *record) dropSeats(e *Effects, end metrics.SeatEnd, which func(*reservation) bool) bool {
+	return r.release(func(v *reservation) bool {
+		if v.purpose != vacated || !which(v) {
+			return false
+		}
+		ended := v.news(r.key)
+		ended.Ended = end
+		e.Seats = append(e.Seats, ended)
+		e.writeStatus(r.key)
+		return true
+	})
+}
+
+// NodeSeen records a node as it is now. Seats on it are given up if it does not take their pods any more.
+func (s *State) NodeSeen(node *corev1.Node) Effects {
+	s.mu.Lock()
+	s.nodes[node.Name] = node
+	s.mu.Unlock()
+	return s.dropSeatsOn(node.Name, metrics.SeatNodeLost, func(pod *corev1.Pod) bool { return !s.takes(node.Name, pod) })
+}
+
+// NodeGone records that a node is no more.
+func (s *State) NodeGone(name string) Effects {
+	s.mu.Lock()
+	delete(s.nodes, name)
+	s.mu.Unlock()
+	return s.dropSeatsOn(name, metrics.SeatNodeLost, func(*corev1.Pod) bool { return true })
+}
+
+// takes reports whether a node is there and repels no such pod.
+func (s *State) takes(name string, pod *corev1.Pod) bool {
+	node := s.nodes[name]
+	if node == nil {
+		return false
+	}
+	taints := node.Spec.Taints
+	if node.Spec.Unschedulable {
+		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+		taints = append(slices.Clip(taints), cordon)
+	}
+	hard := func(taint *corev1.Taint) bool { return taint.Effect != corev1.TaintEffectPreferNoSchedule }
+	_, repels := v1helper.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations, hard, false)
+	return !repels
+}
+
+// dropSeatsOn gives up seats of all gangs on a node.
+func (s *State) dropSeatsOn(node string, end metrics.SeatEnd, which func(pod *corev1.Pod) bool) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.holding {
+		on := func(seat *reservation) bool { return seat.placement().Node == node && which(seat.placement().Pod) }
+		if r.dropSeats(&effects, end, on) {
+			s.givenBack(&effects, r.key)
+			s.tidy(r)
+		}
+	}
+	return effects
+}
+
+// SeatsOn returns the pods whose successors have a seat on a node, but for those of a gang, which may be the zero key.
+// Seats whose successors are on their way there are not among them.
+func (s *State) SeatsOn(node string, except gang.Key) (pods []*corev1.Pod) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, r := range s.holding {
+		for _, seat := range r.seats() {
+			if r.key != except && seat.placement().Node == node && !r.claimed().Has(seat) {
+				pods = append(pods, seat.placement().Pod)
+			}
+		}
+	}
+	return pods
+}
+
+// Unheard reports whether a pod stands on a node, as far as word has come, that the node does not show: it may have
+// left, and nobody holds its seat yet.
+func (s *State) Unheard(node string, shown func(pod types.UID) bool) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for pod := range s.standing[node] {
+		if !shown(pod) {
+			return true
+		}
+	}
+	return false
+}
+
+// stand keeps the index of the pods that stand on nodes and will leave a seat.
+func (s *State) stand(pod *corev1.Pod, stands bool) {
+	node := pod.Spec.NodeName
+	switch {
+	case node == "":
+	case stands && hasSuccessor(pod):
+		if s.standing[node] == nil {
+			s.standing[node] = sets.New[types.UID]()
+		}
+		s.standing[node].Insert(pod.UID)
+	default:
+		if s.standing[node].Delete(pod.UID); len(s.standing[node]) == 0 {
+			delete(s.standing, node)
+		}
+	}
+}
+
+// SeatTaken records that somebody of higher priority, who is named, got the room of a seat.
+func (s *State) SeatTaken(pod *corev1.Pod, by string) Effects {
+	key, _ := gang.KeyOf(pod)
+	return s.change(key, func(r *record, e *Effects) {
+		first := len(e.Seats)
+		r.dropSeats(e, metrics.SeatTaken, func(seat *reservation) bool { return seat.placement().Pod.UID == pod.UID })
+		for i := range e.Seats[first:] {
+			e.Seats[first+i].By = by
+		}
+	})
+}

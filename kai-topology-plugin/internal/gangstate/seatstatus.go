@@ -1,0 +1,100 @@
+package gangstate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// mostSeats is how many seats a PodGroup's status lists: an object must stay small enough to be stored.
+const mostSeats = 2048
+
+// Seats returns what the status of a PodGroup says of the seats that are held for it: those that were alike together,
+// sorted.
+func (s *State) Seats(key gang.Key) (told []scheduling.SeatsStatus) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	seats := s.known(key).seats()
+	for _, seat := range seats[:min(len(seats), mostSeats)] {
+		one := statusOf(seat)
+		same := slices.IndexFunc(told, func(other scheduling.SeatsStatus) bool {
+			other.Nodes = one.Nodes
+			return equality.Semantic.DeepEqual(one, other)
+		})
+		if same < 0 {
+			told = append(told, one)
+		} else {
+			told[same].Nodes = append(told[same].Nodes, one.Nodes...)
+		}
+	}
+	for i := range told {
+		slices.Sort(told[i].Nodes)
+	}
+	slices.SortStableFunc(told, func(a, b scheduling.SeatsStatus) int { return cmp.Compare(a.SubGroup, b.SubGroup) })
+	return told
+}
+
+func statusOf(seat *reservation) scheduling.SeatsStatus {
+	pod := seat.placement().Pod
+	one := scheduling.SeatsStatus{
+		SubGroup: gang.LeafOf(pod), Nodes: []string{seat.placement().Node}, Priority: kubeframework.Priority(pod),
+		Requests: requestsOf(pod),
+	}
+	if len(one.Requests) == 0 {
+		one.Requests = nil
+	}
+	if !seat.until.IsZero() {
+		one.Until = ptr.To(metav1.NewTime(seat.until).Rfc3339Copy())
+	}
+	return one
+}
+
+// restoreSeats holds those that the status of a PodGroup tells of: the scheduler that held them has ended.
+func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
+	hold := holdOf(r.podGroup)
+	if hold <= 0 {
+		return
+	}
+	for i, told := range r.podGroup.Status.Seats {
+		until := now.Add(hold)
+		if told.Until != nil && told.Until.Time.Before(until) {
+			until = told.Until.Time
+		}
+		for j, node := range told.Nodes {
+			like := remembered(r.key, told, fmt.Sprintf("seat %d-%d of %s", i, j, r.podGroup.UID))
+			if !until.After(now) || !s.takes(node, like) {
+				continue
+			}
+			e.Seats = append(e.Seats, r.seat(node, like, until).news(r.key))
+			e.again(until.Sub(now))
+		}
+	}
+	s.trimSeats(e, r)
+}
+
+// remembered returns a pod that asks for what a seat has room for.
+func remembered(key gang.Key, told scheduling.SeatsStatus, uid string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: key.Namespace, Name: uid, UID: types.UID(uid),
+		Annotations: map[string]string{scheduling.AnnotationPodGroupName: key.Name},
+		Labels:      map[string]string{kai.LabelSubGroupName: told.SubGroup},
+	}}
+	pod.Spec.Priority = ptr.To(told.Priority)
+	// It stood there, whatever has repelled others of its kind.
+	pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	asks := corev1.ResourceRequirements{Requests: told.Requests}
+	pod.Spec.Containers = []corev1.Container{{Name: "seat", Resources: asks}}
+	return pod
+}
