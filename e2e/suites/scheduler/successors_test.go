@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -98,6 +99,29 @@ func TestSeatGoesToOthersWhenNoSuccessorComes(t *testing.T) {
 		Assess("a pod leaves", suite.AllOf(g.podIsDeleted(0), g.holds(1))).
 		Assess("its room is the other gang's in the end", suite.AllOf(waiting.stands(1), g.holds(0))).
 		Teardown(w.remove))
+}
+
+func TestPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
+	w := newWorld(2)
+	g, waiting := w.ownedGang(t, "standing", "1h"), w.single(t, "waiting")
+	cluster.Test(t, features.New("no seat of a pod that is done").
+		Setup(w.create).
+		Assess("a gang waits on a full cluster", suite.AllOf(
+			g.isOwned, g.stands(2), waiting.exists(1), waiting.hasNone)).
+		Assess("its room is the other gang's when a pod has done its work", suite.AllOf(g.podSucceeds(0), waiting.stands(1), g.holds(0))).
+		Teardown(w.remove))
+}
+
+// podSucceeds has a pod end well.
+func (g *gang) podSucceeds(i int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		pod := &corev1.Pod{}
+		g.world.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Namespace: g.world.Name, Name: g.podName(i)}, pod))
+		before := pod.DeepCopy()
+		pod.Status.Phase = corev1.PodSucceeded
+		g.world.Must(ctx, t, cluster.Status().Patch(ctx, pod, client.MergeFrom(before)))
+		return ctx
+	}
 }
 
 // hasNone checks that the gang waits, and that none of its pods has a node.

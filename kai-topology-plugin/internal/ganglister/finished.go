@@ -50,6 +50,17 @@ func membershipOf(object any) (any, error) {
 	}, nil
 }
 
+// AsFinished returns a pod that kube-scheduler's cache has dropped, as it was last known, as one that has done its work if it has.
+func (l *Lister) AsFinished(pod *corev1.Pod) *corev1.Pod {
+	found, exists, err := l.Finished.GetStore().Get(pod)
+	if err != nil || !exists || found.(*corev1.Pod).UID != pod.UID {
+		return pod
+	}
+	finished := pod.DeepCopy()
+	finished.Status.Phase = found.(*corev1.Pod).Status.Phase
+	return finished
+}
+
 // WithFinished adds to the pods of a gang those that have done their work. The two caches are filled by watches of
 // their own: a pod that both have for a moment has finished, and counts once.
 func (l *Lister) WithFinished(key gang.Key, pods []*corev1.Pod) ([]*corev1.Pod, error) {

@@ -10,13 +10,15 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// finishedHandler has the status of a gang looked at when pods of it have done their work, or are removed after that.
+// finishedHandler has the status of a gang looked at when pods of it have done their work, or are removed after that. No seats are held
+// for them.
 func (p *Plugin) finishedHandler() cache.ResourceEventHandler {
 	changed := func(object any) {
 		pod, ok := objectOf[*corev1.Pod](object)
 		if !ok {
 			return
 		}
+		p.effects.do(p.gangs.PodFinished(pod))
 		if key, member := gang.KeyOf(pod); member {
 			p.effects.status.Enqueue(key)
 		}

@@ -75,6 +75,36 @@ func TestTheRoomOfAPodThatLeftIsItsSuccessors(t *testing.T) {
 	}
 }
 
+func TestAPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
+	ends := func(bench *bench, pod *corev1.Pod) {
+		finished := pod.DeepCopy()
+		finished.Status.Phase = corev1.PodSucceeded
+		if err := bench.plugin.lister.Finished.GetStore().Add(finished); err != nil {
+			t.Fatal(err)
+		}
+		bench.plugin.finishedHandler().OnAdd(finished, false)
+	}
+	// The cache of kube-scheduler shows it last as it ran, and drops it as if it were deleted.
+	goes := func(bench *bench, pod *corev1.Pod) { bench.goes(t, pod, true) }
+	for name, events := range map[string][]func(*bench, *corev1.Pod){
+		"it is known first that it left its node":     {goes, ends},
+		"it is known first that it has done its work": {ends, goes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bench, leaves, _, waits, _ := fullBench(t, 1)
+			for _, event := range events {
+				event(bench, leaves)
+			}
+			if seats := bench.plugin.gangs.Seats(theGang); len(seats) > 0 {
+				t.Errorf("seats are held: %v", seats)
+			}
+			if node, status := bench.schedule(t, waits); node != "n0" || !status.IsSuccess() {
+				t.Errorf("who waits is on %q: %v", node, status)
+			}
+		})
+	}
+}
+
 func TestARoomIsFreeOnceNobodyComes(t *testing.T) {
 	for name, waiting := range map[string]int{"a gang": 0, "a plain pod": 1} {
 		t.Run(name, func(t *testing.T) {

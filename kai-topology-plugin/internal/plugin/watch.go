@@ -101,7 +101,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 				if pod.Spec.NodeName != "" {
 					p.gangs.RoomGrew()
 				}
-				p.effects.do(p.gangs.PodDeleted(pod, p.clock.Now()))
+				p.effects.do(p.gangs.PodDeleted(p.lister.AsFinished(pod), p.clock.Now()))
 			}
 		},
 	}
