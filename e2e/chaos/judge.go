@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/live"
@@ -73,6 +74,8 @@ type standing struct {
 	group *scheduling.PodGroup
 	// pods has how many there are of each leaf, and bound how many of these have a node.
 	pods, bound map[string]int
+	// leaving are those that are deleted and still there, each with what it waits for.
+	leaving []string
 }
 
 func (s state) standings() []standing {
@@ -87,7 +90,12 @@ func (s state) standings() []standing {
 	for i := range s.pods {
 		pod := &s.pods[i]
 		of := byName[gangOf(pod)]
-		if of == nil || pod.DeletionTimestamp != nil {
+		switch {
+		case of == nil:
+			continue
+		case pod.DeletionTimestamp != nil:
+			of.leaving = append(of.leaving, fmt.Sprintf("%s on %q since %s, finalizers %v, %d s of grace", pod.Name, pod.Spec.NodeName,
+				pod.DeletionTimestamp.Format(time.TimeOnly), pod.Finalizers, ptr.Deref(pod.DeletionGracePeriodSeconds, -1)))
 			continue
 		}
 		of.pods[pod.Labels[subGroupLabel]]++
@@ -130,8 +138,8 @@ func (s standing) condition() (reason, message string) {
 // unsettled is what is not over with the gang; empty if it stands or waits and says so.
 func (s standing) unsettled() string {
 	reason, message := s.condition()
-	said := fmt.Sprintf("%s: %d of %d pods are bound (%v of %v), and it says %q: %s", s.group.Name, total(s.bound), total(s.pods),
-		s.bound, s.pods, reason, message)
+	said := fmt.Sprintf("%s: %d of %d pods are bound (%v of %v), and it says %q: %s; leaving: %v", s.group.Name, total(s.bound), total(s.pods),
+		s.bound, s.pods, reason, message, s.leaving)
 	switch {
 	case s.whole() && reason == scheduling.ReasonPlaced:
 		return ""

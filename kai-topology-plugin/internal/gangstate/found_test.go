@@ -169,6 +169,23 @@ func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
 	}
 }
 
+func TestAPlanThatCountsOnAPodThatLeavesIsBroken(t *testing.T) {
+	state := known(3, memberPod("a", "n0"), memberPod("b", ""), memberPod("c", ""))
+	state.change(mine, func(r *record, _ *Effects) {
+		r.open(version(1), needing(3), false, []Placement{{Pod: memberPod("b", ""), Node: "n1"}, {Pod: memberPod("c", ""), Node: "n2"}})
+	})
+	state.on(mine, "b", "n1")
+	going := memberPod("a", "n0")
+	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: start}, []string{"example.com/kept"}
+	effects := state.PodChanged(memberPod("a", "n0"), going, start)
+	if diff := cmp.Diff([]types.UID{"b"}, rejected(effects)); diff != "" {
+		t.Errorf("who comes back (-want +got):\n%s", diff)
+	}
+	if held := reservedNames(state, other); len(held) > 0 {
+		t.Errorf("room is kept for a plan that cannot be: %v", held)
+	}
+}
+
 func TestAPlanThatCountsOnAPodWhoseBindingFailsIsBroken(t *testing.T) {
 	state := released(t)
 	state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})

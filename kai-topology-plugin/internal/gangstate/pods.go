@@ -102,6 +102,9 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 	case !gang.Standing(pod) && pod.Spec.NodeName != "":
 		s.vacate(e, r, pod, stood, pod.Status.Phase == corev1.PodFailed, now)
 	}
+	if stood && !gang.Standing(pod) {
+		s.seatLost(e, r, fmt.Sprintf("pod %s is leaving its node", pod.Name))
+	}
 	missed := false
 	if !gang.Pending(pod) {
 		s.settleAsker(e, r, pod)
