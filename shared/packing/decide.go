@@ -338,16 +338,14 @@ func (d *decision) extend() {
 		d.within(growShare, d.grow)
 		return
 	}
+	larger := func(s *selection) bool { return d.p.total(s.want, 0) > d.p.total(d.chosen.want, 0) && !d.Exhausted() }
+	// One that does not fit may take all steps to say so: what is easily found comes first.
 	d.within(2, func() {
-		for _, s := range options {
-			if d.p.total(s.want, 0) <= d.p.total(d.chosen.want, 0) || d.Exhausted() {
-				return
-			}
-			if !d.p.holdsGang(s) {
-				continue
-			}
-			if d.greedily(s) || d.exactly(s) {
-				break
+		for _, search := range []func(*selection) bool{d.greedily, d.exactly} {
+			for _, s := range options {
+				if !larger(s) || d.p.holdsGang(s) && search(s) {
+					break
+				}
 			}
 		}
 	})

@@ -32,7 +32,7 @@ type every struct {
 
 // every settles what searches left open, if it comes to its end.
 func (d *decision) every() {
-	if d.p.partial || len(d.p.relations) == 0 {
+	if d.p.partial {
 		return
 	}
 	e := &every{trial: d.trial, placed: make([]int, len(d.p.groups)), domain: make([]int32, len(d.p.groups)), most: d.p.least(0)}
