@@ -23,8 +23,8 @@ func (w *world) single(t *testing.T, name string) *gang {
 	return g
 }
 
-// ownedGang is a gang of two pods that their owner makes again: here the test, in the name of the PodGroup. Its seats are
-// held for so long.
+// ownedGang is a gang of two pods that their owner makes again: here the test, in the name of the PodGroup. Its seats
+// are held for so long.
 func (w *world) ownedGang(t *testing.T, name, hold string) *gang {
 	g := w.gang(t, "two-in-a-rack.yaml", name)
 	g.group.Annotations = map[string]string{scheduling.AnnotationSeatHold: hold}
@@ -63,8 +63,7 @@ func TestSuccessorGetsTheSeatAlsoFromTheNextScheduler(t *testing.T) {
 	g, waiting := w.ownedGang(t, "standing", "10m"), w.single(t, "waiting")
 	cluster.Test(t, features.New("a seat that is held").
 		Setup(w.create).
-		Assess("on a full cluster a gang of the same priority waits", suite.AllOf(
-			g.isOwned, g.stands(2), waiting.exists(1), waiting.hasNone)).
+		Assess("on a full cluster a gang of the same priority waits", standsBefore(g, waiting)).
 		Assess("a pod of the one that stands is deleted, and its seat is held", suite.AllOf(
 			g.podIsDeleted(0), g.holds(1), g.stands(1), waiting.hasNone)).
 		Assess("its successor gets the node", suite.AllOf(g.podComes(2), g.stands(2), g.holds(0), waiting.hasNone)).
@@ -94,8 +93,7 @@ func TestSeatGoesToOthersWhenNoSuccessorComes(t *testing.T) {
 	g, waiting := w.ownedGang(t, "standing", "5s"), w.single(t, "waiting")
 	cluster.Test(t, features.New("a seat that expires").
 		Setup(w.create).
-		Assess("a gang waits on a full cluster", suite.AllOf(
-			g.isOwned, g.stands(2), waiting.exists(1), waiting.hasNone)).
+		Assess("a gang waits on a full cluster", standsBefore(g, waiting)).
 		Assess("a pod leaves", suite.AllOf(g.podIsDeleted(0), g.holds(1))).
 		Assess("its room is the other gang's in the end", suite.AllOf(waiting.stands(1), g.holds(0))).
 		Teardown(w.remove))
@@ -106,10 +104,14 @@ func TestPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
 	g, waiting := w.ownedGang(t, "standing", "1h"), w.single(t, "waiting")
 	cluster.Test(t, features.New("no seat of a pod that is done").
 		Setup(w.create).
-		Assess("a gang waits on a full cluster", suite.AllOf(
-			g.isOwned, g.stands(2), waiting.exists(1), waiting.hasNone)).
+		Assess("a gang waits on a full cluster", standsBefore(g, waiting)).
 		Assess("its room is the other gang's when a pod has done its work", suite.AllOf(g.podSucceeds(0), waiting.stands(1), g.holds(0))).
 		Teardown(w.remove))
+}
+
+// standsBefore has a gang stand on all nodes, and another one wait.
+func standsBefore(g, waiting *gang) types.StepFunc {
+	return suite.AllOf(g.isOwned, g.stands(2), waiting.exists(1), waiting.hasNone)
 }
 
 // podSucceeds has a pod end well.

@@ -26,7 +26,8 @@ spec:
       - {name: g, cliqueNames: [w], replicas: 2}
 `
 
-// startContainers plays kubelets that start the containers of the pods that let through, with the images that they are to have.
+// startContainers plays kubelets that start the containers of the pods that let through, with the images that they are
+// to have.
 func startContainers(in string, let func(*corev1.Pod) bool, ready corev1.ConditionStatus) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, ofUp)() {

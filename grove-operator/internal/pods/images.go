@@ -11,7 +11,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// ImageUpdate gives a pod other images. The pod keeps its node and its address, and its kubelet replaces the containers.
+// ImageUpdate gives a pod other images. The pod keeps its node and its address, and its kubelet replaces the
+// containers.
 type ImageUpdate struct {
 	Pod *corev1.Pod
 	// Images are the new ones, by the names of containers and sidecars.
@@ -20,8 +21,8 @@ type ImageUpdate struct {
 	Hash string
 }
 
-// Patch is the update as a strategic merge patch of the pod as it was seen: a pod that has changed since is not touched. What
-// the pod's containers do now is noted with it, in one write.
+// Patch is the update as a strategic merge patch of the pod as it was seen: a pod that has changed since is not
+// touched. What the pod's containers do now is noted with it, in one write.
 func (u ImageUpdate) Patch() []byte {
 	var note any // Null takes an earlier note away.
 	if former := u.former(); len(former) > 0 {
@@ -56,8 +57,9 @@ type formerContainer struct {
 	Image string `json:"image"`
 }
 
-// former are the containers that a kubelet has to replace. One that is to be replaced already was started with an image before
-// the pod's; if that is the new one again, the kubelet may never hear of the one in between, and the container may stay.
+// former are the containers that a kubelet has to replace. One that is to be replaced already was started with an image
+// before the pod's; if that is the new one again, the kubelet may never hear of the one in between, and the container
+// may stay.
 func (u ImageUpdate) former() map[string]formerContainer {
 	former := map[string]formerContainer{}
 	for name, noted := range formerContainers(u.Pod) {
@@ -74,11 +76,14 @@ func (u ImageUpdate) former() map[string]formerContainer {
 			former[container.Name] = formerContainer{ContainerID: status.ContainerID, Image: container.Image}
 		}
 	}
-	maps.DeleteFunc(former, func(name string, container formerContainer) bool { return u.Images[name] == container.Image })
+	maps.DeleteFunc(former, func(name string, container formerContainer) bool {
+		return u.Images[name] == container.Image
+	})
 	return former
 }
 
-// formerContainers are those that were noted when a pod's images were changed; none for a pod that has those it was made with.
+// formerContainers are those that were noted when a pod's images were changed; none for a pod that has those it was
+// made with.
 func formerContainers(pod *corev1.Pod) map[string]formerContainer {
 	noted, ok := pod.Annotations[grovev1alpha1.AnnotationFormerContainers]
 	if !ok {
@@ -96,7 +101,8 @@ func ImagesUpdated(pod *corev1.Pod) bool {
 	return len(formerContainers(pod)) > 0
 }
 
-// runsFormerImage reports whether a kubelet has yet to replace a container of a pod, which says that it is ready until then.
+// runsFormerImage reports whether a kubelet has yet to replace a container of a pod, which says that it is ready until
+// then.
 func runsFormerImage(pod *corev1.Pod) bool {
 	for name, former := range formerContainers(pod) {
 		if runs(pod, name, former) {

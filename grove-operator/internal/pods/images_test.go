@@ -72,7 +72,8 @@ func TestAnImageUpdateChangesImagesAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestAnImageUpdateIsOfThePodThatWasSeen: what has changed since, as a container that was started meanwhile, is not overwritten.
+// TestAnImageUpdateIsOfThePodThatWasSeen: what has changed since, as a container that was started meanwhile, is not
+// overwritten.
 func TestAnImageUpdateIsOfThePodThatWasSeen(t *testing.T) {
 	var patch corev1.Pod
 	if err := json.Unmarshal(pods.ImageUpdate{Pod: running(), Images: map[string]string{"main": "main:2"}}.Patch(), &patch); err != nil {

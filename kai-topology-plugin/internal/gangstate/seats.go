@@ -3,6 +3,7 @@ package gangstate
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -12,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	resourcehelper "k8s.io/component-helpers/resource"
-	v1helper "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -48,8 +47,8 @@ func holdOf(podGroup *scheduling.PodGroup) time.Duration {
 	return SeatHold
 }
 
-// stopped reports whether a gang is stopped for good where it stands: it ran below its minimum for too long, and its room goes
-// to others.
+// stopped reports whether a gang is stopped for good where it stands: it ran below its minimum for too long, and its
+// room goes to others.
 func stopped(podGroup *scheduling.PodGroup, now time.Time) bool {
 	deadline, stops := staleness.Deadline(podGroup)
 	return stops && !deadline.After(now)
@@ -58,7 +57,7 @@ func stopped(podGroup *scheduling.PodGroup, now time.Time) bool {
 // hasSuccessor reports whether a pod that leaves its node is one that its owner makes again. One that was stopped to
 // make room for somebody more important has left its room to them.
 func hasSuccessor(pod *corev1.Pod) bool {
-	if pod.Spec.NodeName == "" || done(pod) || metav1.GetControllerOf(pod) == nil {
+	if pod.Spec.NodeName == "" || done(pod, pod.Spec.RestartPolicy) || metav1.GetControllerOf(pod) == nil {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
@@ -66,9 +65,10 @@ func hasSuccessor(pod *corev1.Pod) bool {
 	})
 }
 
-// done reports whether a pod has done its work. One that is to run for ever succeeds when it is told to stop, too.
-func done(pod *corev1.Pod) bool {
-	ends := pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+// done reports whether a pod of a restart policy has done its work. One that is to run for ever succeeds when it is
+// told to stop, too.
+func done(pod *corev1.Pod, restarts corev1.RestartPolicy) bool {
+	ends := restarts == corev1.RestartPolicyNever || restarts == corev1.RestartPolicyOnFailure
 	return pod.Status.Phase == corev1.PodSucceeded && (ends || pod.DeletionTimestamp == nil)
 }
 
@@ -94,21 +94,19 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 	}
 }
 
-// PodFinished records that a pod has done its work: nobody makes it again. Word that it left its node may have come before, and does not
-// say why: kube-scheduler's cache drops a pod that has ended like one that is deleted.
+// PodFinished records that a pod has done its work: nobody makes it again. Word that it left its node may have come
+// before, and does not say why: kube-scheduler's cache drops a pod that has ended like one that is deleted.
 func (s *State) PodFinished(pod *corev1.Pod) Effects {
 	key, member := gang.KeyOf(pod)
 	if !member {
 		return Effects{}
 	}
 	return s.change(key, func(r *record, e *Effects) {
-		seat := r.vacated(pod.UID)
-		if seat == nil {
-			return
+		ended := func(seat *reservation) bool {
+			left := seat.placement().Pod
+			return left.UID == pod.UID && done(pod, left.Spec.RestartPolicy)
 		}
-		ended := pod.DeepCopy()
-		ended.Spec.RestartPolicy = seat.placement().Pod.Spec.RestartPolicy
-		if done(ended) && r.dropSeats(e, metrics.SeatNotNeeded, func(other *reservation) bool { return other == seat }) {
+		if r.dropSeats(e, metrics.SeatNotNeeded, ended) {
 			s.givenBack(e, key)
 		}
 	})
@@ -149,13 +147,18 @@ func (r *record) seats() (seats []*reservation) {
 		}
 	}
 	slices.SortStableFunc(seats, func(a, b *reservation) int {
-		if a.until.IsZero() != b.until.IsZero() {
-			return map[bool]int{true: 1, false: -1}[a.until.IsZero()]
-		}
-		return cmp.Or(a.until.Compare(b.until), cmp.Compare(a.placement().Node, b.placement().Node),
+		return cmp.Or(a.ends().Compare(b.ends()), cmp.Compare(a.placement().Node, b.placement().Node),
 			cmp.Compare(a.placement().Pod.UID, b.placement().Pod.UID))
 	})
 	return seats
+}
+
+// ends is when the time of a seat is over. That of a pod which is only on its way out has not begun.
+func (v *reservation) ends() time.Time {
+	if v.until.IsZero() {
+		return time.Unix(math.MaxInt32, 0)
+	}
+	return v.until
 }
 
 // placement is where the one pod of a seat stood.
@@ -243,7 +246,8 @@ func (r *record) seatsOf(leaf string) (seats int) {
 }
 
 // hasAll reports whether a leaf that had so many seats would have more pods, with their successors, than it is expected
-// to have, or is no leaf of the gang any more. Of a leaf of which nobody has said how many are expected that is never so.
+// to have, or is no leaf of the gang any more. Of a leaf of which nobody has said how many are expected that is never
+// so.
 func (s *State) hasAll(r *record, leaf string, seats int) bool {
 	tree, _ := s.parse(r)
 	expected, _ := podgrouptree.ParseExpected(r.podGroup.Annotations)
@@ -300,17 +304,7 @@ func (s *State) NodeGone(name string) Effects {
 // takes reports whether a node is there and repels no such pod.
 func (s *State) takes(name string, pod *corev1.Pod) bool {
 	node := s.nodes[name]
-	if node == nil {
-		return false
-	}
-	taints := node.Spec.Taints
-	if node.Spec.Unschedulable {
-		cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-		taints = append(slices.Clip(taints), cordon)
-	}
-	hard := func(taint *corev1.Taint) bool { return taint.Effect != corev1.TaintEffectPreferNoSchedule }
-	_, repels := v1helper.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations, hard, false)
-	return !repels
+	return node != nil && !kubeframework.Repels(node, pod)
 }
 
 // dropSeatsOn gives up seats of all gangs on a node.
@@ -333,8 +327,12 @@ func (s *State) SeatsOn(node string, except gang.Key) (pods []*corev1.Pod) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, r := range s.holding {
+		if r.key == except {
+			continue
+		}
+		claimed := r.claimed()
 		for _, seat := range r.seats() {
-			if r.key != except && seat.placement().Node == node && !r.claimed().Has(seat) {
+			if seat.placement().Node == node && !claimed.Has(seat) {
 				pods = append(pods, seat.placement().Pod)
 			}
 		}

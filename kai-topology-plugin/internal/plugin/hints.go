@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
 // EventsToRegister names what can make room for a pod that we turned down. PodGroups, Topologies and new pods of a gang
@@ -52,7 +52,7 @@ func (h *queueingHints) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, af
 		return h.nodeGone(waiting), nil
 	case !exists:
 		return fwk.Queue, nil
-	case node.Spec.Unschedulable && !toleratesCordon(waiting):
+	case kubeframework.Cordoned(node, waiting):
 		return fwk.QueueSkip, nil
 	case !known || old.Spec.Unschedulable && !node.Spec.Unschedulable,
 		grew(old.Status.Allocatable, node.Status.Allocatable), lostTaint(old, node), h.relabelled(waiting, old, node):
@@ -79,12 +79,6 @@ func (h *queueingHints) isAsker(pod *corev1.Pod) bool {
 	}
 	asker, known := h.gangs.Asker(key)
 	return !known || asker == pod.UID
-}
-
-var cordon = corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-
-func toleratesCordon(pod *corev1.Pod) bool {
-	return corev1helpers.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, &cordon, true)
 }
 
 func grew(before, after corev1.ResourceList) bool {

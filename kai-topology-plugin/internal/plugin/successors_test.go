@@ -61,6 +61,16 @@ func (b *bench) hears(t *testing.T, pod *corev1.Pod) {
 	b.plugin.podHandler().OnDelete(pod)
 }
 
+// whoeverWaits tries something with a gang's pod, and with a plain one, which wait for the room of a pod that leaves.
+func whoeverWaits(t *testing.T, priority int32, try func(t *testing.T, bench *bench, leaves, next, waits *corev1.Pod)) {
+	for name, waiting := range map[string]int{"a gang": 0, "a plain pod": 1} {
+		t.Run(name, func(t *testing.T) {
+			bench, leaves, next, waits, plain := fullBench(t, priority)
+			try(t, bench, leaves, next, []*corev1.Pod{waits, plain}[waiting])
+		})
+	}
+}
+
 func TestTheRoomOfAPodThatLeftIsItsSuccessors(t *testing.T) {
 	bench, leaves, next, waits, plain := fullBench(t, 1)
 	bench.goes(t, leaves, true)
@@ -106,77 +116,66 @@ func TestAPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
 }
 
 func TestARoomIsFreeOnceNobodyComes(t *testing.T) {
-	for name, waiting := range map[string]int{"a gang": 0, "a plain pod": 1} {
-		t.Run(name, func(t *testing.T) {
-			bench, leaves, _, waits, plain := fullBench(t, 1)
-			pod := []*corev1.Pod{waits, plain}[waiting]
-			bench.goes(t, leaves, true)
-			if node, _ := bench.schedule(t, pod); node != "" {
-				t.Fatalf("it gets %s at once", node)
-			}
-			bench.activator.reset()
-			bench.plugin.effects.do(bench.plugin.gangs.Tick(time.Now().Add(time.Hour)))
-			if !bench.activator.called(pod.Name) {
-				t.Error("it is not called when the seat ends")
-			}
-			if node, status := bench.schedule(t, pod); node != "n0" || !status.IsSuccess() {
-				t.Errorf("it is on %q: %v", node, status)
-			}
-		})
-	}
+	whoeverWaits(t, 1, func(t *testing.T, bench *bench, leaves, _, pod *corev1.Pod) {
+		bench.goes(t, leaves, true)
+		if node, _ := bench.schedule(t, pod); node != "" {
+			t.Fatalf("it gets %s at once", node)
+		}
+		bench.activator.reset()
+		bench.plugin.effects.do(bench.plugin.gangs.Tick(time.Now().Add(time.Hour)))
+		if !bench.activator.called(pod.Name) {
+			t.Error("it is not called when the seat ends")
+		}
+		if node, status := bench.schedule(t, pod); node != "n0" || !status.IsSuccess() {
+			t.Errorf("it is on %q: %v", node, status)
+		}
+	})
 }
 
 // kube-scheduler hears of a pod that left before us: its room looks free, and nobody holds it yet.
 func TestRoomOfWhichNoWordHasComeIsNotGivenAway(t *testing.T) {
-	for name, waiting := range map[string]int{"a gang": 0, "a plain pod": 1} {
-		t.Run(name, func(t *testing.T) {
-			bench, leaves, next, waits, plain := fullBench(t, 1)
-			pod := []*corev1.Pod{waits, plain}[waiting]
-			bench.goes(t, leaves, false)
-			bench.activator.reset()
-			if node, status := bench.schedule(t, pod); node != "" || !strings.Contains(status.Message(), "left node n0 meanwhile") {
-				t.Errorf("it gets %q: %v", node, status)
-			}
-			if !bench.activator.called(pod.Name) {
-				t.Error("it is not tried again")
-			}
-			bench.hears(t, leaves)
-			if node, _ := bench.schedule(t, pod); node != "" {
-				t.Errorf("it gets %s when word has come", node)
-			}
-			bench.appears(t, next)
-			if node, status := bench.schedule(t, next); node != "n0" || !status.IsSuccess() {
-				t.Errorf("the successor is on %q: %v", node, status)
-			}
-		})
-	}
+	whoeverWaits(t, 1, func(t *testing.T, bench *bench, leaves, next, pod *corev1.Pod) {
+		bench.goes(t, leaves, false)
+		bench.activator.reset()
+		if node, status := bench.schedule(t, pod); node != "" || !strings.Contains(status.Message(), "left node n0 meanwhile") {
+			t.Errorf("it gets %q: %v", node, status)
+		}
+		if !bench.activator.called(pod.Name) {
+			t.Error("it is not tried again")
+		}
+		bench.hears(t, leaves)
+		if node, _ := bench.schedule(t, pod); node != "" {
+			t.Errorf("it gets %s when word has come", node)
+		}
+		bench.appears(t, next)
+		if node, status := bench.schedule(t, next); node != "n0" || !status.IsSuccess() {
+			t.Errorf("the successor is on %q: %v", node, status)
+		}
+	})
 }
 
 func TestWhoeverIsMoreImportantTakesASeatAndItsGangIsTold(t *testing.T) {
-	for name, waiting := range map[string]int{"PodGroup default/other": 0, "pod default/plain": 1} {
-		t.Run(name, func(t *testing.T) {
-			bench, leaves, _, waits, plain := fullBench(t, 2)
-			recorder := events.NewFakeRecorder(10)
-			bench.plugin.effects.tell = gangevents.New(recorder)
-			pod := []*corev1.Pod{waits, plain}[waiting]
-			bench.goes(t, leaves, true)
-			if node, status := bench.schedule(t, pod); node != "n0" || !status.IsSuccess() {
-				t.Fatalf("it is on %q: %v", node, status)
-			}
-			close(recorder.Events)
-			var said []string
-			for event := range recorder.Events {
-				said = append(said, event)
-			}
-			const want = "Warning SeatTaken the room on node n0 that was held for the successor of pod a goes to "
-			if !slices.Contains(said, want+name+", of higher priority") {
-				t.Errorf("events: %q", said)
-			}
-			if left := bench.plugin.gangs.Seats(theGang); len(left) > 0 {
-				t.Errorf("still held: %v", left)
-			}
-		})
-	}
+	names := map[string]string{"w": "PodGroup default/other", "plain": "pod default/plain"}
+	whoeverWaits(t, 2, func(t *testing.T, bench *bench, leaves, _, pod *corev1.Pod) {
+		recorder := events.NewFakeRecorder(10)
+		bench.plugin.effects.tell = gangevents.New(recorder)
+		bench.goes(t, leaves, true)
+		if node, status := bench.schedule(t, pod); node != "n0" || !status.IsSuccess() {
+			t.Fatalf("it is on %q: %v", node, status)
+		}
+		close(recorder.Events)
+		var said []string
+		for event := range recorder.Events {
+			said = append(said, event)
+		}
+		const want = "Warning SeatTaken the room on node n0 that was held for the successor of pod a goes to "
+		if !slices.Contains(said, want+names[pod.Name]+", of higher priority") {
+			t.Errorf("events: %q", said)
+		}
+		if left := bench.plugin.gangs.Seats(theGang); len(left) > 0 {
+			t.Errorf("still held: %v", left)
+		}
+	})
 }
 
 // A pod on its way out holds its room itself: what else is free on its node is not its successor's.

@@ -28,9 +28,9 @@ const (
 	BestFit  = "best-fit"
 )
 
-// baseline is a Decider as it is found in textbooks: pods one after the other on the first node with room, or on the one
-// that has least left. It holds to required levels, in the first or the tightest domain that takes the group, and knows
-// nothing of preferred ones. It never reconsiders.
+// baseline is a Decider as it is found in textbooks: pods one after the other on the first node with room, or on the
+// one that has least left. It holds to required levels, in the first or the tightest domain that takes the group, and
+// knows nothing of preferred ones. It never reconsiders.
 type baseline struct {
 	best bool
 	// free is what is left on nodes, by their name, as of a generation.
@@ -129,7 +129,8 @@ func add(to, amounts packing.Resources, times int64) {
 	}
 }
 
-// group gives nodes to what is pending of a group, and reports whether it has its minimum then. If not, nothing is taken.
+// group gives nodes to what is pending of a group, and reports whether it has its minimum then. If not, nothing is
+// taken.
 func (f *fitting) group(group *podgrouptree.Group, nodes []int) (bool, error) {
 	required := group.Constraint.RequiredTopologyLevel
 	if required == "" {

@@ -49,7 +49,8 @@ func decidedBy(t fatal, folder, decider, nodes, lines string) *report {
 
 type fatal interface{ Fatal(args ...any) }
 
-// members are lines of a gang whose pods ask for so many devices each, in subgroups of so many pods of which each needs a rack.
+// members are lines of a gang whose pods ask for so many devices each, in subgroups of so many pods of which each needs
+// a rack.
 func members(name string, subgroups int, devices ...int) string {
 	var pods, groups []string
 	for i, count := range devices {
@@ -118,8 +119,8 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// Whoever decides, devices add up, gangs stand in the domains that they require, and as a whole. A gang of equal pods is
-// never refused though it fits, and the scheduler refuses none at all.
+// Whoever decides, devices add up, gangs stand in the domains that they require, and as a whole. A gang of equal pods
+// is never refused though it fits, and the scheduler refuses none at all.
 func TestWhoeverDecidesNothingIsLostOrInvented(t *testing.T) {
 	folder := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {

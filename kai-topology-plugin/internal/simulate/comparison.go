@@ -41,8 +41,8 @@ type Difference struct {
 	// Base and Value are the means of the two.
 	Base  float64 `json:"base"`
 	Value float64 `json:"value"`
-	// Difference is Value less Base. PlusMinus is half of its confidence interval, of Student's t over the differences on
-	// each stream; null for a single stream.
+	// Difference is Value less Base. PlusMinus is half of its confidence interval, of Student's t over the differences
+	// on each stream; null for a single stream.
 	Difference float64  `json:"difference"`
 	PlusMinus  *float64 `json:"plusMinus"`
 }

@@ -56,8 +56,8 @@ func (p *pieces) add(node int32, amount int64) {
 	}
 }
 
-// look computes the fragmentation as memory allocators do: 1 less what the domain with most of it has free, of as much as
-// could be free in one domain. It is 0 if all that is free could be in one domain, and is, and if nothing is free.
+// look computes the fragmentation as memory allocators do: 1 less what the domain with most of it has free, of as much
+// as could be free in one domain. It is 0 if all that is free could be in one domain, and is, and if nothing is free.
 func (p *pieces) look() {
 	p.now = 0
 	if could := min(p.total, p.largest); could > 0 {

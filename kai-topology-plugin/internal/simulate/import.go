@@ -33,7 +33,8 @@ Jobs that ask for no GPU, that were never started, or that did not end before th
 		RunE: func(command *cobra.Command, args []string) error {
 			of, ok := traces[from]
 			if !ok {
-				return command.FlagErrorFunc()(command, fmt.Errorf("--from is one of %s, not %q", strings.Join(known, ", "), from))
+				err := fmt.Errorf("--from is one of %s, not %q", strings.Join(known, ", "), from)
+				return command.FlagErrorFunc()(command, err)
 			}
 			var found *imported
 			err := opened(command, args[0], func(from io.Reader) (err error) {

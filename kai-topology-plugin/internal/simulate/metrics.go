@@ -10,8 +10,8 @@ import (
 // says anything about, such as the waiting time if no gang arrived, is left out.
 type Metrics map[string]float64
 
-// shortest is what a shorter duration counts as for the stretch, in seconds: a second that a gang of no second waits says
-// nothing.
+// shortest is what a shorter duration counts as for the stretch, in seconds: a second that a gang of no second waits
+// says nothing.
 const shortest = 10
 
 // Metrics computes the figures. Times are in seconds.

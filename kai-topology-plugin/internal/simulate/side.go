@@ -157,7 +157,8 @@ func (a *asked) simulate(
 	return result, nil
 }
 
-// simulateBy runs the simulation with the decider that is named: a built-in one, a program, or "" for the scheduler's own.
+// simulateBy runs the simulation with the decider that is named: a built-in one, a program, or "" for the scheduler's
+// own.
 func simulateBy(
 	ctx context.Context, stderr io.Writer, named string, cluster *inventory.Inventory, stream []Event, options Options,
 ) (*Result, error) {

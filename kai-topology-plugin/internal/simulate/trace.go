@@ -15,7 +15,8 @@ import (
 // traceJob is a job of a public trace: pods that ask for so many GPUs each.
 type traceJob struct {
 	name string
-	// at is when the job was submitted, in seconds from any moment, and duration how long it ran; nil if it does not end.
+	// at is when the job was submitted, in seconds from any moment, and duration how long it ran; nil if it does not
+	// end.
 	at       float64
 	duration *float64
 	pods     int64
@@ -52,19 +53,23 @@ var traces = map[string]trace{
 	"helios": {file: "cluster_log.csv", columns: slurmColumns, row: slurmJob},
 	"acme":   {file: "trace_seren.csv or trace_kalos.csv", columns: slurmColumns, row: slurmJob},
 	"alibaba-2020": {
-		file: "pai_task_table.csv", columns: []string{"job_name", "task_name", "inst_num", "start_time", "end_time", "plan_gpu"},
+		file:    "pai_task_table.csv",
+		columns: []string{"job_name", "task_name", "inst_num", "start_time", "end_time", "plan_gpu"},
 		heading: []string{
-			"job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu", "plan_mem", "plan_gpu", "gpu_type",
+			"job_name", "task_name", "inst_num", "status", "start_time", "end_time",
+			"plan_cpu", "plan_mem", "plan_gpu", "gpu_type",
 		},
 		row: paiTask,
 	},
 	"alibaba-2023": {
-		file: "openb_pod_list_*.csv", columns: []string{"name", "num_gpu", "creation_time", "deletion_time", "scheduled_time"},
-		row: openbPod,
+		file:    "openb_pod_list_*.csv",
+		columns: []string{"name", "num_gpu", "creation_time", "deletion_time", "scheduled_time"},
+		row:     openbPod,
 	},
 	"alibaba-2025": {
-		file: "disaggregated_DLRM_trace.csv", columns: []string{"instance_sn", "gpu_request", "creation_time", "deletion_time"},
-		row: dlrmInstance,
+		file:    "disaggregated_DLRM_trace.csv",
+		columns: []string{"instance_sn", "gpu_request", "creation_time", "deletion_time"},
+		row:     dlrmInstance,
 	},
 }
 
@@ -175,7 +180,8 @@ func (t trace) columnsOf(first []string) (map[string]int, error) {
 	for _, name := range t.columns {
 		at := slices.IndexFunc(names, func(given string) bool { return strings.TrimPrefix(given, "\ufeff") == name })
 		if at < 0 {
-			return nil, fmt.Errorf("there is no column %s: %s of the trace has %s", name, t.file, strings.Join(t.columns, ", "))
+			has := strings.Join(t.columns, ", ")
+			return nil, fmt.Errorf("there is no column %s: %s of the trace has %s", name, t.file, has)
 		}
 		columns[name] = at
 	}
@@ -286,7 +292,8 @@ func openbPod(row traceRow) (*traceJob, error) {
 	if gpus == 0 {
 		return nil, withoutGPU
 	}
-	return row.timed(&traceJob{name: row.text("name"), pods: 1, gpus: int64(gpus)}, "creation_time", "scheduled_time", "deletion_time")
+	job := &traceJob{name: row.text("name"), pods: 1, gpus: int64(gpus)}
+	return row.timed(job, "creation_time", "scheduled_time", "deletion_time")
 }
 
 // timed adds when a job arrived, and how long it ran.
@@ -315,8 +322,8 @@ func (r traceRow) timed(job *traceJob, arrived, started, ended string) (*traceJo
 	return job, nil
 }
 
-// dlrmInstance is a row of Alibaba's inference instances. One that was there before the trace begins has no moment at which
-// it was created, and one that is there when the trace ends none at which it was deleted.
+// dlrmInstance is a row of Alibaba's inference instances. One that was there before the trace begins has no moment at
+// which it was created, and one that is there when the trace ends none at which it was deleted.
 func dlrmInstance(row traceRow) (*traceJob, error) {
 	gpus, _, err := row.number("gpu_request")
 	if err != nil {

@@ -39,9 +39,9 @@ func CarriedLabels(w Workload, templates []Template) map[string]string {
 	return carried
 }
 
-// CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other gangs it
-// shares a topology constraint, for which topology its pods are made, which domains it would rather have, and for how long seats
-// are held; the last two also of the nearest owner above it that says so. Nil if there are none.
+// CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other
+// gangs it shares a topology constraint, for which topology its pods are made, which domains it would rather have, and
+// for how long seats are held; the last two also of the nearest owner above it that says so. Nil if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
 	carried := map[string]string{}
 	for _, key := range scheduling.CarriedAnnotations() {
@@ -56,26 +56,27 @@ func CarriedAnnotations(w Workload) map[string]string {
 	return carried
 }
 
-// ParsePlacement returns the placement that the workload, or the nearest owner above it, asks for; unset where nobody says anything,
-// or nothing that is known.
+// ParsePlacement returns the placement that the workload, or the nearest owner above it, asks for; unset where nobody
+// says anything, or nothing that is known.
 func ParsePlacement(w Workload) (string, field.ErrorList) {
-	return nearestOwners(w, scheduling.AnnotationPlacement, fmt.Sprintf("must be %s or %s", scheduling.PlacementPack, scheduling.PlacementSpread),
-		func(value string) bool {
-			return value == scheduling.PlacementPack || value == scheduling.PlacementSpread
-		})
+	must := fmt.Sprintf("must be %s or %s", scheduling.PlacementPack, scheduling.PlacementSpread)
+	return nearestOwners(w, scheduling.AnnotationPlacement, must, func(value string) bool {
+		return value == scheduling.PlacementPack || value == scheduling.PlacementSpread
+	})
 }
 
-// ParseSeatHold returns for how long seats are held, as the workload says or the nearest owner above it; unset where nobody says
-// anything, or nothing that is a duration.
+// ParseSeatHold returns for how long seats are held, as the workload says or the nearest owner above it; unset where
+// nobody says anything, or nothing that is a duration.
 func ParseSeatHold(w Workload) (string, field.ErrorList) {
-	return nearestOwners(w, scheduling.AnnotationSeatHold, "must be a duration of at least 0, such as 90s", func(value string) bool {
+	const must = "must be a duration of at least 0, such as 90s"
+	return nearestOwners(w, scheduling.AnnotationSeatHold, must, func(value string) bool {
 		hold, err := time.ParseDuration(value)
 		return err == nil && hold >= 0
 	})
 }
 
-// nearestOwners returns an annotation of the workload, or of the nearest owner above it that has one. One that is not valid is unset,
-// and the error says what must be.
+// nearestOwners returns an annotation of the workload, or of the nearest owner above it that has one. One that is not
+// valid is unset, and the error says what must be.
 func nearestOwners(w Workload, key, must string, valid func(value string) bool) (string, field.ErrorList) {
 	for i, owner := range w.Upwards() {
 		value, given := owner.GetAnnotations()[key]
@@ -96,8 +97,8 @@ func nearestOwners(w Workload, key, must string, valid func(value string) bool) 
 
 // Related is how a workload says that its groups, pods and gangs stand to one another.
 type Related struct {
-	// Written is the annotation, empty if nobody has it. It is carried over also if it is wrong: the scheduler then holds the gang
-	// back, where to drop it would misplace the pods.
+	// Written is the annotation, empty if nobody has it. It is carried over also if it is wrong: the scheduler then
+	// holds the gang back, where to drop it would misplace the pods.
 	Written string
 	// Relations are what it says; nil if it cannot be read.
 	Relations []relations.Relation
@@ -105,7 +106,8 @@ type Related struct {
 	path *field.Path
 }
 
-// ParseRelations returns what the workload says, or the nearest owner above it, or the first of its templates that does.
+// ParseRelations returns what the workload says, or the nearest owner above it, or the first of its templates that
+// does.
 func ParseRelations(w Workload, templates []Template) (Related, field.ErrorList) {
 	return Nearest(w, templates, func(annotations map[string]string, path *field.Path) (Related, field.ErrorList) {
 		read, errs := relations.Parse(annotations)
@@ -117,7 +119,8 @@ func ParseRelations(w Workload, templates []Template) (Related, field.ErrorList)
 	}, scheduling.AnnotationRelations)
 }
 
-// Check returns what is wrong with the relations in the light of the groups that the workload becomes. Levels may be nil.
+// Check returns what is wrong with the relations in the light of the groups that the workload becomes. Levels may be
+// nil.
 func (r Related) Check(spec *scheduling.PodGroupSpec, levels Levels) field.ErrorList {
 	tree, errs := podgrouptree.New(spec)
 	if len(r.Relations) == 0 || len(errs) > 0 {

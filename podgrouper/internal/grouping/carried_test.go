@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -94,58 +95,57 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 	}
 }
 
-func TestParsePlacement(t *testing.T) {
-	asking := func(placement string) grouping.Owner {
-		return owner("Job", "train", map[string]string{scheduling.AnnotationPlacement: placement})
+// said is what a workload and an owner above it say in an annotation; nil if nothing.
+type said struct {
+	workload, above *string
+	want            string
+	wrong           string
+}
+
+func (c said) of(t *testing.T, key string, parse func(grouping.Workload) (string, field.ErrorList)) {
+	t.Helper()
+	asking := func(value *string) grouping.Owner {
+		if value == nil {
+			return owner("Job", "train", nil)
+		}
+		return owner("Job", "train", map[string]string{key: *value})
 	}
-	silent := owner("Job", "train", nil)
-	for name, c := range map[string]struct {
-		workload grouping.Workload
-		want     string
-		wrong    []string
-	}{
-		"nobody says anything":       {workload: grouping.Workload{Owner: silent}},
-		"the workload":               {workload: grouping.Workload{Owner: asking("Spread")}, want: "Spread"},
-		"an owner above it":          {workload: grouping.Workload{Owner: silent, Above: []grouping.Owner{asking("Spread")}}, want: "Spread"},
-		"the nearest counts":         {workload: grouping.Workload{Owner: asking("Pack"), Above: []grouping.Owner{asking("Spread")}}, want: "Pack"},
-		"a word that is none":        {workload: grouping.Workload{Owner: asking("spread")}, wrong: []string{`metadata.annotations[packtree.dev/placement]: Invalid value: "spread": must be Pack or Spread`}},
-		"a word that is none, above": {workload: grouping.Workload{Owner: silent, Above: []grouping.Owner{asking("")}}, wrong: []string{`metadata.annotations[packtree.dev/placement]: Invalid value: "": must be Pack or Spread (in Job train)`}},
+	got, errs := parse(grouping.Workload{Owner: asking(c.workload), Above: []grouping.Owner{asking(c.above)}})
+	var wrong []string
+	if c.wrong != "" {
+		wrong = []string{"metadata.annotations[" + key + "]: Invalid value: " + c.wrong}
+	}
+	if diff := cmp.Diff(wrong, lines(errs)); diff != "" || got != c.want {
+		t.Errorf("%s %q, want %q; findings (-want +got):\n%s", key, got, c.want, diff)
+	}
+}
+
+func TestParsePlacement(t *testing.T) {
+	pack, spread, none, lower := "Pack", "Spread", "", "spread"
+	for name, c := range map[string]said{
+		"nobody says anything":       {},
+		"the workload":               {workload: &spread, want: "Spread"},
+		"an owner above it":          {above: &spread, want: "Spread"},
+		"the nearest counts":         {workload: &pack, above: &spread, want: "Pack"},
+		"a word that is none":        {workload: &lower, wrong: `"spread": must be Pack or Spread`},
+		"a word that is none, above": {above: &none, wrong: `"": must be Pack or Spread (in Job train)`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, errs := grouping.ParsePlacement(c.workload)
-			if diff := cmp.Diff(c.wrong, lines(errs)); diff != "" || got != c.want {
-				t.Errorf("placement %q, want %q; findings (-want +got):\n%s", got, c.want, diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { c.of(t, scheduling.AnnotationPlacement, grouping.ParsePlacement) })
 	}
 }
 
 func TestParseSeatHold(t *testing.T) {
 	const must = "must be a duration of at least 0, such as 90s"
-	asking := func(hold string) grouping.Owner {
-		return owner("Job", "train", map[string]string{scheduling.AnnotationSeatHold: hold})
-	}
-	silent := owner("Job", "train", nil)
-	for name, c := range map[string]struct {
-		workload grouping.Workload
-		want     string
-		wrong    []string
-	}{
-		"nobody says anything": {workload: grouping.Workload{Owner: silent}},
-		"the workload":         {workload: grouping.Workload{Owner: asking("5m")}, want: "5m"},
-		"none":                 {workload: grouping.Workload{Owner: asking("0")}, want: "0"},
-		"an owner above it":    {workload: grouping.Workload{Owner: silent, Above: []grouping.Owner{asking("5m")}}, want: "5m"},
-		"the nearest counts":   {workload: grouping.Workload{Owner: asking("0s"), Above: []grouping.Owner{asking("5m")}}, want: "0s"},
-		"no unit": {workload: grouping.Workload{Owner: asking("60")}, wrong: []string{
-			`metadata.annotations[packtree.dev/seat-hold]: Invalid value: "60": ` + must}},
-		"less than nothing, above": {workload: grouping.Workload{Owner: silent, Above: []grouping.Owner{asking("-1m")}}, wrong: []string{
-			`metadata.annotations[packtree.dev/seat-hold]: Invalid value: "-1m": ` + must + ` (in Job train)`}},
+	long, zero, noTime, unitless, negative := "5m", "0", "0s", "60", "-1m"
+	for name, c := range map[string]said{
+		"nobody says anything":     {},
+		"the workload":             {workload: &long, want: "5m"},
+		"none":                     {workload: &zero, want: "0"},
+		"an owner above it":        {above: &long, want: "5m"},
+		"the nearest counts":       {workload: &noTime, above: &long, want: "0s"},
+		"no unit":                  {workload: &unitless, wrong: `"60": ` + must},
+		"less than nothing, above": {above: &negative, wrong: `"-1m": ` + must + ` (in Job train)`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, errs := grouping.ParseSeatHold(c.workload)
-			if diff := cmp.Diff(c.wrong, lines(errs)); diff != "" || got != c.want {
-				t.Errorf("hold %q, want %q; findings (-want +got):\n%s", got, c.want, diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { c.of(t, scheduling.AnnotationSeatHold, grouping.ParseSeatHold) })
 	}
 }

@@ -61,8 +61,8 @@ func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope, objects rol
 	return update.Rest(), nil
 }
 
-// templateChanged reports whether the template is another one than the status knows of. As long as the status knows of none,
-// the children tell: the operator may have ended between their creation and the first status.
+// templateChanged reports whether the template is another one than the status knows of. As long as the status knows of
+// none, the children tell: the operator may have ended between their creation and the first status.
 func templateChanged(scope *scope) bool {
 	if known := scope.set.Status.CurrentGenerationHash; known != nil {
 		return !podtemplate.SetUnchanged(*known, scope.set)
@@ -76,20 +76,21 @@ func templateChanged(scope *scope) bool {
 	return false
 }
 
-// replace brings the pods up to date that get the new template next: with new images, or by their deletion, after which their
-// PodCliques create them anew.
+// replace brings the pods up to date that get the new template next: with new images, or by their deletion, after which
+// their PodCliques create them anew.
 func (r *Reconciler) replace(ctx context.Context, decision rollout.Decision) error {
 	return errors.Join(r.updateImages(ctx, decision), r.deleteOld(ctx, decision))
 }
 
-// updateImages changes the images of pods as they were seen. What the API server refuses is not deleted instead: what an
-// admission policy has against an image, it would have against that of a new pod.
+// updateImages changes the images of pods as they were seen. What the API server refuses is not deleted instead: what
+// an admission policy has against an image, it would have against that of a new pod.
 func (r *Reconciler) updateImages(ctx context.Context, decision rollout.Decision) error {
 	return passes.Each(len(decision.Images), func(i int) error {
 		update := decision.Images[i]
 		log.FromContext(ctx).Info("updating images", "replica", decision.Replica, "pod", update.Pod.Name, "images", update.Images)
 		patch := client.RawPatch(types.StrategicMergePatchType, update.Patch())
-		if err := r.Client.Patch(ctx, update.Pod.DeepCopy(), patch, r.Writer.FieldOwner); client.IgnoreNotFound(err) != nil {
+		err := r.Client.Patch(ctx, update.Pod.DeepCopy(), patch, r.Writer.FieldOwner)
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("updating the images of pod %s: %w", update.Pod.Name, err)
 		}
 		return nil
@@ -119,8 +120,8 @@ func podNames(pods []*corev1.Pod) []string {
 	return names
 }
 
-// isBorn reports whether a pass has made the children of a new set and has nothing else to tell. Its status would say that they are
-// missing: the next pass, in a moment, has the first one to write.
+// isBorn reports whether a pass has made the children of a new set and has nothing else to tell. Its status would say
+// that they are missing: the next pass, in a moment, has the first one to write.
 func isBorn(scope *scope, outcome error) bool {
 	return outcome == nil && scope.set.Status.ObservedGeneration == 0 && scope.happened.created.Load() > 0 &&
 		scope.update.Progress == nil && scope.termination.Record == nil
@@ -138,8 +139,8 @@ func (r *Reconciler) reportUpdate(scope *scope) {
 	}
 }
 
-// decided reports whether a status records another decision than before, about the update or about a replica to recreate;
-// then it must not be written over a newer one.
+// decided reports whether a status records another decision than before, about the update or about a replica to
+// recreate; then it must not be written over a newer one.
 func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
 	if !apiequality.Semantic.DeepEqual(before.GangTermination, after.GangTermination) {
 		return true
@@ -152,8 +153,8 @@ func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
 		!apiequality.Semantic.DeepEqual(was.CurrentlyUpdating, is.CurrentlyUpdating)
 }
 
-// updatingSetOf is the set of a PodClique in a scaling group while its replica is being updated: what its pods do matters
-// to the next step at once. Standalone PodCliques belong to the set anyway.
+// updatingSetOf is the set of a PodClique in a scaling group while its replica is being updated: what its pods do
+// matters to the next step at once. Standalone PodCliques belong to the set anyway.
 func (r *Reconciler) updatingSetOf(ctx context.Context, podClique client.Object) []reconcile.Request {
 	labels := podClique.GetLabels()
 	if labels[grovev1alpha1.LabelPodCliqueScalingGroup] == "" {

@@ -3,22 +3,23 @@ package v2alpha2
 // AnnotationPodGroupName, on a pod, names the PodGroup in its namespace that the pod belongs to.
 const AnnotationPodGroupName = "pod-group-name"
 
-// Annotations on PodGroups, and on the PodGangs that they are made from, by which several gangs share a topology constraint.
-// All PodGroups of a namespace with the same AnnotationBaseGang are companions: a gang without a pod on a node goes where its
-// companions stand. Grove's operator writes them on the gangs of each replica of a PodCliqueSet that has a constraint as a
-// whole and can have more gangs than one; others may write them too. They are not part of the spec, since KAI's PodGroup has no
-// field for it.
+// Annotations on PodGroups, and on the PodGangs that they are made from, by which several gangs share a topology
+// constraint. All PodGroups of a namespace with the same AnnotationBaseGang are companions: a gang without a pod on a
+// node goes where its companions stand. Grove's operator writes them on the gangs of each replica of a PodCliqueSet
+// that has a constraint as a whole and can have more gangs than one; others may write them too. They are not part of
+// the spec, since KAI's PodGroup has no field for it.
 const (
 	// AnnotationBaseGang names, on the gang itself too, the gang that the others were added to. Unset: the gang has no
 	// companions, and the other annotations say nothing.
 	AnnotationBaseGang = "packtree.dev/base-gang"
-	// AnnotationSharedTopology is the name of the Topology that the two levels belong to. It must be set if one of them is.
+	// AnnotationSharedTopology is the name of the Topology that the two levels belong to. It must be set if one of them
+	// is.
 	AnnotationSharedTopology = "packtree.dev/shared-topology"
-	// AnnotationSharedRequired is the level, a node label key of the Topology, of which all companions stand in one domain; a
-	// gang that has no room there waits. Unset: nothing is required.
+	// AnnotationSharedRequired is the level, a node label key of the Topology, of which all companions stand in one
+	// domain; a gang that has no room there waits. Unset: nothing is required.
 	AnnotationSharedRequired = "packtree.dev/shared-required-level"
-	// AnnotationSharedPreferred is the level, a node label key of the Topology, of which all companions together use as few
-	// domains as possible. Unset: nothing is preferred.
+	// AnnotationSharedPreferred is the level, a node label key of the Topology, of which all companions together use as
+	// few domains as possible. Unset: nothing is preferred.
 	AnnotationSharedPreferred = "packtree.dev/shared-preferred-level"
 )
 
@@ -27,13 +28,13 @@ func CompanyAnnotations() []string {
 	return []string{AnnotationBaseGang, AnnotationSharedTopology, AnnotationSharedRequired, AnnotationSharedPreferred}
 }
 
-// AnnotationPodsTopology, on a PodGroup and on the PodGang that it is made from, names the topology for which its pods are
-// made. A pod that was made for another, which it names in its annotation grove.io/topology-name, waits: either the PodGroup
-// is about to change, or the pod to be replaced. Unset: the pods say nothing about topologies.
+// AnnotationPodsTopology, on a PodGroup and on the PodGang that it is made from, names the topology for which its pods
+// are made. A pod that was made for another, which it names in its annotation grove.io/topology-name, waits: either the
+// PodGroup is about to change, or the pod to be replaced. Unset: the pods say nothing about topologies.
 const AnnotationPodsTopology = "packtree.dev/pods-topology"
 
-// AnnotationPlacement, on a PodGroup and on the workload that it is made from, says which of the domains that satisfy its
-// constraints equally a gang gets: PlacementPack or PlacementSpread. Unset: what the scheduler is configured for.
+// AnnotationPlacement, on a PodGroup and on the workload that it is made from, says which of the domains that satisfy
+// its constraints equally a gang gets: PlacementPack or PlacementSpread. Unset: what the scheduler is configured for.
 const AnnotationPlacement = "packtree.dev/placement"
 
 // Values of AnnotationPlacement.
@@ -44,28 +45,30 @@ const (
 	PlacementSpread = "Spread"
 )
 
-// AnnotationSeatHold, on a PodGroup and on the workload that it is made from, says for how long the room of a pod that left is held
-// for the pod that its owner makes in its place, as a duration such as 90s; 0 holds none. Unset, or something that is no duration:
-// one minute.
+// AnnotationSeatHold, on a PodGroup and on the workload that it is made from, says for how long the room of a pod that
+// left is held for the pod that its owner makes in its place, as a duration such as 90s; 0 holds none. Unset, or
+// something that is no duration: one minute.
 const AnnotationSeatHold = "packtree.dev/seat-hold"
 
 // Annotations with which the scheduler binds the pods of gangs that name a Topology, for the downward API.
 const (
-	// AnnotationTopologyDomain is where the pod's node is in the Topology: its label values from the broadest level down, joined by
-	// "/", where "%" and "/" inside of a value are written %25 and %2F.
+	// AnnotationTopologyDomain is where the pod's node is in the Topology: its label values from the broadest level
+	// down, joined by "/", where "%" and "/" inside of a value are written %25 and %2F.
 	AnnotationTopologyDomain = "packtree.dev/topology-domain"
-	// AnnotationTopologyRank is the pod's number among the pods of its leaf, from 0 on. The lower ones of pods that are placed
-	// together are in the domains that come first; a pod that takes the place of a lost one has its number.
+	// AnnotationTopologyRank is the pod's number among the pods of its leaf, from 0 on. The lower ones of pods that are
+	// placed together are in the domains that come first; a pod that takes the place of a lost one has its number.
 	AnnotationTopologyRank = "packtree.dev/topology-rank"
 )
 
-// AnnotationRelations, on a PodGroup and on the workload that it is made from, says how groups, pods and gangs stand to each other:
-// apart, at most so many in a domain, evenly, or near. It is a JSON list, of which package relations of module packtree.dev/shared has
-// the type. Unset: nothing is related. It is not part of the spec, since KAI's PodGroup has no field for it.
+// AnnotationRelations, on a PodGroup and on the workload that it is made from, says how groups, pods and gangs stand to
+// each other: apart, at most so many in a domain, evenly, or near. It is a JSON list, of which package relations of
+// module packtree.dev/shared has the type. Unset: nothing is related. It is not part of the spec, since KAI's PodGroup
+// has no field for it.
 const AnnotationRelations = "packtree.dev/relations"
 
-// AnnotationNodeLabels, on a pod, names labels of its node with which the scheduler binds the pod, separated by commas: each by
-// its key, or as KEY=NODEKEY where the pod is to have it under another key. The pod gets those that its node has. Unset: none.
+// AnnotationNodeLabels, on a pod, names labels of its node with which the scheduler binds the pod, separated by commas:
+// each by its key, or as KEY=NODEKEY where the pod is to have it under another key. The pod gets those that its node
+// has. Unset: none.
 const AnnotationNodeLabels = "packtree.dev/node-labels"
 
 // CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
@@ -73,11 +76,11 @@ func CarriedAnnotations() []string {
 	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations, AnnotationSeatHold)
 }
 
-// AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected to have,
-// made already or not, where that is another number than their minMember: a JSON object of names of leaves and numbers, such as
-// {"worker":4}, or {"":4} without subgroups. As long as no pod of the gang has a node, it is placed where these have room, if there
-// is such a place. Unset: a leaf is expected to have its minMember. It is not part of the spec, since KAI's PodGroup has no field
-// for it.
+// AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected
+// to have, made already or not, where that is another number than their minMember: a JSON object of names of leaves and
+// numbers, such as {"worker":4}, or {"":4} without subgroups. As long as no pod of the gang has a node, it is placed
+// where these have room, if there is such a place. Unset: a leaf is expected to have its minMember. It is not part of
+// the spec, since KAI's PodGroup has no field for it.
 const AnnotationExpectedPods = "packtree.dev/expected-pods"
 
 // RootGroup is the name of the root of every PodGroup's tree of groups: the PodGroup itself.
@@ -99,8 +102,8 @@ const (
 	ReasonIncomplete = "Incomplete"
 	// ReasonInvalid (False): the PodGroup or its Topology is wrong, and the message says where.
 	ReasonInvalid = "Invalid"
-	// ReasonBelowMinimum (False): every pod that was needed had a node, and some were lost since. The message says how many
-	// there are, and why they are not replaced yet where the others stand. How long this has been so decides about
+	// ReasonBelowMinimum (False): every pod that was needed had a node, and some were lost since. The message says how
+	// many there are, and why they are not replaced yet where the others stand. How long this has been so decides about
 	// stalenessGracePeriod.
 	ReasonBelowMinimum = "BelowMinimum"
 	// ReasonWaiting (False): an assignment exists or is being looked for, and the gang is waiting for its turn.
@@ -119,7 +122,7 @@ const ConditionValid = "Valid"
 const (
 	// ReasonAccepted (True): every annotation and label of the workload was understood.
 	ReasonAccepted = "Accepted"
-	// ReasonInvalidOwner (False): something in the workload is wrong, or an owner cannot be read, and the message says where and what would
-	// be right.
+	// ReasonInvalidOwner (False): something in the workload is wrong, or an owner cannot be read, and the message says
+	// where and what would be right.
 	ReasonInvalidOwner = "InvalidOwner"
 )
