@@ -1,5 +1,5 @@
-// Package passes says when the passes of a controller come and how they write: events that come together bring one pass,
-// objects are written in batches, and after conflicts another pass comes.
+// Package passes says when the passes of a controller come and how they write: events that come together bring one
+// pass, objects are written in batches, and after conflicts another pass comes.
 package passes
 
 import (
@@ -15,8 +15,11 @@ import (
 // Window is how long the first event waits for those that follow. It is short compared with the placement of a gang.
 const Window = 200 * time.Millisecond
 
-// Coalesce returns a handler that requests what inner requests, once for all events within Window. The pods of a gang are
-// created, bound and ready one after the other within moments, and each would bring a pass over the whole gang.
+// Late is after what time a status that was written is looked at. Nobody waits for that, unless the cache was behind.
+const Late = time.Second
+
+// Coalesce returns a handler that requests what inner requests, once for all events within Window. The pods of a gang
+// are created, bound and ready one after the other within moments, and each would bring a pass over the whole gang.
 func Coalesce[R comparable](inner handler.TypedEventHandler[client.Object, R]) handler.TypedEventHandler[client.Object, R] {
 	return CoalesceWithin(Window, inner)
 }
@@ -40,6 +43,14 @@ func CoalesceWithin[R comparable](
 			inner.Generic(ctx, e, late(queue))
 		},
 	}
+}
+
+// Relook returns a handler that requests an object itself, some time after it was changed. For who writes its status:
+// the pass that found nothing to write may have gone by a status that was an old one, and nothing else need bring
+// another.
+func Relook(after time.Duration) handler.EventHandler {
+	late := CoalesceWithin(after, &handler.EnqueueRequestForObject{})
+	return handler.Funcs{UpdateFunc: late.Update}
 }
 
 // lateQueue is a queue to which everything is added after a window. A request that waits already does not wait longer.

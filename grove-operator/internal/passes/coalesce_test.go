@@ -7,11 +7,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/passes"
 )
@@ -46,6 +50,27 @@ func oneRequestAtTheEnd(t *testing.T, window time.Duration, events handler.Typed
 		time.Sleep(3 * window)
 		if left := queue.Len(); left != 0 {
 			t.Errorf("%d more requests, want none", left)
+		}
+	})
+}
+
+func TestRelookRequestsWhatWasChangedAndNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := priorityqueue.New[reconcile.Request]("test")
+		defer queue.ShutDown()
+		set, start := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Name: "set"}}, time.Now()
+		var typed workqueue.TypedRateLimitingInterface[reconcile.Request] = queue
+		events := passes.Relook(7 * time.Second)
+		events.Create(t.Context(), event.CreateEvent{Object: set}, typed)
+		events.Delete(t.Context(), event.DeleteEvent{Object: set}, typed)
+		time.Sleep(8 * time.Second)
+		if early := queue.Len(); early != 0 {
+			t.Errorf("%d requests for what is new or gone, want none", early)
+		}
+		events.Update(t.Context(), event.UpdateEvent{ObjectOld: set, ObjectNew: set}, typed)
+		request, _ := queue.Get()
+		if waited := time.Since(start); request.Name != "set" || waited != 15*time.Second {
+			t.Errorf("request %s after %s, want one for the set after 15s", request, waited)
 		}
 	})
 }

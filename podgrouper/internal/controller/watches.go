@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -47,19 +48,28 @@ var ownerChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool { return specOrMetadataChanged(e) || groupsChanged(e) },
 }
 
-// changedByOthers lets pass that a PodGroup was deleted or its spec or metadata changed. Its creation is our own doing,
-// and its status the scheduler's.
+// changedByOthers lets pass that a PodGroup was deleted, its spec or metadata changed, or what was said of its
+// workload. Its creation is our own doing, and the rest of its status the scheduler's.
 var changedByOthers = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
-	UpdateFunc: specOrMetadataChanged,
+	UpdateFunc: func(e event.UpdateEvent) bool { return specOrMetadataChanged(e) || saidElse(e) },
+}
+
+// saidElse reports whether the condition Valid turned. The pass after the one that wrote it may have found it as it was
+// before, and so have written nothing.
+func saidElse(e event.UpdateEvent) bool {
+	before := meta.FindStatusCondition(e.ObjectOld.(*scheduling.PodGroup).Status.Conditions, scheduling.ConditionValid)
+	after := meta.FindStatusCondition(e.ObjectNew.(*scheduling.PodGroup).Status.Conditions, scheduling.ConditionValid)
+	return before != nil && (after == nil || before.Status != after.Status || before.Message != after.Message)
 }
 
 func specOrMetadataChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
 }
 
-// groupsChanged reports whether an owner of which all is known would be grouped differently now: what a segment needs depends
-// on which of its pods are done, and how many pods are expected on how many are left, which only the status of their Job tells.
+// groupsChanged reports whether an owner of which all is known would be grouped differently now: what a segment needs
+// depends on which of its pods are done, and how many pods are expected on how many are left, which only the status of
+// their Job tells.
 func groupsChanged(e event.UpdateEvent) bool {
 	if _, whole := e.ObjectNew.(*unstructured.Unstructured); !whole {
 		return false
@@ -73,8 +83,8 @@ func groupsOf(object client.Object) grouping.Group {
 	return catalog.For(owner).Group(grouping.Workload{Owner: owner})
 }
 
-// metadataChanged reports whether anything changed that tells where an object belongs, or it is another one of the same name:
-// after a watch was interrupted a deletion and a creation come as one update.
+// metadataChanged reports whether anything changed that tells where an object belongs, or it is another one of the same
+// name: after a watch was interrupted a deletion and a creation come as one update.
 func metadataChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
 		!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 func TestWhatChangesOfAnOwnerArePassedOn(t *testing.T) {
@@ -29,5 +31,38 @@ func TestWhatChangesOfAnOwnerArePassedOn(t *testing.T) {
 				t.Errorf("got %t, want %t", got, c.want)
 			}
 		})
+	}
+}
+
+func TestWhatChangesOfAPodGroupArePassedOn(t *testing.T) {
+	said := func(status metav1.ConditionStatus, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: scheduling.ConditionValid, Status: status, Message: message}}
+	}
+	for name, c := range map[string]struct {
+		change func(*scheduling.PodGroup)
+		want   bool
+	}{
+		"nothing":  {func(*scheduling.PodGroup) {}, false},
+		"its spec": {func(group *scheduling.PodGroup) { group.Generation++ }, true},
+		"what the scheduler says": {func(group *scheduling.PodGroup) {
+			group.Status.SchedulingConditions = []scheduling.SchedulingCondition{{}}
+		}, false},
+		"that its workload is wrong":      {func(group *scheduling.PodGroup) { group.Status.Conditions = said("False", "right") }, true},
+		"what is wrong with its workload": {func(group *scheduling.PodGroup) { group.Status.Conditions = said("True", "wrong") }, true},
+		"that nothing is said any more":   {func(group *scheduling.PodGroup) { group.Status.Conditions = nil }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang", UID: "1", Generation: 1}}
+			before.Status.Conditions = said("True", "right")
+			after := before.DeepCopy()
+			c.change(after)
+			if got := changedByOthers.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+	first := &scheduling.PodGroup{Status: scheduling.PodGroupStatus{Conditions: said("True", "right")}}
+	if changedByOthers.Update(event.UpdateEvent{ObjectOld: &scheduling.PodGroup{}, ObjectNew: first}) {
+		t.Error("the first word of a PodGroup brings all its pods")
 	}
 }

@@ -31,18 +31,16 @@ import (
 // them, and the labels of nodes. The scheduler's kind need not be installed, nor nodes be readable, where topology awareness
 // is off; ClusterTopologyBindings need not be installed at all.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
-	ofBindings := func(requests handler.EventHandler, changes predicate.Predicate) source.Source {
+	ofBindings := func(requests handler.EventHandler, changes ...predicate.Predicate) source.Source {
 		return installation.Once(r.Bindings, source.TypedKind[client.Object, reconcile.Request](
-			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{}, requests, changes))
+			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{}, requests, changes...))
 	}
 	controller := builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.ClusterTopology{}, builder.WithPredicates(beyondStatus())).
-		// A status that was written is looked at, since the pass that wrote it may have gone by an old one; but not at once, or
-		// each write would bring the next for as long as nodes join.
-		Watches(&grovev1alpha1.ClusterTopology{}, passes.CoalesceWithin(nodeWindow, &handler.EnqueueRequestForObject{}),
-			builder.WithPredicates(predicate.Not(beyondStatus()))).
+		// Not earlier, or each write would bring the next for as long as nodes join.
+		Watches(&grovev1alpha1.ClusterTopology{}, passes.Relook(nodeWindow)).
 		WatchesRawSource(ofBindings(&handler.EnqueueRequestForObject{}, beyondStatus())).
-		WatchesRawSource(ofBindings(passes.CoalesceWithin(nodeWindow, &handler.EnqueueRequestForObject{}), predicate.Not(beyondStatus()))).
+		WatchesRawSource(ofBindings(passes.Relook(nodeWindow))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Coalesce[reconcile.Request](usedTopologies()))
 	if r.Configuration.Enabled {
 		// All Topologies and not only owned ones: the end of a foreign one that took a name makes room for ours.

@@ -49,6 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, termination.Changed()))).
+		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, passes.Relook(passes.Late)).
 		Watches(&grovev1alpha1.PodClique{}, passes.Coalesce(
 			lookup.OwnerEvents("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),

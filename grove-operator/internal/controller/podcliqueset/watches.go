@@ -34,6 +34,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, finalizerLost(),
 			rollout.TurnChanged(), termination.Changed()))).
+		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Relook(passes.Late)).
 		Watches(&corev1.ServiceAccount{}, ofOwner).
 		Watches(&rbacv1.Role{}, ofOwner).
 		Watches(&rbacv1.RoleBinding{}, ofOwner).
