@@ -18,6 +18,8 @@ func TestAReaderNotices(t *testing.T) {
 	}{
 		"a script that ends well":           {"sh", "greet\n", pages.Mark{}, ""},
 		"a script that fails half-way":      {"sh", "false\ngreet\n", pages.Mark{}, "exit status 1"},
+		"a command that had no answer":      {"sh", "test -e again || { touch again; echo context deadline exceeded; false; }\n", pages.Mark{}, ""},
+		"a command that never has one":      {"sh", "echo context deadline exceeded; false\n", pages.Mark{}, "exit status 1"},
 		"a pipe that fails in its middle":   {"sh", "greet | false | cat\n", pages.Mark{}, "exit status 1"},
 		"an answer as it is shown":          {"console", "$ greet\nhello\n", pages.Mark{}, ""},
 		"an answer that is shown otherwise": {"console", "$ greet\nhullo\n", pages.Mark{}, `lacks the line "hullo"`},

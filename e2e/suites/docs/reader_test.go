@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/pages"
 )
 
@@ -48,8 +49,18 @@ func newReader(t *testing.T, root, kubeconfig string, shims map[string]string) r
 	return r
 }
 
-// bash runs commands as a user's shell would, but ends with the first that fails.
-func (r reader) bash(ctx context.Context, commands, stdin string) (string, error) {
+// bash runs commands, and those to which nobody answered in time twice more.
+func (r reader) bash(ctx context.Context, commands, stdin string) (output string, err error) {
+	for range 3 {
+		if output, err = r.shell(ctx, commands, stdin); err == nil || !live.Unanswered(output) {
+			break
+		}
+	}
+	return output, err
+}
+
+// shell runs commands as a user's would, but ends with the first that fails.
+func (r reader) shell(ctx context.Context, commands, stdin string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)

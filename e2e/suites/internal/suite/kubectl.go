@@ -10,6 +10,8 @@ import (
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"packtree.dev/e2e/live"
 )
 
 // File is testdata/<name> with $world in it replaced.
@@ -53,7 +55,7 @@ func (w *World) TurnedDown(file string, says ...string) types.StepFunc {
 	}
 }
 
-// Kubectl runs the real one in the world's namespace, again if no operator was there to answer.
+// Kubectl runs the real one in the world's namespace, again if nobody was there to answer.
 func (w *World) Kubectl(args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Answer(ctx, t, args...)
@@ -120,8 +122,7 @@ func (w *World) try(ctx context.Context, t *testing.T, args ...string) (output s
 	t.Helper()
 	w.Until(ctx, t, "an operator answers kubectl "+strings.Join(args, " "), func(ctx context.Context) (bool, string, error) {
 		output, err = w.Cluster.Kubectl(ctx, w.Name, args...)
-		unanswered := strings.Contains(output, "failed calling webhook") || strings.Contains(output, "conversion webhook for")
-		return err == nil || !unanswered, output, nil
+		return err == nil || !live.Unanswered(output), output, nil
 	})
 	return output, err
 }
