@@ -27,7 +27,7 @@ import (
 )
 
 // patience is for what takes a second or two.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // program serves webhooks on an API server that has just been started, where nobody mounts a Secret.
 type program struct {

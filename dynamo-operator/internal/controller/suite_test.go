@@ -44,7 +44,7 @@ const slow = 3 * time.Minute
 
 func TestDeployments(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyTimeout(3 * time.Minute)
 	SetDefaultEventuallyPollingInterval(150 * time.Millisecond)
 	RunSpecs(t, "DynamoGraphDeployments on an API server")
 }

@@ -77,7 +77,7 @@ spec: {%s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu
 `
 
 // patience is how long the API server may take to stop serving a kind.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 func apply(manifests string) {
 	GinkgoHelper()

@@ -268,7 +268,7 @@ func (b *bench) waits(t *testing.T, pod *corev1.Pod) *fwk.Status {
 	select {
 	case status := <-done:
 		return status
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("pod %s still waits", pod.Name)
 		return nil
 	}

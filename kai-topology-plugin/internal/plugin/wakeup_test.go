@@ -183,10 +183,11 @@ func (r *rig) patch(t *testing.T, name string, version int, change string) {
 	}
 }
 
+// eventuallyAllBound waits less long than kube-scheduler lets a pod sleep before it tries it again by itself.
 func (r *rig) eventuallyAllBound(t *testing.T, count int) {
 	t.Helper()
 	var waiting []string
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		pods, err := r.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err

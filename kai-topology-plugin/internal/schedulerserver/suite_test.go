@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 func TestScheduler(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyTimeout(3 * time.Minute)
 	SetDefaultEventuallyPollingInterval(150 * time.Millisecond)
 	RunSpecs(t, "Scheduler against a real API server")
 }

@@ -26,7 +26,7 @@ import (
 
 func TestWebhook(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyTimeout(3 * time.Minute)
 	RunSpecs(t, "PodGroup webhook")
 }
 
