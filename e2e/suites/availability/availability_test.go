@@ -39,7 +39,7 @@ func TestTwoOfEachOutliveTheirNodes(t *testing.T) {
 	})
 
 	// Nothing else takes pods, so that those that go do not come back, and the budget has to stop the drain.
-	said, err := cluster.Kubectl(t.Context(), "default", "drain", "b2", "--ignore-daemonsets", "--timeout=15s")
+	said, err := cluster.Kubectl(t.Context(), "default", "drain", "b2", "--ignore-daemonsets", "--timeout=30s")
 	if err == nil || !strings.Contains(said, "would violate the pod's disruption budget") {
 		t.Errorf("the last node is drained: %v: %s", err, said)
 	}
