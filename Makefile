@@ -8,8 +8,6 @@ LONG := docs grove dynamo rights topologies
 # The suite kind needs nodes, which a script makes where it can.
 NODES := $(CURDIR)/e2e/tools/kind/e2e.sh
 SUITES := $(LONG) $(filter-out internal kind $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
-# How many suites run at once, beside the tests of packages. They wait about as much as they compute.
-CLUSTERS ?= 3
 PROGRAMS := dynamo-operator grove-operator podgrouper kai-topology-plugin devcluster
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -91,7 +89,7 @@ build-standalone: ## each module and its tests by itself, as a release builds it
 	@for m in $(MODULES); do echo "build $$m with GOWORK=off"; (cd $$m && GOWORK=off go list -test -export -f '' ./... >/dev/null) || exit 1; done
 
 # The runner says a line for each suite and each package that takes its time; what they print is in bin/tests.
-TESTS = go run ./e2e/cmd/tests --clusters $(CLUSTERS)
+TESTS = go run ./e2e/cmd/tests $(if $(CLUSTERS),--clusters $(CLUSTERS))
 PACKAGES = $$(go list $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/ | paste -sd, -)
 TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/kind e2e/tools/page e2e/tools/promql e2e/tools/workflows)
 
