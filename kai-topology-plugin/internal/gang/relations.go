@@ -2,9 +2,11 @@ package gang
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -17,10 +19,10 @@ type Relation struct {
 	// Relation has its Topology and the key of its level.
 	relations.Relation
 	// Others are the other gangs with the same key Gangs that stand or are planned somewhere, by namespace and name; with Near
-	// the one of that name. Assemble leaves it to the caller to say where.
+	// the one of that name. Assemble leaves it to Relate to say where.
 	Others []RelatedItems
-	// First is set where the gang that it is to be near, and that stands nowhere, has to be near this one: of two such gangs
-	// that whose name sorts first need not wait.
+	// First is set where the gang that it is to be near, and that stands nowhere, has to be near this one, or near another of which
+	// that holds, and so on: of gangs in such a circle that whose name sorts first need not wait.
 	First bool
 }
 
@@ -54,7 +56,7 @@ func relationsOf(podGroup *scheduling.PodGroup, tree *podgrouptree.Tree, levels 
 
 // RelationKeys returns the keys that gangs have in common of which relations count one another, or are near one another.
 func RelationKeys(podGroup *scheduling.PodGroup) []Key {
-	keys := []Key{nearKey(podGroup.Namespace, podGroup.Name)}
+	keys := []Key{NearKey(KeyOfPodGroup(podGroup))}
 	parsed, errs := relations.Parse(podGroup.Annotations)
 	if len(errs) > 0 {
 		return keys
@@ -69,27 +71,48 @@ func RelationKeys(podGroup *scheduling.PodGroup) []Key {
 
 func relationKey(namespace string, r *relations.Relation) (Key, bool) {
 	if r.Near != "" {
-		return nearKey(namespace, r.Near), true
+		return NearKey(Key{Namespace: namespace, Name: r.Near}), true
 	}
 	return Key{Namespace: namespace, Name: "gangs/" + r.Gangs}, r.Gangs != ""
 }
 
-// nearKey is that of a gang and those that are to be near it.
-func nearKey(namespace, name string) Key { return Key{Namespace: namespace, Name: "near/" + name} }
+// NearKey is that of RelationKeys that a gang has in common with those that are to be near it.
+func NearKey(of Key) Key { return Key{Namespace: of.Namespace, Name: "near/" + of.Name} }
 
 // RelationKey returns the key of a gang's relation, and false if it looks at no other gangs.
 func (g *Gang) RelationKey(r *Relation) (Key, bool) {
 	return relationKey(g.PodGroup.Namespace, &r.Relation)
 }
 
-// Count has the relation of a gang know the items of another one, given a PodGroup with a key in common and the pods that stand,
-// by their nodes. One that is nowhere counts nowhere.
-func (r *Relation) Count(of, other *scheduling.PodGroup, standing []*corev1.Pod) {
-	parsed, errs := relations.Parse(other.Annotations)
-	if r.Near != "" {
-		r.meet(of, other, parsed, standing)
-		return
+// Related gives the PodGroups of a key that relations have in common, each with the pods of it that stand or are about to,
+// by their nodes.
+type Related func(Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
+
+// Relate tells the relations of the gang where the items of others stand that they count, or the gang that they are to be near.
+func (g *Gang) Relate(related Related) {
+	for i := range g.Relations {
+		r := &g.Relations[i]
+		r.Others, r.First = nil, false
+		key, looks := g.RelationKey(r)
+		if !looks {
+			continue
+		}
+		for other, standing := range related(key) {
+			switch {
+			case other.Name == g.PodGroup.Name:
+			case r.Near == "":
+				r.count(other, standing)
+			case r.Near == other.Name:
+				r.meet(other, standing)
+			}
+		}
+		r.First = r.Near != "" && len(r.Others) == 0 && first(g.PodGroup, r.Near, related)
 	}
+}
+
+// count has the relation know the items of another gang. One that is nowhere counts nowhere.
+func (r *Relation) count(other *scheduling.PodGroup, standing []*corev1.Pod) {
+	parsed, errs := relations.Parse(other.Annotations)
 	at := slices.IndexFunc(parsed, func(theirs relations.Relation) bool { return theirs.Gangs == r.Gangs })
 	tree, invalid := podgrouptree.New(&other.Spec)
 	if len(errs)+len(invalid) > 0 || at < 0 {
@@ -117,25 +140,57 @@ func (r *Relation) Count(of, other *scheduling.PodGroup, standing []*corev1.Pod)
 	slices.SortFunc(r.Others, func(a, b RelatedItems) int { return cmp.Compare(a.Gang.Name, b.Gang.Name) })
 }
 
-// meet has a relation know where the gang stands that another is to be near.
-func (r *Relation) meet(of, other *scheduling.PodGroup, theirs []relations.Relation, standing []*corev1.Pod) {
-	if r.Near != other.Name {
-		return
+// meet has the relation know where the gang stands that another is to be near.
+func (r *Relation) meet(other *scheduling.PodGroup, standing []*corev1.Pod) {
+	if nodes := nodesOf(standing); len(nodes) > 0 {
+		r.Others = []RelatedItems{{Gang: KeyOfPodGroup(other), Nodes: [][]string{nodes}}}
 	}
+}
+
+func nodesOf(standing []*corev1.Pod) []string {
 	var nodes []string
 	for _, pod := range standing {
 		if pod.Spec.NodeName != "" {
 			nodes = append(nodes, pod.Spec.NodeName)
 		}
 	}
-	if len(nodes) > 0 {
-		slices.Sort(nodes)
-		r.Others = []RelatedItems{{Gang: KeyOfPodGroup(other), Nodes: [][]string{slices.Compact(nodes)}}}
-		return
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// first reports whether a way leads from one gang back to another, of gangs that stand nowhere and must each be near the next, on
+// which no name sorts before the other's. Of gangs that wait for one another, that of the first name is on such a way from each.
+func first(back *scheduling.PodGroup, from string, related Related) bool {
+	met, ahead := sets.New[string](), []string{from}
+	for len(ahead) > 0 {
+		name := ahead[0]
+		ahead = ahead[1:]
+		switch {
+		case name == back.Name:
+			return true
+		case name > back.Name && !met.Has(name):
+			met.Insert(name)
+			ahead = append(ahead, awaited(Key{Namespace: back.Namespace, Name: name}, related)...)
+		}
 	}
-	r.First = of.Name < other.Name && slices.ContainsFunc(theirs, func(back relations.Relation) bool {
-		return back.Near == of.Name && !back.Preferred()
-	})
+	return false
+}
+
+// awaited returns the names of the gangs that one must be near; none if it stands somewhere, or is not there.
+func awaited(by Key, related Related) []string {
+	var names []string
+	for podGroup, standing := range related(NearKey(by)) {
+		if podGroup.Name != by.Name || len(nodesOf(standing)) > 0 {
+			continue
+		}
+		parsed, errs := relations.Parse(podGroup.Annotations)
+		for i := range parsed {
+			if len(errs) == 0 && parsed[i].Near != "" && !parsed[i].Preferred() {
+				names = append(names, parsed[i].Near)
+			}
+		}
+	}
+	return names
 }
 
 // Counts reports whether the pods of a leaf are an item of the relation, or of one.

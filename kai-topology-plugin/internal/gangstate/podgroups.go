@@ -1,6 +1,7 @@
 package gangstate
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Tim
 		switch {
 		case old == nil:
 			s.gangChanged(e, r, now)
+			s.activateNear(e, r.key)
 			return
 		case marked(old) && !marked(podGroup):
 			r.attempts = attempts{}
@@ -205,25 +207,37 @@ func (s *State) activateCounted(e *Effects, podGroup *scheduling.PodGroup) {
 			}
 		}
 	}
+	s.activateNear(e, keyOf(podGroup))
 }
 
-// Count tells the relations of a gang where the other gangs stand, or are to go, that they count or are to be near.
-func (s *State) Count(assembled *gang.Gang) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for i := range assembled.Relations {
-		r := &assembled.Relations[i]
-		r.Others, r.First = nil, false
-		key, counts := assembled.RelationKey(r)
-		if !counts {
-			continue
-		}
-		for member := range s.counted[key] {
-			if other := s.gangs[member]; member != keyOf(assembled.PodGroup) {
-				r.Count(assembled.PodGroup, other.podGroup, other.heading())
+// activateNear lets the gangs try again that are to be near one, or near another that is, and so on. Whichever gang of a circle
+// comes last, that of the first name need not wait any more.
+func (s *State) activateNear(e *Effects, near gang.Key) {
+	met := sets.New(near)
+	for ahead := []gang.Key{near}; len(ahead) > 0; ahead = ahead[1:] {
+		for member := range s.counted[gang.NearKey(ahead[0])] {
+			if !met.Has(member) {
+				met.Insert(member)
+				s.gangs[member].activatePending(e)
+				ahead = append(ahead, member)
 			}
 		}
 	}
+}
+
+// Relate tells the relations of a gang where the other gangs stand, or are to go, that they count or are to be near.
+func (s *State) Relate(assembled *gang.Gang) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
+			for member := range s.counted[key] {
+				if other := s.gangs[member]; !yield(other.podGroup, other.heading()) {
+					return
+				}
+			}
+		}
+	})
 }
 
 // heading returns the pods of a gang that stand, and those that have been put on a node or are to go to one, as if they

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,7 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 		if assembled.Tree == nil || hold != nil && hold.Reason == scheduling.ReasonInvalid {
 			t.Fatal(hold)
 		}
-		state.Count(assembled)
+		state.Relate(assembled)
 		for _, other := range assembled.Relations[0].Others {
 			nodes = append(nodes, other.Nodes...)
 		}
@@ -61,5 +62,51 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 	state.PodGroupDeleted(replica(other, "service"), start)
 	if got := counted(); len(got) > 0 {
 		t.Errorf("a gang without PodGroup counts in %v", got)
+	}
+}
+
+// Whichever gang of a circle comes last, the one that need not wait any more tries again, though it is not near that gang.
+func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
+	circle := []string{"a", "b", "c", "d", "e"}
+	of := func(i int) *scheduling.PodGroup {
+		name, next := circle[i], circle[(i+1)%len(circle)]
+		return &scheduling.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{
+				scheduling.AnnotationRelations: `[{"name":"r","near":"` + next + `","topology":"t","level":"zone"}]`,
+			}},
+			Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)},
+		}
+	}
+	pod := func(i int) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: circle[i] + "-0", UID: types.UID(circle[i]),
+			Annotations: map[string]string{scheduling.AnnotationPodGroupName: circle[i]},
+		}}
+	}
+	for last := range circle {
+		state := New(anyone)
+		state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "zone"}}, start)
+		for i := range circle {
+			if i != last {
+				state.PodGroupChanged(nil, of(i), start)
+			}
+			state.PodAdded(pod(i), start)
+		}
+		state.Opened(start)
+		woken := sets.New[string]()
+		for _, one := range state.PodGroupChanged(nil, of(last), start).Activate {
+			woken.Insert(one.Name)
+		}
+		if !woken.Has("a-0") {
+			t.Errorf("%s comes last and wakes %v", circle[last], sets.List(woken))
+		}
+		assembled, hold := gang.Assemble(of(0), []*corev1.Pod{pod(0)}, state.levels)
+		if hold != nil {
+			t.Fatal(hold.Message)
+		}
+		state.Relate(assembled)
+		if !assembled.Relations[0].First {
+			t.Errorf("%s comes last, and a still waits", circle[last])
+		}
 	}
 }

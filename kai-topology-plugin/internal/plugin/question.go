@@ -73,7 +73,7 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 
 // meetRelated tells a gang where those stand, or are about to, that it shares a constraint with or that its relations count.
 func (r *reader) meetRelated(assembled *gang.Gang) {
-	r.gangs.Count(assembled)
+	r.gangs.Relate(assembled)
 	if assembled.Shared == nil {
 		return
 	}

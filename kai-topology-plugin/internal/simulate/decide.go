@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -204,17 +205,15 @@ func (s *simulator) question(podGroup *scheduling.PodGroup) (*decision.Question,
 
 // meet tells a gang where its related gangs stand.
 func (s *simulator) meet(r *run) {
-	for i := range r.assembled.Relations {
-		relation := &r.assembled.Relations[i]
-		relation.Others = nil
-		if key, counts := r.assembled.RelationKey(relation); counts {
+	r.assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
 			for _, other := range s.counted[key] {
-				if other != r {
-					relation.Count(r.podGroup, other.podGroup, other.standing)
+				if !yield(other.podGroup, other.standing) {
+					return
 				}
 			}
 		}
-	}
+	})
 	if r.assembled.Shared == nil {
 		return
 	}

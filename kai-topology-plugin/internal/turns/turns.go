@@ -5,6 +5,7 @@ package turns
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -89,17 +90,15 @@ func Standing(cluster *inventory.Inventory) []*gang.Gang {
 
 // meet tells a gang where its related gangs stand.
 func (t *Table) meet(assembled *gang.Gang) {
-	for i := range assembled.Relations {
-		r := &assembled.Relations[i]
-		r.Others, r.First = nil, false
-		if key, counts := assembled.RelationKey(r); counts {
+	assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
 			for _, other := range t.counted[key] {
-				if other.Name != assembled.PodGroup.Name {
-					r.Count(assembled.PodGroup, other, standing(t.members[gang.KeyOfPodGroup(other)]))
+				if !yield(other, standing(t.members[gang.KeyOfPodGroup(other)])) {
+					return
 				}
 			}
 		}
-	}
+	})
 	if assembled.Shared == nil {
 		return
 	}
