@@ -89,11 +89,12 @@ func validateSpreads(deployment *v1beta1.DynamoGraphDeployment, words words) fie
 	for _, spread := range spreads(overrides.Folded(deployment), words) {
 		errs = append(errs, spread.validateBound()...)
 		errs = append(errs, spread.validateAmong(deployment, words)...)
+		errs = append(errs, spread.validateNear(deployment, words)...)
 	}
 	return errs
 }
 
-// bounds are the fields of which a spread has one, with their values.
+// bounds are the fields of which a spread has one, with their values; 1 for those that are no numbers.
 func (s spread) bounds() (named []string, values []int32) {
 	for _, bound := range []struct {
 		name  string
@@ -108,6 +109,9 @@ func (s spread) bounds() (named []string, values []int32) {
 	if s.Even {
 		named, values = append(named, "even"), append(values, 1)
 	}
+	if s.Near != "" {
+		named, values = append(named, "near"), append(values, 1)
+	}
 	return named, values
 }
 
@@ -119,7 +123,7 @@ func (s spread) validateBound() field.ErrorList {
 	named, values := s.bounds()
 	if len(named) != 1 {
 		return append(errs, field.Invalid(s.path, strings.Join(named, ", "),
-			"exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given; write a spread for each"))
+			"exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given; write a spread for each"))
 	}
 	most := int32(maxReplicas)
 	if named[0] == "maxPercentPerDomain" {
@@ -137,7 +141,7 @@ func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words w
 	switch {
 	case !s.whole && len(s.Among) > 0:
 		return field.ErrorList{field.Forbidden(path, "is for spec.topologySpread alone: here the items are the replicas")}
-	case s.whole && len(s.Among) == 0:
+	case s.whole && len(s.Among) == 0 && s.Near == "":
 		return field.ErrorList{field.Required(path, fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s", words.part, words.part))}
 	}
 	units := names.Units(deployment)
@@ -158,6 +162,22 @@ func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words w
 		}
 	}
 	return errs
+}
+
+// validateNear returns where the gang that others are to be near is the deployment's own, for which they would wait, or where only
+// parts of the deployment are to be near, each of which can say so by itself.
+func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
+	path := s.path.Child("near")
+	switch {
+	case s.Near == "":
+		return nil
+	case s.whole && len(s.Among) > 0:
+		return field.ErrorList{field.Invalid(path, s.Near, fmt.Sprintf(
+			"contradicts %s: it is for all gangs of the deployment; for those of one %s set it there", s.path.Child("among"), words.part))}
+	case names.IsGang(deployment, s.Near):
+		return field.ErrorList{field.Invalid(path, s.Near, "is a gang of this deployment: name another's, or use topologyConstraint")}
+	}
+	return nil
 }
 
 // spreadContradictions returns required spreads that cannot hold within a required domain, with both fields named.

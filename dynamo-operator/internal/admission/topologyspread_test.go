@@ -9,7 +9,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/admission"
 )
 
-const oneOfFive = "exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given; write a spread for each"
+const oneOfSix = "exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given; write a spread for each"
 
 func TestSpreads(t *testing.T) {
 	const three = "[{name: A, replicas: 3, %s}, {name: B, multinode: {nodeCount: 2}, replicas: 2}, {name: C, replicas: 2, experimental: {grove: {forceScalingGroup: true}}}]"
@@ -23,15 +23,33 @@ func TestSpreads(t *testing.T) {
 		"apart by rack within a zone":       {spec: "topologyConstraint: {packDomain: zone}", own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
 		"rather apart by rack within one":   {spec: "topologyConstraint: {packDomain: rack}", own: "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}]"},
 		"apart where one rack is preferred": {spec: "topologyConstraint: {preferredDomain: rack}", own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
+		"near another deployment":           {spec: "topologySpread: [{domain: block, near: router-0}]", own: "topologySpread: [{domain: rack, near: router-0}]"},
+		"near one within one rack":          {spec: "topologyConstraint: {packDomain: rack}", own: "topologySpread: [{domain: rack, near: router-0}]"},
+		"near itself": {
+			spec: "topologySpread: [{domain: block, near: d-0}]", own: "topologySpread: [{domain: rack, near: d-0-c-1}]",
+			want: []string{
+				`spec.topologySpread[0].near: Invalid value: "d-0": is a gang of this deployment: name another's, or use topologyConstraint`,
+				`spec.services[0].topologySpread[0].near: Invalid value: "d-0-c-1": is a gang of this deployment: name another's, or use topologyConstraint (service "A")`,
+			},
+		},
+		"some of it near a gang": {
+			spec: "topologySpread: [{domain: block, among: [B, C], near: router-0}]",
+			want: []string{`spec.topologySpread[0].near: Invalid value: "router-0": contradicts spec.topologySpread[0].among: ` +
+				`it is for all gangs of the deployment; for those of one service set it there`},
+		},
+		"near and evenly": {
+			own:  "topologySpread: [{domain: rack, even: true, near: router-0}]",
+			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "even, near": ` + oneOfSix + ` (service "A")`},
+		},
 		"two bounds": {
 			own:  "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}]",
-			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "maxPerDomain, even": ` + oneOfFive + ` (service "A")`},
+			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "maxPerDomain, even": ` + oneOfSix + ` (service "A")`},
 		},
 		"no bound and no domain": {
 			own: "topologySpread: [{whenUnsatisfiable: ScheduleAnyway}]",
 			want: []string{
 				`spec.services[0].topologySpread[0].domain: Required value: name the level in whose domains replicas are counted (service "A")`,
-				`spec.services[0].topologySpread[0]: Invalid value: "": ` + oneOfFive + ` (service "A")`,
+				`spec.services[0].topologySpread[0]: Invalid value: "": ` + oneOfSix + ` (service "A")`,
 			},
 		},
 		"more than all": {

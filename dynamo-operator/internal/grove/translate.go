@@ -182,7 +182,7 @@ func spreads(written []v1beta1.TopologySpread) []grovev1alpha1.TopologySpread {
 	for _, spread := range written {
 		made := grovev1alpha1.TopologySpread{
 			Domain: grovev1alpha1.TopologyDomain(spread.Domain), MaxPerDomain: spread.MaxPerDomain, MaxPercentPerDomain: spread.MaxPercentPerDomain,
-			Even: spread.Even, PerDomain: spread.PerDomain, OfEachPerDomain: spread.OfEachPerDomain, WhenUnsatisfiable: spread.WhenUnsatisfiable,
+			Even: spread.Even, PerDomain: spread.PerDomain, OfEachPerDomain: spread.OfEachPerDomain, Near: spread.Near, WhenUnsatisfiable: spread.WhenUnsatisfiable,
 		}
 		for _, name := range spread.Among {
 			made.Among = append(made.Among, names.Component(name))

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -149,6 +151,17 @@ func PodCliqueSet(deployment *v1beta1.DynamoGraphDeployment) string {
 // Hosts is the name of the Service under which the pods of a deployment have their host names.
 func Hosts(deployment *v1beta1.DynamoGraphDeployment) string {
 	return PodCliqueSet(deployment) + "-0" // That of the set's first replica, and it has no other.
+}
+
+// IsGang reports whether a name is that of a gang of a deployment: the first, with the minimum of everything, or one of those
+// that scaling adds.
+func IsGang(deployment *v1beta1.DynamoGraphDeployment, name string) bool {
+	first := PodCliqueSet(deployment) + "-0"
+	return name == first || slices.ContainsFunc(Units(deployment), func(unit *v1beta1.ComponentSpec) bool {
+		index, added := strings.CutPrefix(name, first+"-"+Component(unit.Name)+"-")
+		_, err := strconv.ParseUint(index, 10, 31)
+		return added && err == nil && Grouped(unit)
+	})
 }
 
 // Selector is the value that tells the pods of one component from all others, and the name of its Service.

@@ -37,6 +37,20 @@ func TestPodCliqueSet(t *testing.T) {
 	}
 }
 
+func TestIsGang(t *testing.T) {
+	deployment := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Name: "llama.2"}, Spec: v1beta1.DynamoGraphDeploymentSpec{
+		Components: []v1beta1.ComponentSpec{{Name: "Frontend"}, {Name: "Worker", Multinode: &v1beta1.Multinode{NodeCount: 2}}},
+	}}
+	for name, want := range map[string]bool{
+		"llama-2-0": true, "llama-2-0-worker-0": true, "llama-2-0-worker-12": true,
+		"llama-2-1": false, "llama-2": false, "llama.2-0": false, "llama-2-0-frontend-0": false, "llama-2-0-worker-x": false, "llama-2-0-0": false, "": false,
+	} {
+		if got := names.IsGang(deployment, name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
 func TestShortenedNamesStayApart(t *testing.T) {
 	one, two := names.Shortened(strings.Repeat("a", 70)+"1", 63), names.Shortened(strings.Repeat("a", 70)+"2", 63)
 	if one == two || len(one) != 63 || len(two) != 63 {

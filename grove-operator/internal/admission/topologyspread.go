@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,6 +26,8 @@ type spreadPlace struct {
 	// items are what is counted, in words, and count is how many of them the template asks for.
 	items string
 	count int
+	// least is how many pods are placed at least, where the items are pods of which nobody else sets the number.
+	least int
 	// within are the constraints that hold for all items together.
 	within []place
 }
@@ -51,7 +54,11 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 			at := slices.IndexFunc(template.PodCliqueScalingGroups, func(g grovev1alpha1.PodCliqueScalingGroupConfig) bool { return g.Name == group.Name })
 			within = append(within, groupPlace(set, at))
 		}
-		add(cliquePath(i), clique.TopologySpread, spreadPlace{items: "pods", count: int(clique.Spec.Replicas), within: within})
+		pods := spreadPlace{items: "pods", count: int(clique.Spec.Replicas), within: within}
+		if clique.Spec.AutoScalingConfig == nil {
+			pods.least = int(layout.MinAvailable(&clique.Spec))
+		}
+		add(cliquePath(i), clique.TopologySpread, pods)
 	}
 	for i := range template.PodCliqueScalingGroups {
 		group := &template.PodCliqueScalingGroups[i]
@@ -86,6 +93,7 @@ func validateSpreads(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Err
 		}
 		found := place.validateBound()
 		found = append(found, place.validateAmong(set)...)
+		found = append(found, place.validateNear(set)...)
 		found = append(found, place.validateDomain(resolved, cluster.Lookup)...)
 		if len(found) == 0 {
 			found = place.contradictions(resolved.Order)
@@ -95,18 +103,18 @@ func validateSpreads(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Err
 	return errs
 }
 
-// bounds are the fields of which a spread has one, with their values; 0 for those that it does not have.
+// bounds are the fields of which a spread has one, with their values; 1 for those that are no numbers.
 func (p spreadPlace) bounds() (named []string, values []int32) {
-	even := int32(0)
-	if p.spread.Even {
-		even = 1
+	said, near := int32(1), (*int32)(nil)
+	if p.spread.Near != "" {
+		near = &said
 	}
 	for _, bound := range []struct {
 		name  string
 		value *int32
 	}{
 		{"maxPerDomain", p.spread.MaxPerDomain}, {"maxPercentPerDomain", p.spread.MaxPercentPerDomain}, {"perDomain", p.spread.PerDomain},
-		{"ofEachPerDomain", p.spread.OfEachPerDomain}, {"even", &even},
+		{"ofEachPerDomain", p.spread.OfEachPerDomain}, {"even", &said}, {"near", near},
 	} {
 		if bound.value != nil && (bound.name != "even" || p.spread.Even) {
 			named, values = append(named, bound.name), append(values, *bound.value)
@@ -119,7 +127,7 @@ func (p spreadPlace) validateBound() field.ErrorList {
 	named, values := p.bounds()
 	if len(named) != 1 {
 		return field.ErrorList{field.Invalid(p.path, strings.Join(named, ", "),
-			"exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given; write a spread for each")}
+			"exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given; write a spread for each")}
 	}
 	path := p.path.Child(named[0])
 	switch {
@@ -161,6 +169,41 @@ func (p spreadPlace) validateAmong(set *grovev1alpha1.PodCliqueSet) field.ErrorL
 		}
 	}
 	return errs
+}
+
+// validateNear returns where a gang is to be near one of its own set, for which it would wait, or copies of several groups are,
+// each of which can say so by itself.
+func (p spreadPlace) validateNear(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	near, path := p.spread.Near, p.path.Child("near")
+	switch {
+	case near == "":
+		return nil
+	case len(p.spread.Among) > 0:
+		return field.ErrorList{field.Invalid(path, near, fmt.Sprintf(
+			"contradicts %s: it is for all gangs of the set; for copies of one scaling group set it there", p.path.Child("among")))}
+	case isGangOf(set, near):
+		return field.ErrorList{field.Invalid(path, near, "is a gang of this set: name another's, or use a topologyConstraint")}
+	}
+	return nil
+}
+
+// isGangOf reports whether a name is that of a gang of the set, of any replica or copy that it may come to have.
+func isGangOf(set *grovev1alpha1.PodCliqueSet, name string) bool {
+	rest, ok := strings.CutPrefix(name, set.Name+"-")
+	replica, rest, scaled := strings.Cut(rest, "-")
+	if !ok || !isIndex(replica) {
+		return false
+	}
+	return !scaled || slices.ContainsFunc(groupNames(set), func(group string) bool {
+		copyIndex, ok := strings.CutPrefix(rest, group+"-")
+		return ok && isIndex(copyIndex)
+	})
+}
+
+// isIndex reports whether a part of a name is a number as names have it.
+func isIndex(part string) bool {
+	number, err := strconv.ParseUint(part, 10, 31)
+	return err == nil && strconv.FormatUint(number, 10) == part
 }
 
 func podsOf(set *grovev1alpha1.PodCliqueSet, clique string) int32 {
@@ -215,13 +258,16 @@ func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
 	return nil
 }
 
-// warnOfSpreads tells of spreads that say nothing: whatever the scheduler does, they hold.
+// warnOfSpreads tells of spreads that say nothing, since they hold whatever the scheduler does, and of those that cannot hold.
 func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 	var warnings []string
 	for _, place := range spreadPlaces(set) {
+		if warning := place.warnOfOddPods(); warning != "" {
+			warnings = append(warnings, warning)
+		}
 		named, _ := place.bounds()
 		limit, exact := place.limit()
-		if len(named) != 1 || exact {
+		if len(named) != 1 || exact || place.spread.Near != "" {
 			continue
 		}
 		switch {
@@ -233,4 +279,23 @@ func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 		}
 	}
 	return warnings
+}
+
+// warnOfOddPods tells of pods whose number is no multiple of what each domain is to have: some of them wait, or all. Copies
+// come one after the other, so that a domain may have fewer of them, and count in each domain in which one of their pods stands.
+func (p spreadPlace) warnOfOddPods() string {
+	each := int(ptr.Deref(p.spread.PerDomain, 0))
+	if each < 1 || p.least == 0 || p.count%each == 0 {
+		return ""
+	}
+	path, most := p.path.Child("perDomain"), p.count/each*each
+	switch {
+	case p.spread.Preferred():
+		return fmt.Sprintf("%s: cannot hold for all: %d pods are no multiple of %d", path, p.count, each)
+	case most >= p.least:
+		return fmt.Sprintf("%s: %d of %d pods wait: no more than %d are a multiple of %d", path, p.count-most, p.count, most, each)
+	case p.least == p.count:
+		return fmt.Sprintf("%s: no pod is placed: %d pods are no multiple of %d", path, p.count, each)
+	}
+	return fmt.Sprintf("%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d", path, p.least, p.count, each)
 }

@@ -33,6 +33,23 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 		"copies apart inside of a zone":  {ofSet: "topologyConstraint: {packDomain: zone},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
 		"replicas apart, each in a zone": {ofSet: "topologyConstraint: {packDomain: zone}, topologySpread: [{domain: zone, maxPerDomain: 1}],"},
 		"one of each side by side":       {ofSet: "topologySpread: [{domain: rack, among: [p, q], ofEachPerDomain: 1}],"},
+		"near another set's gang":        {ofSet: "topologySpread: [{domain: rack, near: t-0}],", ofA: "topologySpread: [{domain: rack, near: s-0-x}],"},
+		"near one in the same rack":      {ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, near: t-0}],"},
+		"near a set of a like name":      {ofSet: "topologySpread: [{domain: rack, near: s-a-0}],", ofP: "topologySpread: [{domain: rack, near: s-0-0}],"},
+		"near a copy of a like name":     {ofSet: "topologySpread: [{domain: rack, near: s-0-p-x}],", ofP: "topologySpread: [{domain: rack, near: s-00}],"},
+		"near itself": {
+			ofSet: "topologySpread: [{domain: rack, near: s-0}],", want: whole + `.near: Invalid value: "s-0": is a gang of this set: name another's, or use a topologyConstraint`,
+		},
+		"near another replica":   {ofA: "topologySpread: [{domain: rack, near: s-7}],", want: clique + `.near: Invalid value: "s-7": is a gang of this set`},
+		"near a copy of its own": {ofP: "topologySpread: [{domain: rack, near: s-0-q-12}],", want: group + `.near: Invalid value: "s-0-q-12": is a gang of this set`},
+		"near and apart in one": {
+			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1, near: t-0}],", want: group + `: Invalid value: "maxPerDomain, near": exactly one of`,
+		},
+		"among some near a gang": {
+			ofSet: "topologySpread: [{domain: rack, among: [p], near: t-0}],",
+			want:  whole + `.near: Invalid value: "t-0": contradicts spec.template.topologySpread[0].among: it is for all gangs of the set; for copies of one scaling group set it there`,
+		},
+		"near by no such level": {ofP: "topologySpread: [{domain: numa, near: t-0}],", want: group + `.domain: Invalid value: "numa": not a level`},
 		"two bounds": {
 			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}],", want: group + `: Invalid value: "maxPerDomain, even": exactly one of`,
 		},
@@ -147,6 +164,7 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 		"{domain: rack, maxPercentPerDomain: 100}": {group + ".maxPercentPerDomain: has no effect: there are 3 copies, and 3 may stand in one rack"},
 		"{domain: rack, even: true}":               nil,
 		"{domain: rack, perDomain: 3}":             nil,
+		"{domain: rack, near: t-0}":                nil,
 	} {
 		warnings, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", roles("", "", "topologySpread: ["+spread+"],"))), cluster())
 		if diff := cmp.Diff(want, warnings); diff != "" || len(errs) > 0 {
@@ -156,6 +174,43 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	warnings, _ := admission.ValidateCreate(fixture.Set(t, manifest("s", roles("topologySpread: [{domain: zone, maxPerDomain: 1}],", "", ""))), cluster())
 	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"}, warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Of pods each domain can only have exactly so many if their number is a multiple. Of copies, which come one after the other, it may have fewer.
+func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
+	const at = "spec.template.cliques[0].topologySpread[0].perDomain: "
+	for name, c := range map[string]struct{ clique, group, want string }{
+		"a multiple":           {clique: "replicas: 6, minAvailable: 5"},
+		"as many as there are": {clique: "replicas: 3"},
+		"one too many":         {clique: "replicas: 4", want: at + "no pod is placed: 4 pods are no multiple of 3"},
+		"fewer than one domain has": {clique: "replicas: 2, minAvailable: 1",
+			want: at + "no pod is placed: no number from 1, which minAvailable asks for, to 2 is a multiple of 3"},
+		"none between the minimum and all": {clique: "replicas: 5, minAvailable: 4",
+			want: at + "no pod is placed: no number from 4, which minAvailable asks for, to 5 is a multiple of 3"},
+		"the minimum is one":              {clique: "replicas: 5, minAvailable: 3", want: at + "2 of 5 pods wait: no more than 3 are a multiple of 3"},
+		"one above the minimum is":        {clique: "replicas: 8, minAvailable: 4", want: at + "2 of 8 pods wait: no more than 6 are a multiple of 3"},
+		"rather so many":                  {clique: "replicas: 4", group: ", whenUnsatisfiable: ScheduleAnyway", want: at + "cannot hold for all: 4 pods are no multiple of 3"},
+		"an autoscaler sets their number": {clique: "replicas: 4, minAvailable: 1, autoScalingConfig: {maxReplicas: 9, metrics: []}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, manifest("s", `cliques: [{name: a, topologySpread: [{domain: rack, perDomain: 3`+c.group+`}],
+  spec: {`+c.clique+`, podSpec: {containers: [{name: main}]}}}]`))
+			warnings, _ := admission.ValidateCreate(set, cluster())
+			if got := strings.Join(warnings, "\n"); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			old := set.DeepCopy()
+			old.Spec.Template.Cliques[0].TopologySpread = nil
+			warnings, _ = admission.ValidateUpdate(old, set, cluster(), 5)
+			if got := strings.Join(warnings, "\n"); got != c.want {
+				t.Errorf("an update: got %s", got)
+			}
+		})
+	}
+	copies := roles("", "", "topologySpread: [{domain: rack, perDomain: 2}],")
+	if warnings, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", copies)), cluster()); len(warnings)+len(errs) > 0 {
+		t.Errorf("copies: %v %v", warnings, errs)
 	}
 }
 

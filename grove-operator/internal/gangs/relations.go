@@ -116,11 +116,15 @@ func relationName(owner string, spreads []grovev1alpha1.TopologySpread, index in
 	return name
 }
 
-// addOfSet adds what the set says: of its replicas, or of the copies of several groups in each replica. Items returns those of
-// a name in this gang.
+// addOfSet adds what the set says: of its gangs, of its replicas, or of the copies of several groups in each replica. Items
+// returns those of a name in this gang.
 func (l *relationList) addOfSet(index int, items func(name string) []string) {
 	spreads := l.builder.set.Spec.Template.TopologySpread
 	spread := spreads[index]
+	if spread.Near != "" { // Every gang by itself.
+		l.add(l.of(&spread, relationName("set.near", spreads, index)))
+		return
+	}
 	if len(spread.Among) == 0 {
 		relation := l.of(&spread, relationName("set.replicas", spreads, index))
 		relation.Gangs = l.builder.set.Name + "." + relation.Name
@@ -145,13 +149,15 @@ func (l *relationList) addOfSet(index int, items func(name string) []string) {
 	l.addGangs(&spread, relationName("set.together", spreads, index), all)
 }
 
-// addGangs adds a relation between items of all gangs of the replica.
+// addGangs adds a relation between items of all gangs of the replica, or of this gang's to one that they are near.
 func (l *relationList) addGangs(spread *grovev1alpha1.TopologySpread, name string, items []string) {
 	if len(items) == 0 {
 		return
 	}
 	relation := l.of(spread, name)
-	relation.Gangs = layout.BaseGang(l.builder.set.Name, l.builder.replica) + "." + name
+	if spread.Near == "" {
+		relation.Gangs = layout.BaseGang(l.builder.set.Name, l.builder.replica) + "." + name
+	}
 	if !l.whole {
 		relation.SubGroups = items
 	}
@@ -171,7 +177,11 @@ func (l *relationList) addPods(members []layout.Member, exists map[string]bool) 
 		spreads := member.Clique.TopologySpread
 		for i := range spreads {
 			relation := l.of(&spreads[i], relationName(owner, spreads, i))
-			relation.PodsOf = member.Name
+			if relation.Near != "" {
+				relation.SubGroups = []string{member.Name}
+			} else {
+				relation.PodsOf = member.Name
+			}
 			l.add(relation)
 		}
 	}
@@ -187,6 +197,7 @@ func (l *relationList) of(spread *grovev1alpha1.TopologySpread, name string) rel
 		MaxPercentPerDomain: ptr.Deref(spread.MaxPercentPerDomain, 0),
 		Even:                spread.Even || spread.PerDomain != nil,
 		PerDomain:           ptr.Deref(spread.PerDomain, 0),
+		Near:                spread.Near,
 	}
 	if spread.Preferred() {
 		relation.Required = new(false)

@@ -53,6 +53,9 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 	pods := func(name, leaf string) relations.Relation {
 		return relations.Relation{Name: name, PodsOf: leaf, Topology: topologyName, Level: rack, Even: true}
 	}
+	near := func(name string, subGroups ...string) relations.Relation {
+		return relations.Relation{Name: name, Near: "other-0", SubGroups: subGroups, Topology: topologyName, Level: rack}
+	}
 	for name, c := range map[string]struct {
 		manifest string
 		levels   []grovev1alpha1.TopologyDomain
@@ -121,6 +124,26 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 					pods("a.pods-by-rack", "s-1-a"),
 				},
 				{pods("p.pods-by-rack", "s-1-p-2-p")},
+				nil,
+			},
+		},
+		"the whole set near another gang": {
+			manifest: spreading("{domain: rack, near: other-0}", "", "", ""),
+			want:     []list{{near("set.near-by-rack")}, {near("set.near-by-rack")}, {near("set.near-by-rack")}},
+		},
+		"copies of a group near another gang": {
+			manifest: spreading("", "", "{domain: rack, near: other-0}", ""),
+			want:     []list{{near("p-by-rack", "s-1-p-0", "s-1-p-1")}, {near("p-by-rack")}, nil},
+		},
+		"PodCliques near another gang, and apart there": {
+			manifest: spreading("", "{domain: rack, near: other-0}, {domain: rack, even: true}", "", ""),
+			want: []list{
+				{
+					near("p.0.p.pods-by-rack", "s-1-p-0-p"), pods("p.0.p.pods-by-rack.1", "s-1-p-0-p"),
+					near("p.1.p.pods-by-rack", "s-1-p-1-p"), pods("p.1.p.pods-by-rack.1", "s-1-p-1-p"),
+					near("a.pods-by-rack", "s-1-a"), pods("a.pods-by-rack.1", "s-1-a"),
+				},
+				{near("p.pods-by-rack", "s-1-p-2-p"), pods("p.pods-by-rack.1", "s-1-p-2-p")},
 				nil,
 			},
 		},

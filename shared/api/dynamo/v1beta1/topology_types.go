@@ -59,7 +59,7 @@ type TopologyConstraint struct {
 // TopologySpread says how replicas stand in the domains of one level. A replica counts in each domain in which one of its pods
 // stands. It holds for replacements and for what scaling adds; pods that stand already are not moved.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given"
+// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain), has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given"
 type TopologySpread struct {
 	// Domain is the level in whose domains replicas are counted.
 	// +required
@@ -89,8 +89,15 @@ type TopologySpread struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	OfEachPerDomain *int32 `json:"ofEachPerDomain,omitempty"`
+	// Near is the name of a gang of the namespace that is none of this deployment, which is that of its PodGroup, such as
+	// router-0 for the DynamoGraphDeployment router: the replicas stand in a domain in which that gang has pods. On the
+	// deployment it is for all gangs, without among. Unset means: see the other fields.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Near string `json:"near,omitempty"`
 	// Among names the parts of the deployment, multinode or with `experimental.grove.forceScalingGroup`, whose replicas are
-	// counted together. Required on the deployment, and only there.
+	// counted together. Required on the deployment unless near is given, and only there.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=25

@@ -8,7 +8,7 @@ import (
 // clique, depending on where it is written. An item counts in each domain in which one of its pods stands. It holds for
 // replacements and for what scaling adds; pods that stand already are not moved.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain and ofEachPerDomain must be given"
+// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain), has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given"
 type TopologySpread struct {
 	// Domain is the level in whose domains items are counted.
 	// +required
@@ -38,6 +38,13 @@ type TopologySpread struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	OfEachPerDomain *int32 `json:"ofEachPerDomain,omitempty"`
+	// Near is the name of a gang of the namespace that is none of this set, which is that of its PodGroup, such as other-0 for
+	// replica 0 of the set other: items stand in a domain in which that gang has pods. On the set the items are all gangs of
+	// all replicas. On a clique the item is the PodClique. Unset: see the other fields.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Near string `json:"near,omitempty"`
 	// Among names scaling groups and standalone cliques of the template, whose copies are the items, all of them together, in
 	// each replica of the set by itself. A clique with more pods than one has no copies: it needs a scaling group. Only on the
 	// set. Unset: the items are replicas of the set.
