@@ -99,6 +99,10 @@ profiles:
       - name: KAITopology
         args:
           placement: {{ .Values.placement }}
+          {{- with .Values.shapes }}
+          shapes:
+            {{- toYaml . | nindent 12 }}
+          {{- end }}
 {{- end -}}
 
 {{/* The ConfigMap with the configuration. Its name changes with the content, so that a change starts new pods and a rollback finds the old one. */}}

@@ -22,6 +22,9 @@ type Node struct {
 	Usable bool
 	// Allocatable and Used are in the units of packing.Resources.
 	Allocatable, Used packing.Resources
+	// free is the difference by the columns of a Stock, and object is the node; both are for the slots only.
+	free   []int64
+	object *corev1.Node
 }
 
 // Level is the capacity of one level of a topology.
@@ -150,10 +153,12 @@ func toldOf(nodes []Node) []string {
 	// Nobody looks for these in a topology.
 	delete(names, string(corev1.ResourcePods))
 	delete(names, string(corev1.ResourceEphemeralStorage))
-	told := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
-		return cmp.Or(cmp.Compare(importance(a), importance(b)), cmp.Compare(a, b))
-	})
+	told := slices.SortedFunc(maps.Keys(names), byImportance)
 	return told[:min(len(told), maxResources)]
+}
+
+func byImportance(a, b string) int {
+	return cmp.Or(cmp.Compare(importance(a), importance(b)), cmp.Compare(a, b))
 }
 
 func importance(resource string) int {

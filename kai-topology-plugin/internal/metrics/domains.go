@@ -31,16 +31,30 @@ var (
 		"The most that is free in any one domain of a level: a gang that requires the level and asks for more of the resource than "+
 			"this cannot be placed, however much is free in all. Reported for every level.",
 		[]string{"topology", "level", "resource"}, nil, metrics.STABLE, "")
-	domainDescs = []*metrics.Desc{domainFree, domainOffered, levelDomains, levelMost}
+	domainSlots = metrics.NewDesc(subsystem+"_domain_slots",
+		"How many more gangs of a shape fit into a topology domain at the same time, each in one domain of the level that the shape "+
+			"requires, by what is free, node selectors, node affinity and taints. Shapes are the named ones, and the 8 that most groups of "+
+			"gangs have. Reported for levels of at most 256 domains, up to 2048 series in all.",
+		[]string{"shape", "topology", "level", "domain"}, nil, metrics.STABLE, "")
+	levelSlots = metrics.NewDesc(subsystem+"_level_slots",
+		"How many more gangs of a shape fit into the domains of a level together, each in one domain of that level and "+
+			"of the one that the shape requires. Reported for every level.",
+		[]string{"shape", "topology", "level"}, nil, metrics.STABLE, "")
+	domainDescs = []*metrics.Desc{domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots}
 )
 
-// count counts the capacity of domains as the running scheduler knows them.
-type count func(capacity.Bounds) []capacity.Level
+// counts count the capacity of domains, and what gangs fit there, as the running scheduler knows them.
+type counts struct {
+	free  func(capacity.Bounds) []capacity.Level
+	slots func(capacity.Bounds) []capacity.LevelSlots
+}
 
-var domains atomic.Pointer[count]
+var domains atomic.Pointer[counts]
 
-// ServeDomains has the capacity of domains counted whenever metrics are read.
-func ServeDomains(read func(capacity.Bounds) []capacity.Level) { domains.Store((*count)(&read)) }
+// ServeDomains has the capacity of domains, and the slots in them, counted whenever metrics are read.
+func ServeDomains(free func(capacity.Bounds) []capacity.Level, slots func(capacity.Bounds) []capacity.LevelSlots) {
+	domains.Store(&counts{free: free, slots: slots})
+}
 
 // domainCollector counts the capacity when it is asked for.
 type domainCollector struct {
@@ -63,7 +77,8 @@ func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
 	gauge := func(desc *metrics.Desc, value float64, labels ...string) {
 		found <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
 	}
-	for _, level := range (*read)(capacity.Bounds{PerLevel: maxDomains, InAll: maxListed}) {
+	bounds := capacity.Bounds{PerLevel: maxDomains, InAll: maxListed}
+	for _, level := range read.free(bounds) {
 		gauge(levelDomains, float64(level.Count), level.Topology, level.Key)
 		for _, resource := range level.Largest {
 			gauge(levelMost, resource.Free, level.Topology, level.Key, resource.Name)
@@ -73,6 +88,12 @@ func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
 				gauge(domainFree, resource.Free, level.Topology, level.Key, domain.Path, resource.Name)
 				gauge(domainOffered, resource.Offered, level.Topology, level.Key, domain.Path, resource.Name)
 			}
+		}
+	}
+	for _, level := range read.slots(bounds) {
+		gauge(levelSlots, float64(level.Slots), level.Shape, level.Topology, level.Key)
+		for _, domain := range level.Domains {
+			gauge(domainSlots, float64(domain.Slots), level.Shape, level.Topology, level.Key, domain.Path)
 		}
 	}
 }

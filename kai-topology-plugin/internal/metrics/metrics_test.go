@@ -95,10 +95,23 @@ func TestALevelOfManyDomainsHasTotalsOnly(t *testing.T) {
 	}
 	metrics.ServeDomains(func(bounds capacity.Bounds) []capacity.Level {
 		return capacity.Report(map[string][]string{"t": {"rack", "host"}}, nodes, bounds)
+	}, func(bounds capacity.Bounds) []capacity.LevelSlots {
+		if bounds.PerLevel != 256 || bounds.InAll != 2048 {
+			t.Errorf("the bounds are %+v", bounds)
+		}
+		return []capacity.LevelSlots{
+			{Shape: "s", Topology: "t", Key: "rack", Slots: 7, Domains: []capacity.DomainSlots{{Path: "r", Slots: 7}}},
+			{Shape: "s", Topology: "t", Key: "host", Slots: 4},
+		}
 	})
-	defer metrics.ServeDomains(func(capacity.Bounds) []capacity.Level { return nil })
+	defer metrics.ServeDomains(
+		func(capacity.Bounds) []capacity.Level { return nil }, func(capacity.Bounds) []capacity.LevelSlots { return nil },
+	)
 	expect(t, 44850, "domain_free", model.LabelSet{"level": "rack", "domain": "r", "resource": "cpu"})
 	expect(t, -1, "domain_free", model.LabelSet{"level": "host"})
 	expect(t, 300, "level_domains", model.LabelSet{"level": "host"})
 	expect(t, 299, "level_largest_free", model.LabelSet{"level": "host", "resource": "cpu"})
+	expect(t, 7, "domain_slots", model.LabelSet{"shape": "s", "topology": "t", "level": "rack", "domain": "r"})
+	expect(t, -1, "domain_slots", model.LabelSet{"level": "host"})
+	expect(t, 4, "level_slots", model.LabelSet{"shape": "s", "topology": "t", "level": "host"})
 }

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"packtree.dev/kai-topology-plugin/internal/capacity"
+	"packtree.dev/kai-topology-plugin/internal/shapes"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/packing"
 )
@@ -13,6 +15,10 @@ import (
 type arguments struct {
 	// Placement is which domains those gangs get that do not say so themselves: Pack, also if unset, or Spread.
 	Placement packing.Placement `json:"placement,omitempty"`
+	// Shapes are gangs of which metrics tell how many more fit, besides those that there are.
+	Shapes []shapes.Named `json:"shapes,omitempty"`
+	// shapes are what Shapes say.
+	shapes []capacity.Shape
 }
 
 // argumentsOf reads the arguments, of which there may be none, and names every field that does not exist.
@@ -25,5 +31,12 @@ func argumentsOf(configured runtime.Object) (arguments, error) {
 	if problems := manifests.DecodeStrict(written.Raw, &read); len(problems) > 0 {
 		return arguments{}, fmt.Errorf("pluginConfig of %s: args.%s: %s", Name, problems[0].Path, problems[0].Reason)
 	}
-	return read, packing.Options{Placement: read.Placement}.Check()
+	if err := (packing.Options{Placement: read.Placement}).Check(); err != nil {
+		return arguments{}, err
+	}
+	var err error
+	if read.shapes, err = shapes.FromConfiguration(read.Shapes); err != nil {
+		return arguments{}, fmt.Errorf("pluginConfig of %s: args.%w", Name, err)
+	}
+	return read, nil
 }

@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ func TestArgumentsOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		written string
 		want    packing.Placement
+		shapes  []string
 		wrong   string
 	}{
 		"none":              {want: packing.Pack},
@@ -22,6 +25,20 @@ func TestArgumentsOf(t *testing.T) {
 		"another word":      {written: `{"placement":"spread"}`, wrong: `placement "spread" is unknown; use "Pack" or "Spread"`},
 		"a misspelt field":  {written: `{"placment":"Spread"}`, wrong: `args.placment: unknown field, did you mean "placement"?`},
 		"a value of a kind": {written: `{"placement":7}`, wrong: "args.placement: must be a string, in quotes, not 7"},
+		"shapes": {
+			written: `{"shapes":[{"name":"small","pods":1,"resources":{"cpu":"500m"}},{"name":"wide","pods":16,"resources":{"nvidia.com/gpu":8,"memory":"64Gi"},` +
+				`"requiredLevel":"rack","nodeSelector":{"gpu":"x"}}]}`,
+			want: packing.Pack, shapes: []string{"small 1 500 0 ", "wide 16 0 8 rack"},
+		},
+		"a shape without a name":        {written: `{"shapes":[{"pods":1}]}`, wrong: "args.shapes[0].name: a lowercase RFC 1123 label"},
+		"two shapes of a name":          {written: `{"shapes":[{"name":"a","pods":1,"resources":{"cpu":1}},{"name":"a"}]}`, wrong: "args.shapes[1].name: a is named already"},
+		"a shape without pods":          {written: `{"shapes":[{"name":"a"}]}`, wrong: "args.shapes[0].pods: must be at least 1, not 0"},
+		"a shape that asks for nothing": {written: `{"shapes":[{"name":"a","pods":1}]}`, wrong: "args.shapes[0].resources: must have at least one, such as cpu"},
+		"a request for none": {
+			written: `{"shapes":[{"name":"a","pods":1,"resources":{"cpu":1,"memory":"0"}}]}`, wrong: "args.shapes[0].resources.memory: must be above 0, not 0",
+		},
+		"a misspelt field of a shape": {written: `{"shapes":[{"name":"a","pod":1}]}`, wrong: `args.shapes[0].pod: unknown field, did you mean "pods"?`},
+		"too many shapes":             {written: `{"shapes":[` + strings.Repeat(`{},`, 16) + `{}]}`, wrong: "args.shapes: at most 16 may be named, not 17"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var configured runtime.Object
@@ -37,6 +54,15 @@ func TestArgumentsOf(t *testing.T) {
 			}
 			if err != nil || got.Placement != c.want {
 				t.Errorf("placement %q, %v; want %q", got.Placement, err, c.want)
+			}
+			var read []string
+			for _, shape := range got.shapes {
+				read = append(read, fmt.Sprint(
+					shape.Name, " ", shape.Pods, " ", shape.Requests["cpu"], " ", shape.Requests["nvidia.com/gpu"], " ", shape.RequiredLevel,
+				))
+			}
+			if !slices.Equal(read, c.shapes) {
+				t.Errorf("the shapes are %q, want %q", read, c.shapes)
 			}
 		})
 	}

@@ -1,72 +1,139 @@
 package plugin
 
 import (
+	"slices"
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/shapes"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	"packtree.dev/shared/packing"
 )
 
-// capacityOf counts what is free in domains as the caches have it now. That is asked for as often as metrics are
-// scraped, which is less often than pods come and go.
-func capacityOf(lister *ganglister.Lister, bounds capacity.Bounds) []capacity.Level {
-	report, err := countCapacity(lister, bounds)
-	if err != nil {
-		klog.Background().Error(err, "Counting the capacity of domains")
-	}
-	return report
+// maxInUse is how many shapes are counted of those that gangs have; named ones come before them.
+const maxInUse = 8
+
+// measure follows what the API server shows of nodes, pods and gangs, and counts when it is asked, which is as often as metrics are
+// scraped.
+type measure struct {
+	lister  *ganglister.Lister
+	tracker capacity.Tracker
+	inUse   shapes.InUse
+	// counting is held while slots are counted.
+	counting sync.Mutex
+	counter  capacity.Counter
+	profiles *profiles
 }
 
-func countCapacity(lister *ganglister.Lister, bounds capacity.Bounds) ([]capacity.Level, error) {
-	topologies, err := lister.Topologies.List(labels.Everything())
-	if err != nil || len(topologies) == 0 {
-		return nil, err
+// nodeSeen records a node as it is now.
+func (m *measure) nodeSeen(node *corev1.Node) {
+	m.tracker.NodeSeen(node, kubeframework.Allocatable(kubeframework.BareNode(node)))
+}
+
+// podChanged records what a pod was and is; before is nil for one that is new, after for one that is gone.
+func (m *measure) podChanged(before, after *corev1.Pod) {
+	if after != nil && after.Spec.NodeName != "" {
+		m.account(after, m.tracker.Take)
+	}
+	if before != nil && before.Spec.NodeName != "" {
+		m.account(before, m.tracker.GiveBack)
+	}
+	if before != nil && after != nil && asksAlike(before, after) {
+		return
+	}
+	for _, pod := range []*corev1.Pod{before, after} {
+		if pod != nil {
+			m.touch(pod)
+		}
+	}
+}
+
+// asksAlike reports whether two versions of a pod certainly ask for the same, in the same group of the same gang. Most changes are of
+// its status, or give it its node.
+func asksAlike(a, b *corev1.Pod) bool {
+	return (a.Generation == b.Generation || a.Spec.NodeName != b.Spec.NodeName) && sameGroup(a, b)
+}
+
+// sameGroup reports whether two versions of a pod are members of the same group of the same gang.
+func sameGroup(a, b *corev1.Pod) bool {
+	before, was := gang.KeyOf(a)
+	after, is := gang.KeyOf(b)
+	return was == is && before == after && gang.LeafOf(a) == gang.LeafOf(b)
+}
+
+func (m *measure) touch(pod *corev1.Pod) {
+	if key, member := gang.KeyOf(pod); member {
+		m.inUse.Touch(key)
+	}
+}
+
+// account has a pod that is on a node counted there.
+func (m *measure) account(pod *corev1.Pod, count func(node string, requests packing.Resources)) {
+	requests, err := kubeframework.Requests(pod)
+	if err != nil {
+		klog.Background().Error(err, "Reading what a pod asks for", "pod", klog.KObj(pod))
+		return
+	}
+	count(pod.Spec.NodeName, requests)
+}
+
+// free counts what is free in domains.
+func (m *measure) free(bounds capacity.Bounds) []capacity.Level {
+	levels := m.levels()
+	if len(levels) == 0 {
+		return nil
+	}
+	return capacity.Report(levels, m.tracker.Stock().Nodes, bounds)
+}
+
+// slots counts how many more gangs fit, of the named shapes and of those that most gangs have.
+func (m *measure) slots(bounds capacity.Bounds) []capacity.LevelSlots {
+	levels := m.levels()
+	if len(levels) == 0 {
+		return nil
+	}
+	m.counting.Lock()
+	defer m.counting.Unlock()
+	asked := slices.Concat(m.profiles.named(), m.inUse.Most(maxInUse, m.read))
+	return m.counter.Count(m.tracker.Stock(), levels, asked, bounds)
+}
+
+// levels returns the node label keys of the levels of each Topology, the broadest first.
+func (m *measure) levels() map[string][]string {
+	topologies, err := m.lister.Topologies.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Reading Topologies")
+		return nil
 	}
 	levels := map[string][]string{}
 	for _, topology := range topologies {
 		levels[topology.Name] = translation.LevelsOf(topology)
 	}
-	pods, err := lister.Pods.List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	used := map[string]packing.Resources{}
-	for _, pod := range pods {
-		if pod.Spec.NodeName != "" {
-			used[pod.Spec.NodeName] = plus(used[pod.Spec.NodeName], pod)
-		}
-	}
-	read, err := lister.Nodes.List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	nodes := make([]capacity.Node, 0, len(read))
-	for _, node := range read {
-		nodes = append(nodes, capacity.Node{
-			Labels: node.Labels, Usable: !node.Spec.Unschedulable,
-			Allocatable: kubeframework.Allocatable(kubeframework.BareNode(node)), Used: used[node.Name],
-		})
-	}
-	return capacity.Report(levels, nodes, bounds), nil
+	return levels
 }
 
-// plus adds what a pod asks for.
-func plus(used packing.Resources, pod *corev1.Pod) packing.Resources {
-	requests, err := kubeframework.Requests(pod)
+// read returns the shapes of a gang, and false if it has no PodGroup.
+func (m *measure) read(key gang.Key) ([]capacity.Shape, bool) {
+	podGroup, err := m.lister.PodGroup(key)
 	if err != nil {
-		klog.Background().Error(err, "Reading what a pod asks for", "pod", klog.KObj(pod))
-		return used
+		return nil, false
 	}
-	if used == nil {
-		return requests
+	pods, err := m.lister.Shown(key)
+	if err != nil {
+		klog.Background().Error(err, "Reading the pods of a gang", "podGroup", key)
+		return nil, true
 	}
-	for name, amount := range requests {
-		used[name] += amount
+	assembled, _ := gang.AssembleFor(m.lister.Ours, podGroup, pods, m.lister.Levels)
+	found, err := shapes.Of(assembled)
+	if err != nil {
+		klog.Background().Error(err, "Reading what a gang asks for", "podGroup", key)
 	}
-	return used
+	return found, true
 }

@@ -22,6 +22,7 @@
 //	preempt_pod.go a pod without a gang has others leave, and no gang below its minimum
 //	seats.go       what becomes of the room of pods that left, which is held for their successors
 //	effects.go     what is done about an event
+//	measure.go     what is free, and how many more gangs fit, for metrics
 //	hints.go       which events let a gang that does not fit try again
 package plugin
 
@@ -67,6 +68,7 @@ type Plugin struct {
 	bindings inFlight
 	stopper  *staleness.Stopper
 	plain    *preemptForPlain
+	measure  measure
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -105,6 +107,7 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 			return nil, err
 		}
 		made.reader.placement = arguments.Placement
+		shared.name(arguments.shapes)
 		return made, nil
 	}
 	return factory, shared.mark
@@ -169,6 +172,7 @@ func newPluginAmong(
 		clock:    clock.RealClock{},
 		bindings: newInFlight(),
 		started:  time.Now(),
+		measure:  measure{lister: lister, profiles: all},
 	}
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

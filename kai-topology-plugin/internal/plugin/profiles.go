@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/capacity"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
 
@@ -18,6 +19,25 @@ type profiles struct {
 	names map[string]bool
 	// podGroups is the same to all.
 	podGroups schedulinglisters.PodGroupLister
+	// shapes are those that the arguments of any profile name.
+	shapes []capacity.Shape
+}
+
+// name adds shapes that the arguments of a profile name. One that another profile has named already stays what it is.
+func (p *profiles) name(shapes []capacity.Shape) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, shape := range shapes {
+		if !slices.ContainsFunc(p.shapes, func(known capacity.Shape) bool { return known.Name == shape.Name }) {
+			p.shapes = append(p.shapes, shape)
+		}
+	}
+}
+
+func (p *profiles) named() []capacity.Shape {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Clone(p.shapes)
 }
 
 // know gives the profiles a way to look at PodGroups.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -66,7 +65,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool { return !handler.HasSynced() })
 	}
 	metrics.Register()
-	metrics.ServeDomains(func(bounds capacity.Bounds) []capacity.Level { return capacityOf(p.lister, bounds) })
+	metrics.ServeDomains(p.measure.free, p.measure.slots)
 	factory.Start(ctx.Done())
 	go p.begin(ctx, known, leading)
 	return nil
@@ -89,8 +88,12 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 
 func (p *Plugin) podHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { p.effects.do(p.gangs.PodAdded(object.(*corev1.Pod), p.clock.Now())) },
+		AddFunc: func(object any) {
+			p.measure.podChanged(nil, object.(*corev1.Pod))
+			p.effects.do(p.gangs.PodAdded(object.(*corev1.Pod), p.clock.Now()))
+		},
 		UpdateFunc: func(before, after any) {
+			p.measure.podChanged(before.(*corev1.Pod), after.(*corev1.Pod))
 			if gang.Standing(before.(*corev1.Pod)) && !gang.Standing(after.(*corev1.Pod)) {
 				p.gangs.RoomGrew()
 			}
@@ -98,6 +101,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
+				p.measure.podChanged(pod, nil)
 				if pod.Spec.NodeName != "" {
 					p.gangs.RoomGrew()
 				}
@@ -112,6 +116,9 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		if _, stops := staleness.Deadline(podGroup); stops {
 			p.stopper.Enqueue(gang.KeyOfPodGroup(podGroup))
 		}
+		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
+			p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
+		}
 		p.effects.do(p.gangs.PodGroupChanged(old, podGroup, p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -119,6 +126,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) { changed(before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)) },
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
+				p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
 				p.effects.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
 			}
 		},
@@ -127,6 +135,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	changed := func(topology *kai.Topology) {
+		p.measure.inUse.TouchAll()
 		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -138,6 +147,7 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if topology, ok := objectOf[*kai.Topology](object); ok {
+				p.measure.inUse.TouchAll()
 				p.effects.do(p.gangs.TopologyChanged(topology.Name, nil, p.clock.Now()))
 			}
 		},
@@ -149,11 +159,13 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
+			p.measure.nodeSeen(object.(*corev1.Node))
 			p.gangs.RoomGrew()
 			p.effects.do(p.gangs.NodeSeen(object.(*corev1.Node)))
 		},
 		UpdateFunc: func(before, after any) {
 			old, node := before.(*corev1.Node), after.(*corev1.Node)
+			p.measure.nodeSeen(node)
 			sameLabels := maps.Equal(old.Labels, node.Labels)
 			if !sameLabels || old.Spec.Unschedulable != node.Spec.Unschedulable ||
 				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) ||
@@ -171,6 +183,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			p.gangs.RoomGrew()
 			if node, ok := objectOf[*corev1.Node](object); ok {
+				p.measure.tracker.NodeGone(node.Name)
 				p.effects.do(p.gangs.NodeGone(node.Name))
 				p.effects.do(p.gangs.NodeChanged(node.Name, "was deleted", func(gangstate.Place) bool { return false }))
 			}

@@ -2,6 +2,7 @@ package schedulerserver_test
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -40,6 +41,7 @@ var _ = Describe("/metrics", func() {
 			g.Expect(found.value("domain_free", "resource", "cpu", "level", rackLevel, "domain", "z1/r2")).To(BeEquivalentTo(64))
 			g.Expect(found.value("level_largest_free", "resource", string(gpu), "level", rackLevel)).To(BeEquivalentTo(4))
 			g.Expect(found.value("level_domains", "level", rackLevel)).To(BeEquivalentTo(2))
+			g.Expect(found.value("level_slots", "shape", slotsOf(4), "level", rackLevel)).To(BeZero(), "of the gang that waits")
 			g.Expect(found.value("gangs_waiting", "reason", "Infeasible")).To(BeEquivalentTo(1))
 			g.Expect(found.value("gangs_waiting", "reason", "Incomplete")).To(BeEquivalentTo(1))
 		}
@@ -74,8 +76,21 @@ var _ = Describe("/metrics", func() {
 			g.Expect(found.value("gangs_waiting", "reason", "Incomplete")).To(BeZero())
 			g.Expect(found.value("domain_free", "resource", string(gpu), "level", rackLevel, "domain", "z1/r3")).To(BeZero())
 		}).Should(Succeed())
+
+		By("room for more of them")
+		givenRack("z1", "r4", 2, 4)
+		Eventually(func(g Gomega) {
+			found := scrape(g)
+			g.Expect(found.value("domain_slots", "shape", slotsOf(4), "level", rackLevel, "domain", "z1/r4")).To(BeEquivalentTo(1))
+			g.Expect(found.value("domain_slots", "shape", slotsOf(3), "level", zoneLevel, "domain", "z1")).
+				To(BeEquivalentTo(1), "not 2, for which pods would stand in two racks")
+			g.Expect(found.value("level_slots", "shape", slotsOf(4), "level", rackLevel)).To(BeEquivalentTo(1))
+		}).Should(Succeed())
 	})
 })
+
+// slotsOf is the shape of a gang of so many pods of givenPods, two GPUs each, that requires a rack.
+func slotsOf(pods int) string { return fmt.Sprintf("%d x %s=2 in one %s", pods, gpu, rackLevel) }
 
 // startSchedulerWithMetrics starts the program and returns what reads its /metrics.
 func startSchedulerWithMetrics() (scheduler *exec.Cmd, scrape func(Gomega) samples) {

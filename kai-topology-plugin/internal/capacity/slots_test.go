@@ -1,0 +1,345 @@
+package capacity_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"packtree.dev/kai-topology-plugin/internal/capacity"
+	"packtree.dev/shared/packing"
+)
+
+var zonesAndRacks = map[string][]string{"t": {"zone", "rack"}}
+
+func node(name string, labels map[string]string, taints ...corev1.Taint) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{Taints: taints}}
+}
+
+// fleet is two zones: z1 with racks r1 of 8 and 6 GPUs and r2 of 7, and z2 with one rack of 8, and a node of 8 without a rack.
+func fleet() *capacity.Tracker {
+	tracker := &capacity.Tracker{}
+	for name, at := range map[string]struct {
+		zone, rack string
+		gpus       int64
+	}{
+		"a": {"z1", "r1", 8}, "b": {"z1", "r1", 6}, "c": {"z1", "r2", 7}, "d": {"z2", "r1", 8}, "e": {"z2", "", 8},
+	} {
+		tracker.NodeSeen(node(name, labels(at.zone, at.rack)), packing.Resources{gpu: at.gpus, "cpu": 32000, "pods": 110})
+	}
+	return tracker
+}
+
+func count(tracker *capacity.Tracker, shape capacity.Shape) map[string]int64 {
+	var counter capacity.Counter
+	return flat(counter.Count(tracker.Stock(), zonesAndRacks, []capacity.Shape{shape}, everything))
+}
+
+// flat has the slots of each level by its key, and of each domain by its path.
+func flat(levels []capacity.LevelSlots) map[string]int64 {
+	found := map[string]int64{}
+	for _, level := range levels {
+		found[level.Key] = level.Slots
+		for _, domain := range level.Domains {
+			found[domain.Path] = domain.Slots
+		}
+	}
+	return found
+}
+
+func TestSlots(t *testing.T) {
+	asking := func(gpus int64) packing.Resources { return packing.Resources{gpu: gpus, "pods": 1} }
+	for name, c := range map[string]struct {
+		shape  capacity.Shape
+		change func(*capacity.Tracker)
+		want   map[string]int64
+	}{
+		"a gang that may stand anywhere is counted in each domain by itself": {
+			shape: capacity.Shape{Pods: 2, Requests: asking(4)},
+			want:  map[string]int64{"zone": 4, "z1": 2, "z2": 2, "rack": 2, "z1/r1": 1, "z1/r2": 0, "z2/r1": 1},
+		},
+		"one that requires a rack does not use what is left over in two of them": {
+			shape: capacity.Shape{Pods: 3, Requests: asking(2), RequiredLevel: "rack"},
+			want:  map[string]int64{"zone": 4, "z1": 3, "z2": 1, "rack": 4, "z1/r1": 2, "z1/r2": 1, "z2/r1": 1},
+		},
+		"one that requires a zone does, and takes nodes without a rack": {
+			shape: capacity.Shape{Pods: 3, Requests: asking(2), RequiredLevel: "zone"},
+			want:  map[string]int64{"zone": 5, "z1": 3, "z2": 2, "rack": 4, "z1/r1": 2, "z1/r2": 1, "z2/r1": 1},
+		},
+		"what there is least of counts": {
+			shape: capacity.Shape{Pods: 1, Requests: packing.Resources{gpu: 1, "cpu": 16000}},
+			want:  map[string]int64{"zone": 10, "z1": 6, "z2": 4, "rack": 8, "z1/r1": 4, "z1/r2": 2, "z2/r1": 2},
+		},
+		"what pods take is not free, and comes back": {
+			shape: capacity.Shape{Pods: 1, Requests: asking(4)},
+			change: func(tracker *capacity.Tracker) {
+				tracker.Take("a", packing.Resources{gpu: 3})
+				tracker.Take("a", packing.Resources{gpu: 2})
+				tracker.Take("b", packing.Resources{gpu: 3})
+				tracker.GiveBack("a", packing.Resources{gpu: 3})
+			},
+			want: map[string]int64{"zone": 6, "z1": 2, "z2": 4, "rack": 4, "z1/r1": 1, "z1/r2": 1, "z2/r1": 2},
+		},
+		"nodes that are cordoned, out of service, refused or gone have no room": {
+			shape: capacity.Shape{
+				Pods: 1, Requests: asking(1), Takes: func(node *corev1.Node) bool { return node.Name != "c" },
+			},
+			change: func(tracker *capacity.Tracker) {
+				offered := packing.Resources{gpu: 8, "pods": 110}
+				cordoned := node("a", labels("z1", "r1"))
+				cordoned.Spec.Unschedulable = true
+				tracker.NodeSeen(cordoned, offered)
+				dead := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+				tracker.NodeSeen(node("b", labels("z1", "r1"), dead), offered)
+				tracker.NodeGone("d")
+				warned := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectPreferNoSchedule}
+				own := corev1.Taint{Key: gpu, Effect: corev1.TaintEffectNoSchedule}
+				tracker.NodeSeen(node("e", labels("z2", ""), warned, own), offered)
+			},
+			want: map[string]int64{"zone": 8, "z1": 0, "z2": 8, "rack": 0, "z1/r1": 0, "z1/r2": 0},
+		},
+		"a resource that no node has leaves no room": {
+			shape: capacity.Shape{Pods: 1, Requests: packing.Resources{"example.com/other": 1}},
+			want:  map[string]int64{"zone": 0, "z1": 0, "z2": 0, "rack": 0, "z1/r1": 0, "z1/r2": 0, "z2/r1": 0},
+		},
+		"a gang that asks for nothing, or has no pods, has no number": {
+			shape: capacity.Shape{Pods: 0, Requests: packing.Resources{gpu: 0}},
+			want:  map[string]int64{"zone": 0, "z1": 0, "z2": 0, "rack": 0, "z1/r1": 0, "z1/r2": 0, "z2/r1": 0},
+		},
+		"a topology without the level is not told of": {
+			shape: capacity.Shape{Pods: 1, Requests: asking(1), RequiredLevel: "block"},
+			want:  map[string]int64{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker := fleet()
+			if c.change != nil {
+				c.change(tracker)
+			}
+			if diff := cmp.Diff(c.want, count(tracker, c.shape)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDomainsOfSlotsAreListedWithinBounds(t *testing.T) {
+	shapes := []capacity.Shape{{Name: "s", Pods: 1, Requests: packing.Resources{"pods": 110}}, {Name: "u", Pods: 1}}
+	racks := []capacity.DomainSlots{{Path: "z1/r1", Slots: 2}, {Path: "z1/r2", Slots: 1}, {Path: "z2/r1", Slots: 1}}
+	for name, c := range map[string]struct {
+		bounds capacity.Bounds
+		want   [][]capacity.DomainSlots
+	}{
+		"a level that is too large is left out": {
+			capacity.Bounds{PerLevel: 2, InAll: 100}, [][]capacity.DomainSlots{{{Path: "z1", Slots: 3}, {Path: "z2", Slots: 2}}, nil},
+		},
+		"a shape for which there is no room is not listed": {
+			capacity.Bounds{PerLevel: 100, InAll: 5}, [][]capacity.DomainSlots{{{Path: "z1", Slots: 3}, {Path: "z2", Slots: 2}}, racks, nil, nil},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var counter capacity.Counter
+			levels := counter.Count(fleet().Stock(), zonesAndRacks, shapes, c.bounds)
+			for i, want := range c.want {
+				if diff := cmp.Diff(want, levels[i].Domains); diff != "" {
+					t.Errorf("level %d of shape %s (-want +got):\n%s", i, levels[i].Shape, diff)
+				}
+			}
+			if levels[1].Slots != 4 {
+				t.Errorf("the level has %d slots, listed or not", levels[1].Slots)
+			}
+		})
+	}
+}
+
+// model is what the tracker was told, plainly.
+type model struct {
+	nodes map[string]*corev1.Node
+	offer map[string]packing.Resources
+	pods  map[string][]packing.Resources
+}
+
+// slots is the largest number of gangs that fit at the same time on the nodes within a domain, of all ways to place them.
+func (m *model) slots(shape capacity.Shape, domain []string) int64 {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+		if path := pathOf(m.nodes[name].Labels, len(domain)); slices.Equal(path, domain) && m.takes(name, shape) {
+			names = append(names, name)
+		}
+	}
+	free := make([]packing.Resources, len(names))
+	for i, name := range names {
+		free[i] = maps.Clone(m.offer[name])
+		for _, pod := range m.pods[name] {
+			for resource, amount := range pod {
+				free[i][resource] -= amount
+			}
+		}
+	}
+	depth := slices.Index(zonesAndRacks["t"], shape.RequiredLevel) + 1
+	search := &search{shape: shape, free: free, known: map[string]int64{}}
+	for _, name := range names {
+		path := pathOf(m.nodes[name].Labels, depth)
+		search.domains = append(search.domains, fmt.Sprint(path))
+		search.stands = append(search.stands, depth == 0 || path != nil)
+	}
+	return search.most(shape.Pods, "")
+}
+
+func (m *model) takes(name string, shape capacity.Shape) bool {
+	spec := m.nodes[name].Spec
+	return !spec.Unschedulable && len(spec.Taints) == 0 && (shape.Takes == nil || shape.Takes(m.nodes[name]))
+}
+
+// pathOf returns the first label values of a node, nil if it lacks one of them.
+func pathOf(labels map[string]string, depth int) []string {
+	path := []string{}
+	for _, key := range zonesAndRacks["t"][:depth] {
+		if labels[key] == "" {
+			return nil
+		}
+		path = append(path, labels[key])
+	}
+	return path
+}
+
+// search goes through all ways to put pods on nodes, one after the other.
+type search struct {
+	shape   capacity.Shape
+	free    []packing.Resources
+	domains []string
+	stands  []bool
+	known   map[string]int64
+}
+
+// most returns how many gangs can be completed when the one that was begun, in a domain if it has a pod already, lacks so many pods.
+func (s *search) most(lacks int64, domain string) (best int64) {
+	if lacks == 0 {
+		return 1 + s.most(s.shape.Pods, "")
+	}
+	state := fmt.Sprint(s.free, lacks, domain)
+	if known, ok := s.known[state]; ok {
+		return known
+	}
+	for i, free := range s.free {
+		if !s.stands[i] || domain != "" && s.domains[i] != domain {
+			continue
+		}
+		fits := true
+		for resource, amount := range s.shape.Requests {
+			fits = fits && (amount == 0 || free[resource] >= amount) // Of what it does not ask for, pods may take more than there is.
+		}
+		if !fits {
+			continue
+		}
+		for resource, amount := range s.shape.Requests {
+			free[resource] -= amount
+		}
+		best = max(best, s.most(lacks-1, s.domains[i]))
+		for resource, amount := range s.shape.Requests {
+			free[resource] += amount
+		}
+	}
+	s.known[state] = best
+	return best
+}
+
+// want has what flat should have of a shape.
+func (m *model) want(shape capacity.Shape) map[string]int64 {
+	want := map[string]int64{"zone": 0, "rack": 0}
+	for _, node := range m.nodes {
+		for depth, key := range zonesAndRacks["t"] {
+			path := pathOf(node.Labels, depth+1)
+			if path == nil {
+				break
+			}
+			name := packing.Path(path).String()
+			if _, counted := want[name]; !counted {
+				want[name] = m.slots(shape, path)
+				want[key] += want[name]
+			}
+		}
+	}
+	return want
+}
+
+// However nodes and pods come and go, one counter that remembers, and a new one, count what trying all ways finds; and what a look at
+// the nodes showed stays as it was.
+func TestSlotsAreTheMostThatFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		told := model{nodes: map[string]*corev1.Node{}, offer: map[string]packing.Resources{}, pods: map[string][]packing.Resources{}}
+		var tracker capacity.Tracker
+		var counter capacity.Counter
+		shapes := make([]capacity.Shape, rapid.IntRange(1, 2).Draw(t, "shapes"))
+		for i := range shapes {
+			shapes[i] = capacity.Shape{
+				Name: fmt.Sprint(i), Pods: rapid.Int64Range(1, 3).Draw(t, "pods of the gang"),
+				Requests:      packing.Resources{gpu: rapid.Int64Range(1, 3).Draw(t, "gpus"), "cpu": rapid.Int64Range(0, 2).Draw(t, "cpus")},
+				RequiredLevel: rapid.SampledFrom([]string{"", "zone", "rack"}).Draw(t, "required"),
+			}
+			if rapid.Bool().Draw(t, "picky") {
+				shapes[i].Takes = func(node *corev1.Node) bool { return node.Labels["picked"] == "" }
+			}
+		}
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			before := tracker.Stock()
+			showed := new(capacity.Counter).Count(before, zonesAndRacks, shapes, everything)
+			step(t, &told, &tracker)
+			for i, shape := range shapes {
+				stock := tracker.Stock()
+				for which, counter := range map[string]*capacity.Counter{"one that remembers": &counter, "a new one": {}} {
+					all := counter.Count(stock, zonesAndRacks, shapes, everything)
+					if diff := cmp.Diff(told.want(shape), flat(all[2*i:2*i+2])); diff != "" {
+						t.Fatalf("shape %+v, %s (-want +got):\n%s", shape, which, diff)
+					}
+				}
+			}
+			if diff := cmp.Diff(showed, new(capacity.Counter).Count(before, zonesAndRacks, shapes, everything)); diff != "" {
+				t.Fatalf("what was shown changed (-before +after):\n%s", diff)
+			}
+		}
+	})
+}
+
+// step has something happen to a node.
+func step(t *rapid.T, told *model, tracker *capacity.Tracker) {
+	name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "node")
+	amounts := func(most int64) packing.Resources {
+		return packing.Resources{
+			gpu: rapid.Int64Range(0, most).Draw(t, "gpus"), "cpu": rapid.Int64Range(0, most).Draw(t, "cpus"),
+		}
+	}
+	switch rapid.SampledFrom([]string{"seen", "seen", "seen", "gone", "take", "take", "give back"}).Draw(t, "what") {
+	case "seen":
+		value := rapid.SampledFrom([]string{"", "1", "2"})
+		seen := node(name, labels(value.Draw(t, "zone"), value.Draw(t, "rack")))
+		if rapid.Bool().Draw(t, "picked") {
+			seen.Labels["picked"] = "yes"
+		}
+		switch rapid.IntRange(0, 7).Draw(t, "condition") {
+		case 0:
+			seen.Spec.Unschedulable = true
+		case 1:
+			seen.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+		}
+		told.nodes[name], told.offer[name] = seen, amounts(6)
+		tracker.NodeSeen(seen, maps.Clone(told.offer[name]))
+	case "gone":
+		delete(told.nodes, name)
+		tracker.NodeGone(name)
+	case "take":
+		pod := amounts(3)
+		told.pods[name] = append(told.pods[name], pod)
+		tracker.Take(name, pod)
+	case "give back":
+		if pods := told.pods[name]; len(pods) > 0 {
+			tracker.GiveBack(name, pods[0])
+			told.pods[name] = pods[1:]
+		}
+	}
+}

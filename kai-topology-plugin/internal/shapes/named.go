@@ -1,0 +1,57 @@
+package shapes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"packtree.dev/kai-topology-plugin/internal/capacity"
+)
+
+// maxNamed is how many shapes may be named: each is a series for every domain.
+const maxNamed = 16
+
+// FromConfiguration returns the shapes that somebody named. The error has the path of the field that is wrong, without what is above
+// the list.
+func FromConfiguration(named []Named) ([]capacity.Shape, error) {
+	if len(named) > maxNamed {
+		return nil, fmt.Errorf("shapes: at most %d may be named, not %d", maxNamed, len(named))
+	}
+	var found []capacity.Shape
+	for i := range named {
+		if wrong := named[i].wrong(named[:i]); wrong != "" {
+			return nil, fmt.Errorf("shapes[%d].%s", i, wrong)
+		}
+		shape, err := named[i].shape()
+		if err != nil {
+			return nil, fmt.Errorf("shapes[%d].resources: %w", i, err)
+		}
+		found = append(found, shape)
+	}
+	return found, nil
+}
+
+// wrong says what is wrong with a shape among those before it, and where; empty if nothing is.
+func (n *Named) wrong(before []Named) string {
+	if faults := validation.IsDNS1123Label(n.Name); len(faults) > 0 {
+		return "name: " + strings.Join(faults, "; ")
+	}
+	if slices.ContainsFunc(before, func(other Named) bool { return other.Name == n.Name }) {
+		return fmt.Sprintf("name: %s is named already", n.Name)
+	}
+	if n.Pods < 1 {
+		return fmt.Sprintf("pods: must be at least 1, not %d", n.Pods)
+	}
+	if len(n.Resources) == 0 {
+		return "resources: must have at least one, such as cpu"
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Resources)) {
+		if amount := n.Resources[name]; amount.Sign() <= 0 {
+			return fmt.Sprintf("resources.%s: must be above 0, not %s", name, amount.String())
+		}
+	}
+	return ""
+}
