@@ -141,7 +141,7 @@ func TestWhichNodesAShapeTakes(t *testing.T) {
 	}
 	nodes := map[string]*corev1.Node{
 		"plain": node(nil), "tainted": node(nil, tainted), "x": node(map[string]string{"gpu": "x", "disk": "ssd"}),
-		"y": node(map[string]string{"gpu": "y"}), "y tainted": node(map[string]string{"gpu": "y"}, tainted),
+		"y": node(map[string]string{"gpu": "y"}), "z": node(map[string]string{"gpu": "y"}, tainted),
 	}
 	names := map[string]bool{}
 	for name, c := range map[string]struct {
@@ -151,8 +151,8 @@ func TestWhichNodesAShapeTakes(t *testing.T) {
 		"any":                       {nil, "plain x y"},
 		"a selector":                {[]func(*corev1.Pod){selecting}, "x"},
 		"affinity":                  {[]func(*corev1.Pod){demanding}, "x y"},
-		"a toleration":              {[]func(*corev1.Pod){tolerating("gpu")}, "plain tainted x y y tainted"},
-		"affinity and a toleration": {[]func(*corev1.Pod){demanding, tolerating("gpu")}, "x y y tainted"},
+		"a toleration":              {[]func(*corev1.Pod){tolerating("gpu")}, "plain tainted x y z"},
+		"affinity and a toleration": {[]func(*corev1.Pod){demanding, tolerating("gpu")}, "x y z"},
 	} {
 		shape := read(t, scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)}, pod("", "a", "cpu=1", c.changes...))[0]
 		var taken []string
@@ -175,7 +175,7 @@ func TestWhichNodesAShapeTakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if named := asked[0]; named.Takes(nodes["x"]) || !named.Takes(nodes["y"]) || !named.Takes(nodes["y tainted"]) {
+	if named := asked[0]; named.Takes(nodes["x"]) || !named.Takes(nodes["y"]) || !named.Takes(nodes["z"]) {
 		t.Error("a named shape is for nodes with its labels, whatever their taints")
 	}
 }
