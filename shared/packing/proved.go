@@ -58,7 +58,7 @@ func (d *decision) related(c *claim) (with string) {
 		}
 		with += ", with " + r.source.rule()
 		if r.near != nil && !slices.Contains(r.near, true) {
-			with += ", of which no pod stands"
+			with += ", which stands in none"
 		}
 	}
 	return with

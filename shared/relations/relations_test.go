@@ -96,6 +96,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		`[{"name":"a","level":"zone","perDomain":2}]`:                                        at + `[0].perDomain: Invalid value: 2: is how many each domain has, for "even": true alone`,
 		`[{"name":"a","level":"zone","maxPerDomain":2,"even":true}]`:                         at + `[0].even: Invalid value: maxPerDomain is set already: write a relation for each`,
 		`[{"name":"a","level":"zone","near":"x","gangs":"k"}]`:                               at + `[0].gangs: Invalid value: "k": says nothing beside near`,
+		`[{"name":"a","level":"zone","near":"Store 0"}]`:                                     at + `[0].near: Invalid value: "Store 0": is no name of a PodGroup: a lowercase RFC 1123 subdomain`,
 		`[{"name":"a","level":"zone","near":"x","podsOf":"k"}]`:                              at + `[0].podsOf: Invalid value: "k": near is for groups`,
 		`[{"name":"a","level":"zone","even":true,"podsOf":"k","gangs":""}]`:                  ``,
 		`[{"name":"a","level":"zone","even":true,"gangs":"k","item":"x"}]`:                   ``,

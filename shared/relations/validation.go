@@ -58,6 +58,9 @@ func (r *Relation) validateItems(path *field.Path) field.ErrorList {
 	if r.PodsOf != "" && r.Near != "" {
 		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf, "near is for groups: name it in subGroups"))
 	}
+	if r.Near != "" {
+		errs = append(errs, ValidateNear(r.Near, path.Child("near"))...)
+	}
 	if r.Item != "" && (r.Gangs == "" || len(r.SubGroups) > 0) {
 		errs = append(errs, field.Invalid(path.Child("item"), r.Item, "is the name of a whole gang, for gangs without subGroups alone"))
 	}
@@ -67,6 +70,14 @@ func (r *Relation) validateItems(path *field.Path) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// ValidateNear returns why a name is none that a gang can have.
+func ValidateNear(name string, path *field.Path) field.ErrorList {
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return field.ErrorList{field.Invalid(path, name, "is no name of a PodGroup: "+strings.Join(problems, "; "))}
+	}
+	return nil
 }
 
 // validateBound looks at what the relation says of its items: exactly one thing.

@@ -177,7 +177,7 @@ func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words wo
 	case names.IsGang(deployment, s.Near):
 		return field.ErrorList{field.Invalid(path, s.Near, "is a gang of this deployment: name another's, or use topologyConstraint")}
 	}
-	return nil
+	return relations.ValidateNear(s.Near, path)
 }
 
 // spreadContradictions returns required spreads that cannot hold within a required domain, with both fields named.

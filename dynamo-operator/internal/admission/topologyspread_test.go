@@ -2,7 +2,10 @@ package admission_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"packtree.dev/shared/domains"
 
@@ -31,6 +34,10 @@ func TestSpreads(t *testing.T) {
 				`spec.topologySpread[0].near: Invalid value: "d-0": is a gang of this deployment: name another's, or use topologyConstraint`,
 				`spec.services[0].topologySpread[0].near: Invalid value: "d-0-c-1": is a gang of this deployment: name another's, or use topologyConstraint (service "A")`,
 			},
+		},
+		"near what is no name": {
+			own:  "topologySpread: [{domain: rack, near: Store 0}]",
+			want: []string{`spec.services[0].topologySpread[0].near: Invalid value: "Store 0": is no name of a PodGroup: ` + strings.Join(validation.IsDNS1123Subdomain("Store 0"), "; ") + ` (service "A")`},
 		},
 		"some of it near a gang": {
 			spec: "topologySpread: [{domain: block, among: [B, C], near: router-0}]",

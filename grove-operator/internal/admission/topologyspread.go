@@ -184,7 +184,7 @@ func (p spreadPlace) validateNear(set *grovev1alpha1.PodCliqueSet) field.ErrorLi
 	case isGangOf(set, near):
 		return field.ErrorList{field.Invalid(path, near, "is a gang of this set: name another's, or use a topologyConstraint")}
 	}
-	return nil
+	return relations.ValidateNear(near, path)
 }
 
 // isGangOf reports whether a name is that of a gang of the set, of any replica or copy that it may come to have.

@@ -49,6 +49,7 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 			ofSet: "topologySpread: [{domain: rack, among: [p], near: t-0}],",
 			want:  whole + `.near: Invalid value: "t-0": contradicts spec.template.topologySpread[0].among: it is for all gangs of the set; for copies of one scaling group set it there`,
 		},
+		"near what is no name":  {ofP: "topologySpread: [{domain: rack, near: Store 0}],", want: group + `.near: Invalid value: "Store 0": is no name of a PodGroup: a lowercase RFC 1123`},
 		"near by no such level": {ofP: "topologySpread: [{domain: numa, near: t-0}],", want: group + `.domain: Invalid value: "numa": not a level`},
 		"two bounds": {
 			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}],", want: group + `: Invalid value: "maxPerDomain, even": exactly one of`,

@@ -110,6 +110,13 @@ func (g *Gang) Relate(related Related) {
 	}
 }
 
+// Awaits reports whether the gang has to be near another one that stands nowhere, as far as Relate has told it.
+func (g *Gang) Awaits() bool {
+	return slices.ContainsFunc(g.Relations, func(r Relation) bool {
+		return r.Near != "" && !r.Preferred() && len(r.Others) == 0 && !r.First
+	})
+}
+
 // count has the relation know the items of another gang. One that is nowhere counts nowhere.
 func (r *Relation) count(other *scheduling.PodGroup, standing []*corev1.Pod) {
 	parsed, errs := relations.Parse(other.Annotations)

@@ -71,9 +71,9 @@ func (r *Result) Err() error {
 	return nil
 }
 
-// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes.
-// Of gangs that unasked knows it
-// reports nothing; they only take the room that is theirs.
+// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes. Of gangs that unasked knows it
+// reports nothing; they only take the room that is theirs. One that has to be near a gang whose turn comes later has
+// another turn after that. The result is in the order of the last turns.
 func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Turn, options packing.Options,
 	unasked func(turns.Turn) bool) (*Result, error) {
 	started := time.Now()
@@ -84,16 +84,27 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 		return nil, err
 	}
 	decided := &Result{PodGroups: []PodGroupResult{}}
-	for _, next := range gangs {
-		answer, err := table.Take(ctx, next, options.Budget)
-		if err != nil {
-			return nil, err
+	answers, order := make([]*decision.Answer, len(gangs)), []int{}
+	for woken := true; woken; {
+		woken = false
+		for i, next := range gangs {
+			if answers[i] != nil && (turns.Placed(answers[i]) || !table.Wakes(next)) {
+				continue
+			}
+			woken = true
+			if answers[i], err = table.Take(ctx, next, options.Budget); err != nil {
+				return nil, err
+			}
+			order = append(slices.DeleteFunc(order, func(other int) bool { return other == i }), i)
+			if !unasked(next) {
+				decided.SearchNodes += answers[i].Steps
+			}
 		}
-		if unasked(next) {
-			continue
+	}
+	for _, i := range order {
+		if !unasked(gangs[i]) {
+			decided.PodGroups = append(decided.PodGroups, resultOf(gangs[i].Rank.Gang, answers[i]))
 		}
-		decided.PodGroups = append(decided.PodGroups, resultOf(next.Rank.Gang, answer))
-		decided.SearchNodes += answer.Steps
 	}
 	decided.ElapsedMicroseconds = time.Since(started).Microseconds()
 	return decided, nil

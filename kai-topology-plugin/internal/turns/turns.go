@@ -110,6 +110,15 @@ func (t *Table) meet(assembled *gang.Gang) {
 	}
 }
 
+// Wakes reports whether a gang that was refused had to be near another that stood nowhere, and stands now.
+func (t *Table) Wakes(turn Turn) bool {
+	if turn.Hold != nil || !turn.Gang.Awaits() {
+		return false
+	}
+	t.meet(turn.Gang)
+	return !turn.Gang.Awaits()
+}
+
 func standing(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !gang.Standing(pod) })
 }
