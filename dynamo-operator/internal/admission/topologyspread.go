@@ -164,8 +164,8 @@ func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words w
 	return errs
 }
 
-// validateNear returns where the gang that others are to be near is the deployment's own, for which they would wait, or where only
-// parts of the deployment are to be near, each of which can say so by itself.
+// validateNear returns where the gang that others are to be near is the deployment's own, for which they would wait, or
+// where only parts of the deployment are to be near, each of which can say so by itself.
 func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	path := s.path.Child("near")
 	switch {

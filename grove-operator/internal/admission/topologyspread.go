@@ -105,20 +105,22 @@ func validateSpreads(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Err
 
 // bounds are the fields of which a spread has one, with their values; 1 for those that are no numbers.
 func (p spreadPlace) bounds() (named []string, values []int32) {
-	said, near := int32(1), (*int32)(nil)
-	if p.spread.Near != "" {
-		near = &said
-	}
 	for _, bound := range []struct {
 		name  string
 		value *int32
 	}{
 		{"maxPerDomain", p.spread.MaxPerDomain}, {"maxPercentPerDomain", p.spread.MaxPercentPerDomain}, {"perDomain", p.spread.PerDomain},
-		{"ofEachPerDomain", p.spread.OfEachPerDomain}, {"even", &said}, {"near", near},
+		{"ofEachPerDomain", p.spread.OfEachPerDomain},
 	} {
-		if bound.value != nil && (bound.name != "even" || p.spread.Even) {
+		if bound.value != nil {
 			named, values = append(named, bound.name), append(values, *bound.value)
 		}
+	}
+	if p.spread.Even {
+		named, values = append(named, "even"), append(values, 1)
+	}
+	if p.spread.Near != "" {
+		named, values = append(named, "near"), append(values, 1)
 	}
 	return named, values
 }
@@ -171,8 +173,8 @@ func (p spreadPlace) validateAmong(set *grovev1alpha1.PodCliqueSet) field.ErrorL
 	return errs
 }
 
-// validateNear returns where a gang is to be near one of its own set, for which it would wait, or copies of several groups are,
-// each of which can say so by itself.
+// validateNear returns where a gang is to be near one of its own set, for which it would wait, or copies of several
+// groups are, each of which can say so by itself.
 func (p spreadPlace) validateNear(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	near, path := p.spread.Near, p.path.Child("near")
 	switch {
@@ -239,7 +241,8 @@ func (p spreadPlace) limit() (limit int, exact bool) {
 	return relation.Limit(p.count), relation.PerDomain > 0
 }
 
-// contradictions returns the constraints by which all items stand in one domain of the spread's level, where that is against it.
+// contradictions returns the constraints by which all items stand in one domain of the spread's level, where that is
+// against it.
 func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
 	limit, exact := p.limit()
 	if p.spread.Preferred() || p.count <= limit && (!exact || p.count == limit) {
@@ -258,7 +261,8 @@ func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
 	return nil
 }
 
-// warnOfSpreads tells of spreads that say nothing, since they hold whatever the scheduler does, and of those that cannot hold.
+// warnOfSpreads tells of spreads that say nothing, since they hold whatever the scheduler does, and of those that
+// cannot hold.
 func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 	var warnings []string
 	for _, place := range spreadPlaces(set) {
@@ -281,8 +285,9 @@ func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 	return warnings
 }
 
-// warnOfOddPods tells of pods whose number is no multiple of what each domain is to have: some of them wait, or all. Copies
-// come one after the other, so that a domain may have fewer of them, and count in each domain in which one of their pods stands.
+// warnOfOddPods tells of pods whose number is no multiple of what each domain is to have: some of them wait, or all.
+// Copies come one after the other, so that a domain may have fewer of them, and count in each domain in which one of
+// their pods stands.
 func (p spreadPlace) warnOfOddPods() string {
 	each := int(ptr.Deref(p.spread.PerDomain, 0))
 	if each < 1 || p.least == 0 || p.count%each == 0 {

@@ -19,10 +19,11 @@ type Shape struct {
 	Pods int64
 	// Requests is what each pod takes of its node.
 	Requests packing.Resources
-	// RequiredLevel is the node label key of the level in one domain of which the gang has to stand; "" if it may stand anywhere.
+	// RequiredLevel is the node label key of the level in one domain of which the gang has to stand; "" if it may stand
+	// anywhere.
 	RequiredLevel string
-	// Takes reports whether a node may take the pods, whatever is free on it; nil if each may. Nodes that are cordoned or out of
-	// service take none, and are not asked about.
+	// Takes reports whether a node may take the pods, whatever is free on it; nil if each may. Nodes that are cordoned
+	// or out of service take none, and are not asked about.
 	Takes func(*corev1.Node) bool
 }
 
@@ -53,10 +54,11 @@ type Counter struct {
 	pods       []int64
 }
 
-// Count returns how many more gangs of each shape fit into each domain of the topologies that have the shape's level: the largest
-// number that fits at the same time. A gang stands in one domain of the required level. Counted in a narrower domain it stands
-// in that one. Topologies have the node label keys of their levels, the broadest first. The result is in the order of the shapes,
-// then by topology, the broadest level first. A node counts as far down as it has every label from the top.
+// Count returns how many more gangs of each shape fit into each domain of the topologies that have the shape's level:
+// the largest number that fits at the same time. A gang stands in one domain of the required level. Counted in a
+// narrower domain it stands in that one. Topologies have the node label keys of their levels, the broadest first. The
+// result is in the order of the shapes, then by topology, the broadest level first. A node counts as far down as it has
+// every label from the top.
 func (c *Counter) Count(stock Stock, topologies map[string][]string, shapes []Shape, bounds Bounds) []LevelSlots {
 	c.follow(stock, topologies, shapes)
 	var counted []LevelSlots
@@ -257,8 +259,8 @@ type child struct {
 	value string
 }
 
-// count counts how many gangs fit of so many pods each, all in one domain of the required level, -1 for none, when so many pods fit on
-// each node. The pods are alike, so that nothing counts but how many there is room for.
+// count counts how many gangs fit of so many pods each, all in one domain of the required level, -1 for none, when so
+// many pods fit on each node. The pods are alike, so that nothing counts but how many there is room for.
 func (t *tree) count(podsOn []int64, pods int64, required int) {
 	clear(t.room)
 	clear(t.slots)

@@ -22,8 +22,8 @@ type Stock struct {
 	replaced int
 }
 
-// Tracker follows nodes and the pods on them as they come and go, so that a look at all of them is a copy. The zero value is ready,
-// for any goroutine.
+// Tracker follows nodes and the pods on them as they come and go, so that a look at all of them is a copy. The zero
+// value is ready, for any goroutine.
 type Tracker struct {
 	mu     sync.Mutex
 	stock  Stock

@@ -18,11 +18,11 @@ import (
 type Relation struct {
 	// Relation has its Topology and the key of its level.
 	relations.Relation
-	// Others are the other gangs with the same key Gangs that stand or are planned somewhere, by namespace and name; with Near
-	// the one of that name. Assemble leaves it to Relate to say where.
+	// Others are the other gangs with the same key Gangs that stand or are planned somewhere, by namespace and name;
+	// with Near the one of that name. Assemble leaves it to Relate to say where.
 	Others []RelatedItems
-	// First is set where the gang that it is to be near, and that stands nowhere, has to be near this one, or near another of which
-	// that holds, and so on: of gangs in such a circle that whose name sorts first need not wait.
+	// First is set where the gang that it is to be near, and that stands nowhere, has to be near this one, or near
+	// another of which that holds, and so on: of gangs in such a circle that whose name sorts first need not wait.
 	First bool
 }
 
@@ -54,7 +54,8 @@ func relationsOf(podGroup *scheduling.PodGroup, tree *podgrouptree.Tree, levels 
 	return found, nil
 }
 
-// RelationKeys returns the keys that gangs have in common of which relations count one another, or are near one another.
+// RelationKeys returns the keys that gangs have in common of which relations count one another, or are near one
+// another.
 func RelationKeys(podGroup *scheduling.PodGroup) []Key {
 	keys := []Key{NearKey(KeyOfPodGroup(podGroup))}
 	parsed, errs := relations.Parse(podGroup.Annotations)
@@ -84,11 +85,12 @@ func (g *Gang) RelationKey(r *Relation) (Key, bool) {
 	return relationKey(g.PodGroup.Namespace, &r.Relation)
 }
 
-// Related gives the PodGroups of a key that relations have in common, each with the pods of it that stand or are about to,
-// by their nodes.
+// Related gives the PodGroups of a key that relations have in common, each with the pods of it that stand or are about
+// to, by their nodes.
 type Related func(Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
 
-// Relate tells the relations of the gang where the items of others stand that they count, or the gang that they are to be near.
+// Relate tells the relations of the gang where the items of others stand that they count, or the gang that they are to
+// be near.
 func (g *Gang) Relate(related Related) {
 	for i := range g.Relations {
 		r := &g.Relations[i]
@@ -165,8 +167,9 @@ func nodesOf(standing []*corev1.Pod) []string {
 	return slices.Compact(nodes)
 }
 
-// first reports whether a way leads from one gang back to another, of gangs that stand nowhere and must each be near the next, on
-// which no name sorts before the other's. Of gangs that wait for one another, that of the first name is on such a way from each.
+// first reports whether a way leads from one gang back to another, of gangs that stand nowhere and must each be near
+// the next, on which no name sorts before the other's. Of gangs that wait for one another, that of the first name is on
+// such a way from each.
 func first(back *scheduling.PodGroup, from string, related Related) bool {
 	met, ahead := sets.New[string](), []string{from}
 	for len(ahead) > 0 {

@@ -20,8 +20,8 @@ import (
 // maxInUse is how many shapes are counted of those that gangs have; named ones come before them.
 const maxInUse = 8
 
-// measure follows what the API server shows of nodes, pods and gangs, and counts when it is asked, which is as often as metrics are
-// scraped.
+// measure follows what the API server shows of nodes, pods and gangs, and counts when it is asked, which is as often as
+// metrics are scraped.
 type measure struct {
 	lister  *ganglister.Lister
 	tracker capacity.Tracker
@@ -55,8 +55,8 @@ func (m *measure) podChanged(before, after *corev1.Pod) {
 	}
 }
 
-// asksAlike reports whether two versions of a pod certainly ask for the same, in the same group of the same gang. Most changes are of
-// its status, or give it its node.
+// asksAlike reports whether two versions of a pod certainly ask for the same, in the same group of the same gang. Most
+// changes are of its status, or give it its node.
 func asksAlike(a, b *corev1.Pod) bool {
 	return (a.Generation == b.Generation || a.Spec.NodeName != b.Spec.NodeName) && sameGroup(a, b)
 }

@@ -10,8 +10,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// InUse knows the shapes of the gangs that there are. A gang is only read again when something was seen of it. The zero value is ready,
-// for any goroutine.
+// InUse knows the shapes of the gangs that there are. A gang is only read again when something was seen of it. The zero
+// value is ready, for any goroutine.
 type InUse struct {
 	mu      sync.Mutex
 	touched map[gang.Key]bool
@@ -47,8 +47,8 @@ func (u *InUse) TouchAll() {
 	u.all = true
 }
 
-// Most returns the shapes that most groups have, at most so many, the most frequent first and then by name. Read returns the shapes
-// of a gang as it is now, and false if there is no such gang.
+// Most returns the shapes that most groups have, at most so many, the most frequent first and then by name. Read
+// returns the shapes of a gang as it is now, and false if there is no such gang.
 func (u *InUse) Most(count int, read func(gang.Key) ([]capacity.Shape, bool)) []capacity.Shape {
 	u.reading.Lock()
 	defer u.reading.Unlock()

@@ -14,8 +14,8 @@ import (
 // maxNamed is how many shapes may be named: each is a series for every domain.
 const maxNamed = 16
 
-// FromConfiguration returns the shapes that somebody named. The error has the path of the field that is wrong, without what is above
-// the list.
+// FromConfiguration returns the shapes that somebody named. The error has the path of the field that is wrong, without
+// what is above the list.
 func FromConfiguration(named []Named) ([]capacity.Shape, error) {
 	if len(named) > maxNamed {
 		return nil, fmt.Errorf("shapes: at most %d may be named, not %d", maxNamed, len(named))

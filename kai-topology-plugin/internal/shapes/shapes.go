@@ -1,5 +1,5 @@
-// Package shapes tells which gangs people have, and which ones they ask about, so that it can be counted how many more of
-// them fit.
+// Package shapes tells which gangs people have, and which ones they ask about, so that it can be counted how many more
+// of them fit.
 package shapes
 
 import (
@@ -22,8 +22,9 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// Of returns the shape of each leaf of a gang whose pods are alike: as many pods as its minimum, in one domain of the narrowest level
-// that it or a group above it requires. A leaf without pods, without a minimum, or with pods that differ has none.
+// Of returns the shape of each leaf of a gang whose pods are alike: as many pods as its minimum, in one domain of the
+// narrowest level that it or a group above it requires. A leaf without pods, without a minimum, or with pods that
+// differ has none.
 func Of(g *gang.Gang) ([]capacity.Shape, error) {
 	if g.Tree == nil {
 		return nil, nil
@@ -119,8 +120,8 @@ type choice struct {
 	Tolerations []corev1.Toleration  `json:",omitempty"`
 }
 
-// choiceOf is a text that differs for pods that do not take the same nodes. Tolerations of nodes that are out of service are left out:
-// no gang is counted there, and the API server gives them to every pod.
+// choiceOf is a text that differs for pods that do not take the same nodes. Tolerations of nodes that are out of
+// service are left out: no gang is counted there, and the API server gives them to every pod.
 func choiceOf(pod *corev1.Pod) (string, error) {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
@@ -165,7 +166,8 @@ type Named struct {
 	// Pods is how many pods a gang has; Resources is what each requests.
 	Pods      int64               `json:"pods"`
 	Resources corev1.ResourceList `json:"resources"`
-	// RequiredLevel is the node label key of the level in one domain of which the gang has to stand; unset, it may stand anywhere.
+	// RequiredLevel is the node label key of the level in one domain of which the gang has to stand; unset, it may
+	// stand anywhere.
 	RequiredLevel string `json:"requiredLevel,omitempty"`
 	// NodeSelector are labels that the nodes have to have; unset, none. Taints are tolerated.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
