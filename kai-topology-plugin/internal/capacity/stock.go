@@ -100,6 +100,9 @@ func (t *Tracker) Take(node string, requests packing.Resources) { t.add(node, re
 func (t *Tracker) GiveBack(node string, requests packing.Resources) { t.add(node, requests, -1) }
 
 func (t *Tracker) add(node string, requests packing.Resources, sign int64) {
+	if len(requests) == 0 {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.used == nil {

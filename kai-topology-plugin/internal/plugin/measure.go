@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -39,11 +40,10 @@ func (m *measure) nodeSeen(node *corev1.Node) {
 
 // podChanged records what a pod was and is; before is nil for one that is new, after for one that is gone.
 func (m *measure) podChanged(before, after *corev1.Pod) {
-	if after != nil && after.Spec.NodeName != "" {
-		m.account(after, m.tracker.Take)
-	}
-	if before != nil && before.Spec.NodeName != "" {
-		m.account(before, m.tracker.GiveBack)
+	was, takes := taking(before), taking(after)
+	if was.node != takes.node || !maps.Equal(was.requests, takes.requests) {
+		m.tracker.Take(takes.node, takes.requests)
+		m.tracker.GiveBack(was.node, was.requests)
 	}
 	if before != nil && after != nil && asksAlike(before, after) {
 		return
@@ -74,14 +74,22 @@ func (m *measure) touch(pod *corev1.Pod) {
 	}
 }
 
-// account has a pod that is on a node counted there.
-func (m *measure) account(pod *corev1.Pod, count func(node string, requests packing.Resources)) {
+// taken is what a pod takes of which node; nothing of none without one.
+type taken struct {
+	node     string
+	requests packing.Resources
+}
+
+func taking(pod *corev1.Pod) taken {
+	if pod == nil || pod.Spec.NodeName == "" {
+		return taken{}
+	}
 	requests, err := kubeframework.Requests(pod)
 	if err != nil {
 		klog.Background().Error(err, "Reading what a pod asks for", "pod", klog.KObj(pod))
-		return
+		return taken{}
 	}
-	count(pod.Spec.NodeName, requests)
+	return taken{pod.Spec.NodeName, requests}
 }
 
 // free counts what is free in domains.
