@@ -48,45 +48,46 @@ func (d *decision) prefer() {
 }
 
 // approach looks for a placement of as many pods that costs no more and of which
-// preferred relations lack less.
+// relations lack less.
 func (d *decision) approach() {
-	preferred := d.p.preferred()
-	lacks := d.p.lacks(d.found)
-	if !anyOf(lacks) {
+	best := d.p.qualityOf(d.found)
+	if !best.lacking() {
 		return
 	}
-	chosen, found, units := d.chosen, d.found, d.p.costOf(d.found)
-	d.part(preferShare, func() {
-		d.bounded(append(d.p.even(), preferred...), chosen, func() bool {
-			if !d.attempt(chosen) || !d.p.evenly(d.found) {
-				return false
-			}
-			if u, l := d.p.costOf(d.found), d.p.lacks(d.found); better(u, l, units, lacks) {
-				found, units, lacks = d.found, u, l
-			}
-			return !anyOf(lacks)
-		})
-	})
-	if anyOf(lacks) && len(d.snapshot().nodes) <= smallCluster {
+	chosen, found := d.chosen, d.found
+	relations := append(d.p.even(), d.p.preferred()...)
+	try := func(find func() []placement) {
 		d.part(preferShare, func() {
-			d.bounded(preferred, chosen, func() bool {
-				o := newOptimiser(d.trial, d.snapshot(), d.slot, chosen, true)
-				o.best = append(units[:len(units):len(units)], 1) // As good is good enough.
-				o.run()
-				if o.found == nil || !better(d.p.costOf(o.found), d.p.lacks(o.found), units, lacks) {
-					return false
+			d.bounded(relations, chosen, func() bool {
+				if another := find(); another != nil {
+					if q := d.p.qualityOf(another); q.better(best) {
+						found, best = another, q
+					}
 				}
-				found, units, lacks = o.found, d.p.costOf(o.found), d.p.lacks(o.found)
-				return !anyOf(lacks)
+				return !best.lacking()
 			})
+		})
+	}
+	try(func() []placement {
+		if !d.attempt(chosen) || !d.p.evenly(d.found) {
+			return nil
+		}
+		return d.found
+	})
+	if best.lacking() && len(d.snapshot().nodes) <= smallCluster {
+		try(func() []placement {
+			o := newOptimiser(d.trial, d.snapshot(), d.slot, chosen, true)
+			if !anyOf(best.uneven) {
+				o.best = append(best.units[:len(best.units):len(best.units)], 1) // As good is good enough.
+			}
+			o.run()
+			return o.found
 		})
 	}
 	d.p.unbind()
 	d.keep(chosen, found)
-	d.optimal = d.optimal && !anyOf(lacks)
+	d.optimal = d.optimal && !best.lacking()
 }
-
-func anyOf(lacks []int) bool { return slices.ContainsFunc(lacks, func(n int) bool { return n > 0 }) }
 
 // preferShare is the part of the budget for fewer preferred units, growShare that
 // for more pods. On a small number of nodes the best is searched for longer, since

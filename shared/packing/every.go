@@ -22,10 +22,9 @@ type every struct {
 	// that require it.
 	placed []int
 	domain []int32
-	// most is how many pods the best placement has, with these units and lacks.
+	// most is how many pods the best placement has.
 	most   int
-	units  cost
-	lacks  []int
+	best   quality
 	found  []placement
 	chosen *selection
 }
@@ -41,7 +40,7 @@ func (d *decision) every() {
 	}
 	if d.verdict == Placed {
 		e.chosen, e.found, e.most = d.chosen, d.found, d.p.total(d.chosen.want, 0)
-		e.units, e.lacks = d.p.costOf(d.found), d.p.lacks(d.found)
+		e.best = d.p.qualityOf(d.found)
 	}
 	d.p.unbind()
 	before := d.Limit
@@ -177,18 +176,10 @@ func (e *every) weigh() {
 	if !e.p.evenly(e.trail) {
 		return
 	}
-	units, lacks := e.p.costOf(e.trail), e.p.lacks(e.trail)
-	if e.chosen != nil && e.placed[0] == e.most && !better(units, lacks, e.units, e.lacks) {
+	weighed := e.p.qualityOf(e.trail)
+	if e.chosen != nil && e.placed[0] == e.most && !weighed.better(e.best) {
 		return
 	}
-	e.most, e.units, e.lacks = e.placed[0], units, lacks
+	e.most, e.best = e.placed[0], weighed
 	e.chosen, e.found = e.p.newSelection(want), slices.Clone(e.trail)
-}
-
-// better compares what placements of as many pods cost, preferred levels first.
-func better(units cost, lacks []int, thanUnits cost, thanLacks []int) bool {
-	if c := slices.Compare(units, thanUnits); c != 0 {
-		return c < 0
-	}
-	return slices.Compare(lacks, thanLacks) < 0
 }

@@ -94,10 +94,10 @@ func (c *Cluster) Lacks(gang *Gang) ([]int, error) {
 	return lacks, nil
 }
 
-// lacks has what preferred relations lack, in their order.
-func (p *problem) lacks(placements []placement) []int {
+// lacking has what some relations lack.
+func (p *problem) lacking(relations []int, placements []placement) []int {
 	var lacks []int
-	for _, at := range p.preferred() {
+	for _, at := range relations {
 		lacks = append(lacks, p.lack(at, placements))
 	}
 	return lacks

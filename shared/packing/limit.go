@@ -110,11 +110,7 @@ func (d *decision) bind(relations []int, s *selection, left *int, try func() boo
 		d.p.seek()
 		return try()
 	}
-	attempts := d.p.attempts(relations[0], s)
-	if d.spread {
-		slices.Reverse(attempts)
-	}
-	for _, to := range attempts {
+	for _, to := range d.p.attempts(relations[0], s, d.spread) {
 		if *left <= 0 || d.Exhausted() {
 			return false
 		}
@@ -185,8 +181,8 @@ func (p *problem) empty(r *relation) []int32 {
 }
 
 // attempts are the limits by which a relation holds for a selection, those first that
-// use fewest domains; of a preferred one then those by which it nearly does.
-func (p *problem) attempts(at int, s *selection) []attempt {
+// use fewest domains, or most to spread; then those by which it nearly does.
+func (p *problem) attempts(at int, s *selection, spread bool) []attempt {
 	r := &p.relations[at]
 	items := p.entering(at, s)
 	var list []attempt
@@ -196,9 +192,9 @@ func (p *problem) attempts(at int, s *selection) []attempt {
 	case !r.source.Even:
 		list = []attempt{{most: r.source.Max, fresh: unlimited}}
 	case r.source.Max > 0:
-		list = []attempt{{most: r.source.Max, fresh: items / r.source.Max}}
+		list = r.exactAttempts(items)
 	default:
-		return p.evenAttempts(at, items)
+		return p.evenAttempts(at, items, spread)
 	}
 	if !r.source.Preferred {
 		return list
@@ -212,9 +208,19 @@ func (p *problem) attempts(at int, s *selection) []attempt {
 	return list
 }
 
+// exactAttempts are those of a relation by which each domain has so many items: what
+// stands unevenly is filled up first.
+func (r *relation) exactAttempts(items int) (list []attempt) {
+	beside := max(0, items-short(r.base, r.source.Max))
+	for fresh := (beside + r.source.Max - 1) / r.source.Max; fresh <= items/r.source.Max && len(list) < maxAttempts; fresh++ {
+		list = append(list, attempt{most: r.source.Max, fresh: fresh})
+	}
+	return list
+}
+
 // evenAttempts are those of a relation that leaves open how many items each domain
 // has: with so many items to come, as many each in so many domains.
-func (p *problem) evenAttempts(at, items int) []attempt {
+func (p *problem) evenAttempts(at, items int, spread bool) []attempt {
 	r := &p.relations[at]
 	all, used, high := items, 0, slices.Max(append(r.base, 0))
 	for _, standing := range r.base {
@@ -226,6 +232,9 @@ func (p *problem) evenAttempts(at, items int) []attempt {
 		if all%each == 0 && all/each >= used {
 			list = append(list, attempt{most: each, fresh: all/each - used})
 		}
+	}
+	if spread {
+		slices.Reverse(list)
 	}
 	if uneven := used*high - (all - items); uneven > 0 {
 		list = append(list, attempt{most: high, fresh: (uneven+all)/high - used})

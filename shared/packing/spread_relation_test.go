@@ -166,6 +166,58 @@ func TestRelationsAreEvenExactNearOrPreferred(t *testing.T) {
 	}
 }
 
+// A scheduler that is started anew finds some of a gang's workers bound, each in a rack of its own. The others come to where one lacks,
+// not two by two beside them, as long as there is room.
+func TestWhatStandsUnevenlyIsFilledUpFirst(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// full are racks with no room beside what stands.
+		full int
+		want []int
+	}{
+		"there is room":            {0, []int{2, 2, 2}},
+		"there is none beside one": {1, []int{1, 1, 2, 2}},
+	} {
+		for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
+			t.Run(fmt.Sprint(name, ", ", placement), func(t *testing.T) {
+				s := site{}
+				for rack := range 20 {
+					s[fmt.Sprintf("z%d/r%02d", rack%2, rack)] = []int64{4, 4}
+				}
+				if tc.full > 0 {
+					s["z0/r00"] = []int64{1}
+				}
+				together := packing.Group{Name: "root", Children: []packing.Group{
+					copies("prefill", 3, 2, "each prefill", "together"), copies("decode", 3, 2, "each decode", "together"),
+				}}
+				stand := func(role, worker int, node string) string {
+					leaf := &together.Children[role].Children[worker]
+					leaf.Running, leaf.Pending = []string{node, node}, nil
+					return node[:strings.LastIndex(node, "/")]
+				}
+				racks := map[string]int{}
+				racks[stand(0, 0, "z0/r00/0")]++
+				racks[stand(1, 2, "z1/r01/0")]++
+				d := s.cluster(t).Decide(&packing.Gang{Root: together, Relations: []packing.Relation{
+					apart("each prefill", "rack"), apart("each decode", "rack"),
+					{Name: "together", Topology: "site", Level: "rack", Max: 2, Even: true},
+				}}, packing.Options{Placement: placement})
+				if d.Verdict != packing.Placed {
+					t.Fatalf("%s: %s", d.Verdict, d.Message())
+				}
+				for rack, workers := range perRack(&d, false) {
+					racks[rack] += workers
+				}
+				if got := numbersOf(racks); !slices.Equal(got, tc.want) {
+					t.Errorf("workers by rack %v, want %v", got, tc.want)
+				}
+				if even := tc.full == 0; d.Optimal != even {
+					t.Errorf("optimal %v, want %v", d.Optimal, even)
+				}
+			})
+		}
+	}
+}
+
 // Where there are too many ways to try them all the answer is found all the same.
 func TestRelationsOfManyPodsAreFollowed(t *testing.T) {
 	s := site{}

@@ -6,19 +6,22 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// related says whether the placed pods obey all required relations, and how far they
-// are from each preferred one.
-func (o *oracle) related() (obeyed bool, lacks []int) {
+// related says whether the placed pods obey all required relations, how far they are
+// from each of those by which domains have as many, and from each preferred one.
+func (o *oracle) related() (obeyed bool, uneven, lacks []int) {
 	for k := range o.scene.Gang.Relations {
 		r := &o.scene.Gang.Relations[k]
 		c := o.count(r)
-		if r.Preferred {
+		switch {
+		case r.Preferred:
 			lacks = append(lacks, c.nowhere+c.lacking(r))
-		} else if c.lost || !c.obeys(r) {
-			return false, nil
+		case c.lost || !c.obeys(r):
+			return false, nil, nil
+		case r.Even:
+			uneven = append(uneven, c.lacking(r))
 		}
 	}
-	return true, lacks
+	return true, uneven, lacks
 }
 
 // counted are the items of a relation by domain, before and after.
