@@ -20,7 +20,7 @@ type Workload struct {
 	Claims []Claim
 }
 
-// Claim is one constraint on one group of pods: they stand in one domain of a level.
+// Claim is one constraint on one group of pods: they stand in one domain of a level, or items of theirs side by side.
 type Claim struct {
 	// Group is the part of the workload that is meant, in the user's words; empty for all of it.
 	Group string
@@ -32,6 +32,10 @@ type Claim struct {
 	Pods int
 	// Selects tells the group's pods from all others.
 	Selects func(*corev1.Pod) bool
+	// Beside, if not nil, are kinds of items, each of which is told by its pods: each domain in which an item of any kind stands
+	// has Each items of every kind.
+	Beside [][]func(*corev1.Pod) bool
+	Each   int
 }
 
 // Finding is how a claim turned out.
@@ -45,14 +49,21 @@ type Finding struct {
 	Bound int
 	// Outside are bound pods whose node has no domain at the level.
 	Outside []string
+	// Unequal are domains that have more or fewer items of a kind than they should, sorted.
+	Unequal []string
 }
 
-// Held is whether every pod of the group is bound, and all of them stand in one domain unless that was only preferred.
+// Held is whether every pod of the group is bound, and all of them stand in one domain, or every domain has as many items of each
+// kind as it should, unless that was only preferred.
 func (f Finding) Held() bool {
 	if f.Bound < f.Pods {
 		return false
 	}
-	return f.Preferred || len(f.Domains) == 1 && len(f.Outside) == 0
+	together := len(f.Domains) == 1
+	if f.Beside != nil {
+		together = len(f.Unequal) == 0
+	}
+	return f.Preferred || together && len(f.Outside) == 0
 }
 
 // String is the finding in one line.
@@ -62,12 +73,18 @@ func (f Finding) String() string {
 		name += ", " + f.Group
 	}
 	wish := "one " + f.Level.Called
-	if f.Preferred {
+	switch {
+	case f.Beside != nil:
+		wish = fmt.Sprintf("%d of each per %s", f.Each, f.Level.Called)
+	case f.Preferred:
 		wish = "few of " + f.Level.Called
 	}
 	line := fmt.Sprintf("%s: %s: %d of %d pods in %s", name, wish, f.Bound, f.Pods, strings.Join(f.Domains, ", "))
 	if len(f.Domains) == 0 {
 		line = fmt.Sprintf("%s: %s: %d of %d pods bound, none in a domain", name, wish, f.Bound, f.Pods)
+	}
+	if len(f.Unequal) > 0 {
+		line += "; not so many of each in " + strings.Join(f.Unequal, ", ")
 	}
 	if len(f.Outside) > 0 {
 		line += "; outside of every domain: " + strings.Join(f.Outside, ", ")
@@ -92,7 +109,7 @@ func (w Workload) Judge(pods []corev1.Pod, nodes []corev1.Node) []Finding {
 
 func (c Claim) judge(pods []corev1.Pod, nodes map[string]*corev1.Node) Finding {
 	finding := Finding{Claim: c}
-	domains := map[string]bool{}
+	domains, standing := map[string]bool{}, map[string][]*corev1.Pod{}
 	for i := range pods {
 		pod := &pods[i]
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || !c.Selects(pod) {
@@ -108,13 +125,30 @@ func (c Claim) judge(pods []corev1.Pod, nodes map[string]*corev1.Node) Finding {
 			continue
 		}
 		domains[domain] = true
+		standing[domain] = append(standing[domain], pod)
 	}
 	for domain := range domains {
 		finding.Domains = append(finding.Domains, domain)
 	}
 	slices.Sort(finding.Domains)
 	slices.Sort(finding.Outside)
+	for _, domain := range finding.Domains {
+		if slices.ContainsFunc(c.Beside, func(kind []func(*corev1.Pod) bool) bool { return count(kind, standing[domain]) != c.Each }) {
+			finding.Unequal = append(finding.Unequal, domain)
+		}
+	}
 	return finding
+}
+
+// count is how many items of a kind have one of these pods.
+func count(kind []func(*corev1.Pod) bool, pods []*corev1.Pod) int {
+	items := 0
+	for _, of := range kind {
+		if slices.ContainsFunc(pods, of) {
+			items++
+		}
+	}
+	return items
 }
 
 // Running is how many of the workload's pods run.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -22,6 +23,7 @@ const (
 // deployment is as much of a DynamoGraphDeployment, of either version, as placement depends on.
 type deployment struct {
 	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
+	TopologySpread     []deploymentSpread    `json:"topologySpread"`
 	Services           services              `json:"services"`
 	Components         services              `json:"components"`
 	Experimental       struct {
@@ -44,6 +46,13 @@ type deploymentConstraint struct {
 	PreferredDomain     string `json:"preferredDomain"`
 	TopologyProfile     string `json:"topologyProfile"`
 	ClusterTopologyName string `json:"clusterTopologyName"`
+}
+
+// deploymentSpread is as much of a spread as a claim can be made of: one that puts items side by side.
+type deploymentSpread struct {
+	Domain          string   `json:"domain"`
+	Among           []string `json:"among"`
+	OfEachPerDomain int      `json:"ofEachPerDomain"`
 }
 
 type service struct {
@@ -102,6 +111,9 @@ func readDeployment(object *unstructured.Unstructured, topologies Topologies) (W
 		}
 	}
 	if err := reader.readAll(spec.TopologyConstraint, all, spec.Experimental.ComponentGroups); err != nil {
+		return Workload{}, fmt.Errorf("reading %s: %w", nameOf(object), err)
+	}
+	if err := reader.readSpreads(spec.TopologySpread, all); err != nil {
 		return Workload{}, fmt.Errorf("reading %s: %w", nameOf(object), err)
 	}
 	workload := Workload{
@@ -183,11 +195,49 @@ func (r *deploymentReader) readService(each service) error {
 		return r.claim(each.Name, each.TopologyConstraint, orOne(each.Replicas), map[string]string{selectorLabel: selector})
 	}
 	for replica := range orOne(each.Replicas) {
-		if err := r.claim(fmt.Sprintf("%s %d", each.Name, replica), each.TopologyConstraint, each.nodes(), map[string]string{
-			selectorLabel: selector, grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(replica),
-		}); err != nil {
+		labels := r.replicaLabels(each, replica)
+		if err := r.claim(fmt.Sprintf("%s %d", each.Name, replica), each.TopologyConstraint, each.nodes(), labels); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// replicaLabels are those of the pods of one replica of a multi-node service.
+func (r *deploymentReader) replicaLabels(each service, replica int) map[string]string {
+	return map[string]string{
+		selectorLabel: fmt.Sprintf("%s-%s", r.object.GetName(), strings.ToLower(each.Name)),
+		grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(replica),
+	}
+}
+
+// readSpreads reads which services stand side by side, by replicas of several nodes.
+func (r *deploymentReader) readSpreads(spreads []deploymentSpread, all []service) error {
+	for _, spread := range spreads {
+		if spread.OfEachPerDomain == 0 {
+			continue
+		}
+		level, err := r.topologies.level(r.topology, spread.Domain)
+		if err != nil {
+			return err
+		}
+		claim := Claim{Group: strings.Join(spread.Among, " beside "), Level: level, Each: spread.OfEachPerDomain}
+		var pods []func(*corev1.Pod) bool
+		for _, name := range spread.Among {
+			at := slices.IndexFunc(all, func(s service) bool { return s.Name == name })
+			if at < 0 || all[at].Multinode == nil {
+				return fmt.Errorf("%s is no multi-node service", name)
+			}
+			var items []func(*corev1.Pod) bool
+			for replica := range orOne(all[at].Replicas) {
+				items = append(items, labelled(r.object.GetNamespace(), r.replicaLabels(all[at], replica)))
+			}
+			claim.Beside, claim.Pods, pods = append(claim.Beside, items), claim.Pods+all[at].pods(), append(pods, items...)
+		}
+		claim.Selects = func(pod *corev1.Pod) bool {
+			return slices.ContainsFunc(pods, func(of func(*corev1.Pod) bool) bool { return of(pod) })
+		}
+		r.claims = append(r.claims, claim)
 	}
 	return nil
 }

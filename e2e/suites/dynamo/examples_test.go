@@ -25,6 +25,7 @@ func TestExamples(t *testing.T) {
 	}
 	files := map[string]int{
 		directory + "/dgd-zone.yaml": 5, directory + "/dgd-block.yaml": 11, directory + "/dgd-rack.yaml": 13,
+		directory + "/dgd-side-by-side.yaml":             13,
 		"testdata/deployments/sglang-disaggregated.yaml": 21, "testdata/deployments/trtllm-disaggregated.yaml": 9,
 	}
 	for file, count := range files {

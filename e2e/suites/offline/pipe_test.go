@@ -39,7 +39,7 @@ const (
 // podGroups is how many gangs an example consists of. The pods of a Job are made by the cluster's Job controller, so offline
 // there is nothing to place.
 var podGroups = map[string]int{
-	"dgd-block": 2, "dgd-cannot-fit": 1, "dgd-rack": 2, "dgd-zone": 1, "job-topology-aware": 0, "podgroup-sample2": 1,
+	"dgd-block": 2, "dgd-cannot-fit": 1, "dgd-rack": 2, "dgd-side-by-side": 1, "dgd-zone": 1, "job-topology-aware": 0, "podgroup-sample2": 1,
 	"podcliqueset-disaggregated-inference": 3, "podcliqueset-hierarchical-inference": 6, "two-topologies": 2,
 }
 

@@ -26,7 +26,7 @@ const patience = 2 * time.Minute
 var ofSuite = map[string]string{"packtree.dev/suite": "wholepath"}
 
 // elsewhere are the examples that suite dynamo runs on a dev cluster with the same nodes, and looks at more closely. On other clusters they run here.
-var elsewhere = []string{"dgd-zone", "dgd-block", "dgd-rack"}
+var elsewhere = []string{"dgd-zone", "dgd-block", "dgd-rack", "dgd-side-by-side"}
 
 func TestExamples(t *testing.T) {
 	for _, example := range loadExamples(t) {
