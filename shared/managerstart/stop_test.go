@@ -3,6 +3,7 @@ package managerstart_test
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,16 +39,22 @@ func TestAManagerEndsWhileItsControllersWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nothing := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
-		busy, err := controller.New("busy", mgr, controller.Options{Reconciler: nothing})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var passes atomic.Int32
+		working := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			if passes.Add(1) > int32(100*round) {
+				stop()
+			}
+			return reconcile.Result{}, nil
+		})
+		busy, err := controller.New("busy", mgr, controller.Options{Reconciler: working})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := busy.Watch(source.Func(requests)); err != nil {
 			t.Fatal(err)
 		}
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer stop()
 		if err := mgr.Start(ctx); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
