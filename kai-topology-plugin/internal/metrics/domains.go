@@ -1,11 +1,13 @@
 package metrics
 
 import (
+	"strconv"
 	"sync/atomic"
 
 	"k8s.io/component-base/metrics"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
+	"packtree.dev/kai-topology-plugin/internal/relationstatus"
 )
 
 const (
@@ -40,21 +42,25 @@ var (
 		"How many more gangs of a shape fit into the domains of a level together, each in one domain of that level and "+
 			"of the one that the shape requires. Reported for every level.",
 		[]string{"shape", "topology", "level"}, nil, metrics.STABLE, "")
-	domainDescs = []*metrics.Desc{domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots}
+	relations = metrics.NewDesc(subsystem+"_relations",
+		"Relations of gangs of which pods stand, by whether they are required or preferred and whether they hold of these pods.",
+		[]string{"requirement", "holds"}, nil, metrics.STABLE, "")
+	domainDescs = []*metrics.Desc{domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots, relations}
 )
 
-// counts count the capacity of domains, and what gangs fit there, as the running scheduler knows them.
-type counts struct {
-	free  func(capacity.Bounds) []capacity.Level
-	slots func(capacity.Bounds) []capacity.LevelSlots
+// Domains count what is in domains, as the running scheduler knows them.
+type Domains interface {
+	// Free is the capacity of domains, and Slots what gangs fit there.
+	Free(capacity.Bounds) []capacity.Level
+	Slots(capacity.Bounds) []capacity.LevelSlots
+	// Relations says how gangs stand to one another and in themselves.
+	Relations() relationstatus.Tally
 }
 
-var domains atomic.Pointer[counts]
+var domains atomic.Pointer[Domains]
 
-// ServeDomains has the capacity of domains, and the slots in them, counted whenever metrics are read.
-func ServeDomains(free func(capacity.Bounds) []capacity.Level, slots func(capacity.Bounds) []capacity.LevelSlots) {
-	domains.Store(&counts{free: free, slots: slots})
-}
+// ServeDomains has what is in domains counted whenever metrics are read.
+func ServeDomains(counted Domains) { domains.Store(&counted) }
 
 // domainCollector counts the capacity when it is asked for.
 type domainCollector struct {
@@ -70,15 +76,16 @@ func (c *domainCollector) DescribeWithStability(descs chan<- *metrics.Desc) {
 
 // CollectWithStability reads the capacity.
 func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
-	read := domains.Load()
-	if read == nil {
+	counted := domains.Load()
+	if counted == nil {
 		return
 	}
+	read := *counted
 	gauge := func(desc *metrics.Desc, value float64, labels ...string) {
 		found <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
 	}
 	bounds := capacity.Bounds{PerLevel: maxDomains, InAll: maxListed}
-	for _, level := range read.free(bounds) {
+	for _, level := range read.Free(bounds) {
 		gauge(levelDomains, float64(level.Count), level.Topology, level.Key)
 		for _, resource := range level.Largest {
 			gauge(levelMost, resource.Free, level.Topology, level.Key, resource.Name)
@@ -90,10 +97,16 @@ func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
 			}
 		}
 	}
-	for _, level := range read.slots(bounds) {
+	for _, level := range read.Slots(bounds) {
 		gauge(levelSlots, float64(level.Slots), level.Shape, level.Topology, level.Key)
 		for _, domain := range level.Domains {
 			gauge(domainSlots, float64(domain.Slots), level.Shape, level.Topology, level.Key, domain.Path)
+		}
+	}
+	tally := read.Relations()
+	for requirement, required := range map[string]bool{"required": true, "preferred": false} {
+		for _, holds := range []bool{true, false} {
+			gauge(relations, float64(tally.Count(required, holds)), requirement, strconv.FormatBool(holds))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/relationstatus"
 	"packtree.dev/shared/packing"
 )
 
@@ -93,20 +94,11 @@ func TestALevelOfManyDomainsHasTotalsOnly(t *testing.T) {
 			Labels: map[string]string{"rack": "r", "host": name}, Usable: true, Allocatable: packing.Resources{"cpu": int64(1000 * i)},
 		})
 	}
-	metrics.ServeDomains(func(bounds capacity.Bounds) []capacity.Level {
-		return capacity.Report(map[string][]string{"t": {"rack", "host"}}, nodes, bounds)
-	}, func(bounds capacity.Bounds) []capacity.LevelSlots {
-		if bounds.PerLevel != 256 || bounds.InAll != 2048 {
-			t.Errorf("the bounds are %+v", bounds)
-		}
-		return []capacity.LevelSlots{
-			{Shape: "s", Topology: "t", Key: "rack", Slots: 7, Domains: []capacity.DomainSlots{{Path: "r", Slots: 7}}},
-			{Shape: "s", Topology: "t", Key: "host", Slots: 4},
-		}
-	})
-	defer metrics.ServeDomains(
-		func(capacity.Bounds) []capacity.Level { return nil }, func(capacity.Bounds) []capacity.LevelSlots { return nil },
-	)
+	metrics.ServeDomains(counted{nodes: nodes, slots: []capacity.LevelSlots{
+		{Shape: "s", Topology: "t", Key: "rack", Slots: 7, Domains: []capacity.DomainSlots{{Path: "r", Slots: 7}}},
+		{Shape: "s", Topology: "t", Key: "host", Slots: 4},
+	}, t: t})
+	defer metrics.ServeDomains(counted{t: t})
 	expect(t, 44850, "domain_free", model.LabelSet{"level": "rack", "domain": "r", "resource": "cpu"})
 	expect(t, -1, "domain_free", model.LabelSet{"level": "host"})
 	expect(t, 300, "level_domains", model.LabelSet{"level": "host"})
@@ -114,4 +106,39 @@ func TestALevelOfManyDomainsHasTotalsOnly(t *testing.T) {
 	expect(t, 7, "domain_slots", model.LabelSet{"shape": "s", "topology": "t", "level": "rack", "domain": "r"})
 	expect(t, -1, "domain_slots", model.LabelSet{"level": "host"})
 	expect(t, 4, "level_slots", model.LabelSet{"shape": "s", "topology": "t", "level": "host"})
+}
+
+// counted is what a scheduler counts, of a topology of racks and hosts.
+type counted struct {
+	t         *testing.T
+	nodes     []capacity.Node
+	slots     []capacity.LevelSlots
+	relations relationstatus.Tally
+}
+
+func (c counted) Free(bounds capacity.Bounds) []capacity.Level {
+	return capacity.Report(map[string][]string{"t": {"rack", "host"}}, c.nodes, bounds)
+}
+
+func (c counted) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
+	if bounds.PerLevel != 256 || bounds.InAll != 2048 {
+		c.t.Errorf("the bounds are %+v", bounds)
+	}
+	return c.slots
+}
+
+func (c counted) Relations() relationstatus.Tally { return c.relations }
+
+func TestRelationsAreCountedByWhetherTheyHold(t *testing.T) {
+	metrics.Register()
+	var tally relationstatus.Tally
+	for _, relation := range []relationstatus.Relation{{Required: true}, {Required: true}, {Required: true, Lacks: 1}, {Lacks: 4}} {
+		tally.Add(relation)
+	}
+	metrics.ServeDomains(counted{relations: tally, t: t})
+	defer metrics.ServeDomains(counted{t: t})
+	expect(t, 2, "relations", model.LabelSet{"requirement": "required", "holds": "true"})
+	expect(t, 1, "relations", model.LabelSet{"requirement": "required", "holds": "false"})
+	expect(t, 0, "relations", model.LabelSet{"requirement": "preferred", "holds": "true"})
+	expect(t, 1, "relations", model.LabelSet{"requirement": "preferred", "holds": "false"})
 }

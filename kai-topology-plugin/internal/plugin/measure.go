@@ -13,8 +13,10 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/relationstatus"
 	"packtree.dev/kai-topology-plugin/internal/shapes"
 	"packtree.dev/kai-topology-plugin/internal/translation"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
@@ -31,6 +33,8 @@ type measure struct {
 	counting sync.Mutex
 	counter  capacity.Counter
 	profiles *profiles
+	// relate tells a gang where the others stand that its relations name.
+	relate func(*gang.Gang)
 }
 
 // nodeSeen records a node as it is now.
@@ -92,8 +96,8 @@ func taking(pod *corev1.Pod) taken {
 	return taken{pod.Spec.NodeName, requests}
 }
 
-// free counts what is free in domains.
-func (m *measure) free(bounds capacity.Bounds) []capacity.Level {
+// Free counts what is free in domains.
+func (m *measure) Free(bounds capacity.Bounds) []capacity.Level {
 	levels := m.levels()
 	if len(levels) == 0 {
 		return nil
@@ -101,8 +105,8 @@ func (m *measure) free(bounds capacity.Bounds) []capacity.Level {
 	return capacity.Report(levels, m.tracker.Stock().Nodes, bounds)
 }
 
-// slots counts how many more gangs fit, of the named shapes and of those that most gangs have.
-func (m *measure) slots(bounds capacity.Bounds) []capacity.LevelSlots {
+// Slots counts how many more gangs fit, of the named shapes and of those that most gangs have.
+func (m *measure) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
 	levels := m.levels()
 	if len(levels) == 0 {
 		return nil
@@ -111,6 +115,57 @@ func (m *measure) slots(bounds capacity.Bounds) []capacity.LevelSlots {
 	defer m.counting.Unlock()
 	asked := slices.Concat(m.profiles.named(), m.inUse.Most(maxInUse, m.read))
 	return m.counter.Count(m.tracker.Stock(), levels, asked, bounds)
+}
+
+// Relations counts the relations of gangs of which pods stand, as far as they can be read.
+func (m *measure) Relations() (tally relationstatus.Tally) {
+	podGroups, err := m.lister.PodGroups.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Reading PodGroups")
+		return tally
+	}
+	related := slices.DeleteFunc(podGroups, func(podGroup *scheduling.PodGroup) bool {
+		return podGroup.Annotations[scheduling.AnnotationRelations] == ""
+	})
+	if len(related) == 0 {
+		return tally
+	}
+	nodes, err := m.lister.Nodes.List(labels.Everything())
+	if err != nil {
+		klog.Background().Error(err, "Reading nodes")
+		return tally
+	}
+	domains, err := relationstatus.NewDomains(m.levels(), slices.Values(nodes))
+	if err != nil {
+		klog.Background().Error(err, "Reading the domains of nodes")
+		return tally
+	}
+	for _, podGroup := range related {
+		for _, relation := range m.relationsOf(podGroup, domains) {
+			tally.Add(relation)
+		}
+	}
+	return tally
+}
+
+// relationsOf judges the relations of a gang; none if no pod of it stands.
+func (m *measure) relationsOf(podGroup *scheduling.PodGroup, domains *relationstatus.Domains) []relationstatus.Relation {
+	key := gang.KeyOfPodGroup(podGroup)
+	pods, err := m.lister.Shown(key)
+	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !gang.Standing(pod) })
+	if err != nil || len(pods) == 0 {
+		return nil
+	}
+	standing, _ := gang.AssembleFor(m.lister.Ours, podGroup, pods, m.lister.Levels)
+	if standing.Tree == nil {
+		return nil
+	}
+	m.relate(standing)
+	judged, err := domains.Of(standing)
+	if err != nil {
+		klog.Background().Error(err, "Judging the relations of a gang", "podGroup", key)
+	}
+	return judged
 }
 
 // levels returns the node label keys of the levels of each Topology, the broadest first.

@@ -172,7 +172,7 @@ func newPluginAmong(
 		clock:    clock.RealClock{},
 		bindings: newInFlight(),
 		started:  time.Now(),
-		measure:  measure{lister: lister, profiles: all},
+		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate},
 	}
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

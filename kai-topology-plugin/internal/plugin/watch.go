@@ -65,7 +65,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool { return !handler.HasSynced() })
 	}
 	metrics.Register()
-	metrics.ServeDomains(p.measure.free, p.measure.slots)
+	metrics.ServeDomains(&p.measure)
 	factory.Start(ctx.Done())
 	go p.begin(ctx, known, leading)
 	return nil

@@ -89,6 +89,38 @@ var _ = Describe("/metrics", func() {
 	})
 })
 
+var _ = Describe("/metrics of relations", func() {
+	It("count those that hold and those that do not, of gangs of which pods stand", func() {
+		namespace := givenNamespace()
+		givenTopology()
+		givenRack("z1", "r1", 1, 4)
+		givenRack("z1", "r2", 1, 4)
+		_, scrape := startSchedulerWithMetrics()
+		givenRelated := func(name string, required bool) {
+			relations := fmt.Sprintf(`[{"name": "apart", "level": %q, "maxPerDomain": 1, "required": %v}]`, rackLevel, required)
+			givenRelatedPodGroup(namespace, name, relations, scheduling.PodGroupSpec{
+				MinMember: ptr.To[int32](3), TopologyConstraint: &scheduling.TopologyConstraint{Topology: topologyName, PreferredTopologyLevel: zoneLevel},
+			})
+			givenPods(namespace, name, "", 3, 1)
+		}
+		givenRelated("rather", false)
+		eventuallyBound(namespace, gangOf("rather"), 3)
+		givenRelated("must", true)
+		Eventually(scheduled(namespace, "must")).Should(withReason(scheduling.ReasonInfeasible))
+		Eventually(func(g Gomega) {
+			found := scrape(g)
+			g.Expect(found.value("relations", "requirement", "preferred", "holds", "false")).To(BeEquivalentTo(1))
+			g.Expect(found.value("relations", "requirement", "required", "holds", "true")).To(BeZero(), "no pod of it stands")
+			g.Expect(found.value("relations", "requirement", "required", "holds", "false")).To(BeZero(), "no pod of it stands")
+		}).Should(Succeed())
+		givenRack("z1", "r3", 1, 4)
+		eventuallyBound(namespace, gangOf("must"), 3)
+		Eventually(func(g Gomega) {
+			g.Expect(scrape(g).value("relations", "requirement", "required", "holds", "true")).To(BeEquivalentTo(1))
+		}).Should(Succeed())
+	})
+})
+
 // slotsOf is the shape of a gang of so many pods of givenPods, two GPUs each, that requires a rack.
 func slotsOf(pods int) string { return fmt.Sprintf("%d x %s=2 in one %s", pods, gpu, rackLevel) }
 

@@ -112,9 +112,17 @@ func in(parent string, group scheduling.SubGroup) scheduling.SubGroup {
 // givenPodGroup creates a PodGroup of one leaf, or of the given groups.
 func givenPodGroup(namespace, name string, spec scheduling.PodGroupSpec) {
 	GinkgoHelper()
-	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, &scheduling.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec,
-	}, metav1.CreateOptions{})
+	givenRelatedPodGroup(namespace, name, "", spec)
+}
+
+// givenRelatedPodGroup creates one with relations; empty for none.
+func givenRelatedPodGroup(namespace, name, relations string, spec scheduling.PodGroupSpec) {
+	GinkgoHelper()
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+	if relations != "" {
+		podGroup.Annotations = map[string]string{scheduling.AnnotationRelations: relations}
+	}
+	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, podGroup, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 }
 
