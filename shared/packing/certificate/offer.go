@@ -3,6 +3,7 @@ package certificate
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -31,6 +32,62 @@ type weighing struct {
 	nodes  []int32
 	// number is equal for equal pods.
 	number int
+	// The pods that may use a node are those of asking numbered in listed from
+	// first[node] to first[node+1]; first is nil if that is looked up for each node.
+	first, listed []int32
+	// some is for looking it up.
+	some []int32
+}
+
+// list writes down who may use each node, if that is less to look at than everybody
+// for each node.
+func (v *verifier) list(w *weighing) {
+	words := v.nodes.Len()/64 + 1
+	if len(w.nodes) <= 4*words {
+		return
+	}
+	each := func(visit func(i, node int)) {
+		for i := range w.asking {
+			v.spend(1 + words/16)
+			for at, word := range w.asking[i].takes {
+				for ; word != 0; word &= word - 1 {
+					if node := at*64 + bits.TrailingZeros64(word); w.asking[i].confined(node) {
+						visit(i, node)
+					}
+				}
+			}
+		}
+	}
+	first := make([]int32, v.nodes.Len()+2)
+	each(func(_, node int) {
+		v.spend(1)
+		first[node+2]++
+	})
+	for node := 2; node < len(first); node++ {
+		first[node] += first[node-1]
+	}
+	w.listed = make([]int32, first[len(first)-1])
+	each(func(i, node int) {
+		w.listed[first[node+1]] = int32(i)
+		first[node+1]++
+	})
+	w.first = first
+}
+
+// users are who may use a node, by their number in asking.
+func (v *verifier) users(w *weighing, node int) []int32 {
+	v.spend(1)
+	if w.first != nil {
+		return w.listed[w.first[node]:w.first[node+1]]
+	}
+	v.spend(len(w.asking))
+	w.some = w.some[:0]
+	for i := range w.asking {
+		if a := &w.asking[i]; a.takes.has(node) && a.confined(node) {
+			w.some = append(w.some, int32(i))
+		}
+	}
+	return w.some
 }
 
 // asking is the pods of one kind that have a weight.
@@ -42,9 +99,9 @@ type asking struct {
 	takes   set
 }
 
-// may reports whether the pods may use a node.
-func (a *asking) may(node int) bool {
-	return a.takes.has(node) && slices.ContainsFunc(a.regions, func(r *region) bool { return r.has(node) })
+// confined reports whether a node is in the region of any of the pods.
+func (a *asking) confined(node int) bool {
+	return slices.ContainsFunc(a.regions, func(r *region) bool { return r.has(node) })
 }
 
 // weighing collects the pods that weigh.
@@ -91,6 +148,7 @@ func (v *verifier) weighing(s *state, by *scale) *weighing {
 		}
 	}
 	w.number, w.nodes = v.asked.of(text), v.union(regions)
+	v.list(w)
 	return w
 }
 
@@ -128,33 +186,27 @@ type offerOf struct {
 
 // offer is the weight that one node takes.
 func (v *verifier) offer(node int, w *weighing) int64 {
-	v.spend(1 + len(w.asking))
-	if len(w.asking) == 1 {
-		a := &w.asking[0]
-		if !a.may(node) {
-			return 0
-		}
+	users := v.users(w, node)
+	switch len(users) {
+	case 0:
+		return 0
+	case 1:
+		a := &w.asking[users[0]]
 		return times(a.weight, fitting(a.pods, v.kinds[a.kind].requests, v.row(node)))
 	}
 	var room [64]byte
 	some := room[:0]
-	for i := range w.asking {
-		if w.asking[i].may(node) {
-			some = binary.AppendUvarint(some, uint64(i))
-		}
-	}
-	if len(some) == 0 {
-		return 0
+	for _, i := range users {
+		some = binary.AppendUvarint(some, uint64(i))
 	}
 	key := offerOf{v.rowOf(node), w.number, string(some)}
 	if weight, known := v.heaviest[key]; known {
 		return weight
 	}
 	var items []item
-	for i := range w.asking {
-		if a := &w.asking[i]; a.may(node) {
-			items = append(items, item{weight: a.weight, count: a.pods, takes: v.kinds[a.kind].requests})
-		}
+	for _, i := range users {
+		a := &w.asking[i]
+		items = append(items, item{weight: a.weight, count: a.pods, takes: v.kinds[a.kind].requests})
 	}
 	weight, tries := heaviest(items, slices.Clone(v.row(node)))
 	v.spend(tries * (1 + len(items)))

@@ -14,6 +14,16 @@ func (s set) has(node int) bool { return node>>6 < len(s) && s[node>>6]&(1<<(nod
 
 func (s set) add(node int) { s[node>>6] |= 1 << (node & 63) }
 
+// meets reports whether sets have a node in common.
+func (s set) meets(other set) bool {
+	for i := range min(len(s), len(other)) {
+		if s[i]&other[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // text is equal for equal sets.
 func (s set) text() []byte {
 	var text []byte
@@ -29,7 +39,7 @@ func (s set) text() []byte {
 // if they are the same; nil has no node.
 type region struct {
 	nodes []int32
-	// has is made when it is first asked for.
+	// set is made when it is first asked for.
 	set set
 }
 
@@ -43,13 +53,18 @@ func (r *region) has(node int) bool {
 	if len(r.nodes) <= fewNodes {
 		return slices.Contains(r.nodes, int32(node))
 	}
+	return r.all().has(node)
+}
+
+// all is the nodes as a set.
+func (r *region) all() set {
 	if r.set == nil {
 		r.set = newSet(int(r.nodes[len(r.nodes)-1]))
 		for _, n := range r.nodes {
 			r.set.add(int(n))
 		}
 	}
-	return r.set.has(node)
+	return r.set
 }
 
 // joining is the part of a region where a group may go that must share a domain

@@ -244,12 +244,8 @@ func (v *verifier) usable(r *region, kind int) bool {
 	key := regionOf{r, kind}
 	alive, known := v.alive[key]
 	if !known {
-		tried := slices.IndexFunc(r.nodes, func(node int32) bool { return takes.has(int(node)) })
-		alive = tried >= 0
-		if !alive {
-			tried = len(r.nodes)
-		}
-		v.spend(tried)
+		v.spend(1 + len(takes)/16)
+		alive = takes.meets(r.all())
 		v.alive[key] = alive
 	}
 	return alive
