@@ -53,7 +53,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 		return invalid(gang, err)
 	}
 	budget := cmp.Or(options.Budget, DefaultBudget)
-	allowance := p.total(p.pending, 0) + len(p.groups)
+	allowance := p.total(p.pending, 0)*(1+c.topologies[p.tree].width()/passed) + len(p.groups)
 	d := &decision{trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
 		spread: options.Placement == Spread, trail: make([]placement, 0, min(allowance, usual))}, optimal: true}
 	d.decide()

@@ -14,6 +14,8 @@ type greedy struct {
 	*trial
 	s    *selection
 	bins []bin
+	// asked is for adding up what pods ask of a node.
+	asked []int64
 	// emptiest prefers the emptiest domain that fits to the tightest.
 	emptiest bool
 }
@@ -74,9 +76,12 @@ func (p *problem) enter(i int, r region) (region, bool) {
 
 // choose places a group in one domain of a level, the tightest first.
 func (g *greedy) choose(i int, r region, of levelOf) bool {
-	best, ok := g.scan(i, r, of)
+	best, ok, all := g.scan(i, r, of)
 	if ok && g.into(i, best) {
 		return true
+	}
+	if !ok && all {
+		return false
 	}
 	candidates := g.holding(i, g.regions(i, r, of))
 	g.sortByTightness(i, candidates)
@@ -119,15 +124,15 @@ func (g *greedy) regions(i int, r region, of levelOf) []region {
 }
 
 // scan finds the tightest domain of a level with enough room for the pods of each
-// shape, without collecting all; it knows only regions without filters, and groups
-// without relations.
-func (g *greedy) scan(i int, r region, of levelOf) (region, bool) {
+// shape, without collecting all. It knows only regions without filters, and groups
+// without relations; all says that it looked at all domains.
+func (g *greedy) scan(i int, r region, of levelOf) (found region, ok, all bool) {
 	best := int32(none)
 	switch {
 	case g.p.shapes[g.leading(i)].few != nil || len(g.p.groups[i].relations) > 0:
-		return r, false
+		return r, false, false
 	case len(r.filters) > 0 || r.slot != of.slot && r.at != whole:
-		return r, false
+		return r, false, false
 	case r.at == whole:
 		best = g.scanLevel(i, of.slot, of.level)
 	default:
@@ -140,7 +145,7 @@ func (g *greedy) scan(i int, r region, of levelOf) (region, bool) {
 			return true
 		})
 	}
-	return region{place: place{of.slot, best}}, best != none
+	return region{place: place{of.slot, best}}, best != none, true
 }
 
 // scanLevel is scan over all domains of a level. O(domains), a nanosecond each.
@@ -199,13 +204,34 @@ func (g *greedy) leading(i int) int {
 // room measures how roomy a region is for a group.
 func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(i)) }
 
-// takesAll is a bound: whether a domain has room for the pods of each shape.
+// takesAll is a bound: whether a domain has room for the pods of each shape, and one
+// that is a single node for all of them.
 func (g *greedy) takesAll(i int, in place) bool {
 	g.Steps += g.looks(i) / 2
-	kinds := g.p.kindsOf(i)
+	kinds, wanted := g.p.kindsOf(i), 0
 	for k, n := range g.p.wants(g.s.want, i) {
 		if g.p.shapes[kinds[k]].in(g.p.cluster, in.slot, in.at) < int64(n) {
 			return false
+		}
+		wanted += int(min(n, 1))
+	}
+	t := g.p.cluster.topologies[in.slot]
+	if wanted < 2 || t.domains[in.at].size > 1 {
+		return true
+	}
+	return t.nodesOf(in.at, func(node int32) bool { return g.takesTogether(i, node) })
+}
+
+// takesTogether reports whether a node has as much of each resource as the pods of all
+// shapes ask for.
+func (g *greedy) takesTogether(i int, node int32) bool {
+	row, kinds := g.p.cluster.resources.row(node), g.p.kindsOf(i)
+	g.asked = append(g.asked[:0], row...)
+	for k, n := range g.p.wants(g.s.want, i) {
+		for _, q := range g.p.shapes[kinds[k]].requests {
+			if g.asked[q.resource] -= timesSaturating(q.amount, int64(n)); g.asked[q.resource] < 0 && n > 0 {
+				return false
+			}
 		}
 	}
 	return true
@@ -291,6 +317,13 @@ func (g *greedy) pods(leaf int, r region) bool {
 	return true
 }
 
+// sorted reports whether domains are to be sorted once for some siblings. For a few
+// leaves they are passed for each one, which is less.
+func (g *greedy) sorted(siblings []int) bool {
+	const few = 8
+	return len(siblings) > few || len(siblings) > 1 && !g.p.groups[siblings[0]].leaf()
+}
+
 // alike places siblings of one kind, the first as many as it can, and returns
 // their number. A domain that had no room for one has none for the next, so the
 // candidates are passed only once.
@@ -300,7 +333,7 @@ func (g *greedy) alike(siblings []int, r region) int {
 	if first.sought.level != none {
 		of = first.sought
 	}
-	if len(siblings) > 1 && !g.emptiest && len(first.fixed) == 0 && first.blocked == "" &&
+	if g.sorted(siblings) && !g.emptiest && len(first.fixed) == 0 && first.blocked == "" &&
 		!g.p.implied(r, of.slot, of.level) && g.p.total(g.s.want, siblings[0]) > 0 {
 		candidates := g.holding(siblings[0], g.regions(siblings[0], r, of))
 		g.sortByTightness(siblings[0], candidates)

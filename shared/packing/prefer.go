@@ -10,7 +10,7 @@ import (
 func (g *greedy) prefer(i int, r region) bool {
 	grp := &g.p.groups[i]
 	if len(grp.joined) == 0 {
-		if best, ok := g.scan(i, r, levelOf{grp.slot, grp.preferred}); ok && g.unit(i, best) {
+		if best, ok, _ := g.scan(i, r, levelOf{grp.slot, grp.preferred}); ok && g.unit(i, best) {
 			return true
 		}
 	}

@@ -5,10 +5,23 @@ package packing
 // numbered in the order of their paths, and each shape has its counts of that
 // level in a dense array as well.
 
-// ranking numbers the domains of one level; version changes with the domains.
+// ranking numbers the domains of one level, of which there are so many; version changes
+// with the domains.
 type ranking struct {
-	version, ranked int
-	domains         []int32
+	version, ranked, count int
+	domains                []int32
+}
+
+// width is how many domains and nodes are passed on the way down to a node, on average.
+func (t *topology) width() int {
+	width, above := 0, 1
+	for level := range t.rankings {
+		if n := t.rankings[level].count; n > 0 {
+			width += n / above
+			above = n
+		}
+	}
+	return width + t.domains[whole].size/above
 }
 
 // rankedDomains are the domains of a level by path. O(1), but O(domains) after

@@ -102,6 +102,7 @@ func (t *topology) child(parent int32, level int, value string) int32 {
 	d := t.allocate(domain{parent: parent, level: level, path: path})
 	t.domains[parent].children = slices.Insert(children, i, d)
 	t.rankings[level].version++
+	t.rankings[level].count++
 	return d
 }
 
@@ -163,6 +164,7 @@ func (t *topology) drop(at int32) {
 	i := slices.Index(*siblings, at)
 	*siblings = slices.Delete(*siblings, i, i+1)
 	t.rankings[t.domains[at].level].version++
+	t.rankings[t.domains[at].level].count--
 	t.domains[at] = domain{}
 	t.free = append(t.free, at)
 }
