@@ -213,7 +213,7 @@ const allowances = 4
 const (
 	// greedyShare is the part of the budget for all pods of the gang at once, and
 	// enumerationShare that for enumerating; what is left is for greedy attempts.
-	greedyShare, enumerationShare = 16, 2
+	greedyShare, enumerationShare = 6, 2
 )
 
 // better places what was reached once more, so that preferred levels are met.

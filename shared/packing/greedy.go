@@ -76,17 +76,19 @@ func (p *problem) enter(i int, r region) (region, bool) {
 
 // choose places a group in one domain of a level, the tightest first.
 func (g *greedy) choose(i int, r region, of levelOf) bool {
-	best, ok, all := g.scan(i, r, of)
-	if ok && g.into(i, best) {
-		return true
+	p := g.newPass(i, r, of)
+	for g.next(&p) {
+		if g.into(i, p.found()) {
+			return true
+		}
 	}
-	if !ok && all {
+	if p.all {
 		return false
 	}
 	candidates := g.holding(i, g.regions(i, r, of))
 	g.sortByTightness(i, candidates)
 	for _, candidate := range candidates {
-		if (!ok || candidate.at != best.at) && g.into(i, candidate) {
+		if !p.met(candidate) && g.into(i, candidate) {
 			return true
 		}
 	}
@@ -123,59 +125,137 @@ func (g *greedy) regions(i int, r region, of levelOf) []region {
 	return found
 }
 
-// scan finds the tightest domain of a level with enough room for the pods of each
-// shape, without collecting all. It knows only regions without filters, and groups
-// without relations; all says that it looked at all domains.
-func (g *greedy) scan(i int, r region, of levelOf) (found region, ok, all bool) {
-	best := int32(none)
-	switch {
-	case g.p.shapes[g.leading(i)].few != nil || len(g.p.groups[i].relations) > 0:
-		return r, false, false
-	case len(r.filters) > 0 || r.slot != of.slot && r.at != whole:
-		return r, false, false
-	case r.at == whole:
-		best = g.scanLevel(i, of.slot, of.level)
-	default:
-		spare := int64(math.MaxInt64)
-		g.p.cluster.topologies[of.slot].domainsAt(r.at, of.level, func(at int32) bool {
-			here := region{place: place{of.slot, at}}
-			if room := g.tightness(g.room(i, here)); (best == none || room < spare) && g.takesAll(i, here.place) {
-				best, spare = at, room
-			}
-			return true
-		})
-	}
-	return region{place: place{of.slot, best}}, best != none, true
+// pass finds the tightest domains of a level in a region that have room for the pods of
+// each shape of a group, one after the other, without collecting all. It knows only
+// regions without filters, and groups without relations.
+type pass struct {
+	group int
+	in    region
+	of    levelOf
+	// tried are the domains that were found, the last one with so much to spare.
+	tried [8]int32
+	count int
+	spare int64
+	order int
+	// all says that no further domain has room.
+	all bool
+	// smallest is a shape whose pods fit wherever one of any does, and pods how many
+	// there are of all; none if there is none or but one.
+	smallest int
+	pods     int64
 }
 
-// scanLevel is scan over all domains of a level. O(domains), a nanosecond each.
-func (g *greedy) scanLevel(i, slot, level int) int32 {
-	t := g.p.cluster.topologies[slot]
-	shape := g.leading(i)
-	need := int64(*g.p.wanted(g.s.want, i, shape))
-	domains := t.rankedDomains(level)
-	if g.emptiest {
-		return g.scanEmptiest(i, slot, domains, g.p.shapes[shape].dense(slot, t, level))
-	}
-	best, spare := int32(none), uint64(math.MaxInt64)
-	for rank, sum := range g.p.shapes[shape].dense(slot, t, level) {
-		// As unsigned numbers, too little is far too much.
-		if uint64(sum-need) >= spare || !g.takesAll(i, place{slot, domains[rank]}) {
+func (g *greedy) newPass(group int, in region, of levelOf) pass {
+	p := pass{group: group, in: in, of: of, order: none, smallest: none}
+	kinds, wanted := g.p.kindsOf(group), 0
+	for k, n := range g.p.wants(g.s.want, group) {
+		if n == 0 {
 			continue
 		}
-		best, spare = domains[rank], uint64(sum-need)
-		if spare == 0 {
+		wanted++
+		p.pods += int64(n)
+		if p.smallest == none || g.p.shapes[kinds[k]].goesWith(g.p.shapes[p.smallest]) {
+			p.smallest = int(kinds[k])
+		}
+	}
+	for k, n := range g.p.wants(g.s.want, group) {
+		if wanted < 2 || n > 0 && p.smallest != none && !g.p.shapes[p.smallest].goesWith(g.p.shapes[kinds[k]]) {
+			p.smallest = none
+		}
+	}
+	return p
+}
+
+// goesWith reports whether a pod fits wherever one of another shape does.
+func (s *shapeCounts) goesWith(other *shapeCounts) bool {
+	if s.filter != other.filter || s.few != nil || other.few != nil {
+		return false
+	}
+	return !slices.ContainsFunc(s.requests, func(q quantity) bool {
+		return !slices.ContainsFunc(other.requests, func(o quantity) bool { return o.resource == q.resource && o.amount >= q.amount })
+	})
+}
+
+func (p *pass) found() region { return region{place: place{p.of.slot, p.tried[p.count-1]}} }
+
+// met reports whether a domain was found before.
+func (p *pass) met(r region) bool { return slices.Contains(p.tried[:p.count], r.at) }
+
+// next finds the next domain; false if there is none, or it takes less to sort them.
+// O(domains), a nanosecond each if these are all of the level.
+func (g *greedy) next(p *pass) bool {
+	i, best := p.group, int32(none)
+	switch {
+	case g.p.shapes[g.leading(i)].few != nil || len(g.p.groups[i].relations) > 0:
+		return false
+	case len(p.in.filters) > 0 || p.in.slot != p.of.slot && p.in.at != whole:
+		return false
+	case p.count == len(p.tried) || p.count > 0 && g.emptiest:
+		return false
+	case p.in.at == whole:
+		best = g.nextOfLevel(p)
+	default:
+		best = g.nextInside(p)
+	}
+	if p.all = best == none; p.all {
+		return false
+	}
+	p.tried[p.count] = best
+	p.count++
+	return true
+}
+
+// nextInside is next inside a domain.
+func (g *greedy) nextInside(p *pass) int32 {
+	best, spare, order, at := int32(none), int64(math.MaxInt64), none, none
+	g.p.cluster.topologies[p.of.slot].domainsAt(p.in.at, p.of.level, func(domain int32) bool {
+		at++
+		here := region{place: place{p.of.slot, domain}}
+		room := g.tightness(g.room(p.group, here))
+		if best != none && room >= spare || p.count > 0 && (room < p.spare || room == p.spare && at <= p.order) {
+			return true
+		}
+		if g.takesAll(p, here.place) {
+			best, spare, order = domain, room, at
+		}
+		return true
+	})
+	p.spare, p.order = spare, order
+	return best
+}
+
+// nextOfLevel is next among all domains of a level.
+func (g *greedy) nextOfLevel(p *pass) int32 {
+	i := p.group
+	t := g.p.cluster.topologies[p.of.slot]
+	shape := g.leading(i)
+	need := int64(*g.p.wanted(g.s.want, i, shape))
+	domains := t.rankedDomains(p.of.level)
+	sums := g.p.shapes[shape].dense(p.of.slot, t, p.of.level)
+	if g.emptiest {
+		return g.scanEmptiest(p, domains, sums)
+	}
+	best, spare, order, least := int32(none), uint64(math.MaxInt64), none, uint64(p.spare)
+	for rank, sum := range sums {
+		// As unsigned numbers, too little is far too much.
+		more := uint64(sum - need)
+		if more >= spare || more < least || more == least && rank <= p.order || !g.takesAll(p, place{p.of.slot, domains[rank]}) {
+			continue
+		}
+		best, spare, order = domains[rank], more, rank
+		if more == least {
 			break
 		}
 	}
+	p.spare, p.order = int64(spare), order
 	return best
 }
 
 // scanEmptiest gives the roomiest of the domains that takes a group. O(domains).
-func (g *greedy) scanEmptiest(i, slot int, domains []int32, sums []int64) int32 {
+func (g *greedy) scanEmptiest(p *pass, domains []int32, sums []int64) int32 {
 	best, most := int32(none), int64(-1)
 	for rank, sum := range sums {
-		if sum > most && g.takesAll(i, place{slot, domains[rank]}) {
+		if sum > most && g.takesAll(p, place{p.of.slot, domains[rank]}) {
 			best, most = domains[rank], sum
 		}
 	}
@@ -204,9 +284,13 @@ func (g *greedy) leading(i int) int {
 // room measures how roomy a region is for a group.
 func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(i)) }
 
-// takesAll is a bound: whether a domain has room for the pods of each shape, and one
-// that is a single node for all of them.
-func (g *greedy) takesAll(i int, in place) bool {
+// takesAll is a bound: whether a domain has room for the pods of each shape, and one of
+// few nodes as much of each resource as all of them ask for.
+func (g *greedy) takesAll(p *pass, in place) bool {
+	i := p.group
+	if p.smallest != none && g.p.shapes[p.smallest].sums[in.slot][in.at] < p.pods {
+		return false
+	}
 	g.Steps += g.looks(i) / 2
 	kinds, wanted := g.p.kindsOf(i), 0
 	for k, n := range g.p.wants(g.s.want, i) {
@@ -215,26 +299,30 @@ func (g *greedy) takesAll(i int, in place) bool {
 		}
 		wanted += int(min(n, 1))
 	}
-	t := g.p.cluster.topologies[in.slot]
-	if wanted < 2 || t.domains[in.at].size > 1 {
-		return true
-	}
-	return t.nodesOf(in.at, func(node int32) bool { return g.takesTogether(i, node) })
+	return wanted < 2 || g.p.cluster.topologies[in.slot].domains[in.at].size > addedUp || g.amounts(i, in)
 }
 
-// takesTogether reports whether a node has as much of each resource as the pods of all
-// shapes ask for.
-func (g *greedy) takesTogether(i int, node int32) bool {
-	row, kinds := g.p.cluster.resources.row(node), g.p.kindsOf(i)
-	g.asked = append(g.asked[:0], row...)
+// addedUp is up to how many nodes are added up to compare a domain with a group.
+const addedUp = 32
+
+// amounts is amountsSuffice for domains of few nodes.
+func (g *greedy) amounts(i int, in place) bool {
+	t := g.p.cluster.topologies[in.slot]
+	g.Steps += t.domains[in.at].size / 16
+	g.asked = append(g.asked[:0], make([]int64, len(g.p.cluster.resources.names))...)
+	kinds := g.p.kindsOf(i)
 	for k, n := range g.p.wants(g.s.want, i) {
 		for _, q := range g.p.shapes[kinds[k]].requests {
-			if g.asked[q.resource] -= timesSaturating(q.amount, int64(n)); g.asked[q.resource] < 0 && n > 0 {
-				return false
-			}
+			g.asked[q.resource] = plusSaturating(g.asked[q.resource], timesSaturating(q.amount, int64(n)))
 		}
 	}
-	return true
+	t.nodesOf(in.at, func(node int32) bool {
+		for r, free := range g.p.cluster.resources.row(node)[:len(g.asked)] {
+			g.asked[r] -= min(g.asked[r], max(0, free))
+		}
+		return true
+	})
+	return !slices.ContainsFunc(g.asked, func(short int64) bool { return short > 0 })
 }
 
 func (g *greedy) sortByTightness(i int, regions []region) {

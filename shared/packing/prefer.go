@@ -10,8 +10,10 @@ import (
 func (g *greedy) prefer(i int, r region) bool {
 	grp := &g.p.groups[i]
 	if len(grp.joined) == 0 {
-		if best, ok, _ := g.scan(i, r, levelOf{grp.slot, grp.preferred}); ok && g.unit(i, best) {
-			return true
+		for p := g.newPass(i, r, levelOf{grp.slot, grp.preferred}); g.next(&p); {
+			if g.unit(i, p.found()) {
+				return true
+			}
 		}
 	}
 	units := g.nearestFirst(i, g.regions(i, r, levelOf{grp.slot, grp.preferred}))
