@@ -249,8 +249,14 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 			rest[at].pods -= p.pods
 		}
 		rest = slices.DeleteFunc(rest, func(a askedPods) bool { return a.pods == 0 })
-		otherwise := d.measure(&e, d.standing(i, l), rest)
-		e.Sentence = d.waitingSentence(i, &e, otherwise)
+		in := d.standing(i, l)
+		otherwise := d.measure(&e, in, rest)
+		roomless := func(a askedPods) bool { return d.p.capacity(in, a.kind) < int64(a.pods) }
+		if gaveUp := !d.optimal && len(e.Short) == 0 && !slices.ContainsFunc(rest, roomless); gaveUp {
+			e.Sentence = d.unsettledSentence(i, &e)
+		} else {
+			e.Sentence = d.waitingSentence(i, &e, otherwise)
+		}
 		result = append(result, e)
 	}
 	d.undo(0)

@@ -118,6 +118,28 @@ func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
 	t.Error("all were placed at the first attempt")
 }
 
+// Pods beyond the minimum for which nothing was found may have room: nobody says then that there is none.
+func TestPodsBeyondTheMinimumThatTheSearchLeftSaySo(t *testing.T) {
+	for seed := range uint64(200) {
+		c, gang := hardInstance(t, seed, 99)
+		half := len(gang.Root.Children) / 2
+		gang.Root.MinSubGroups = &half
+		hasty, d := c.Decide(gang, packing.Options{Budget: 1}), c.Decide(gang, packing.Options{})
+		if hasty.Verdict != packing.Placed || len(hasty.Assignments) == len(d.Assignments) {
+			continue
+		}
+		for _, e := range hasty.Explanations {
+			if len(e.Short) == 0 && strings.Contains(e.Sentence, "has no room for more, what is free is split") {
+				t.Fatalf("seed %d: %d of %d pods are placed, optimal %v: %s", seed, len(hasty.Assignments), len(d.Assignments), hasty.Optimal, e.Sentence)
+			}
+		}
+		if strings.Contains(hasty.Message(), "beyond the minimum, and nothing proves that there is none") {
+			return
+		}
+	}
+	t.Error("nothing was left that has room")
+}
+
 // A gang that follows others is told whose pods it must join, and where.
 func TestExplanationsNameTheGangsToJoin(t *testing.T) {
 	two := site{"z1/a": {1, 1}, "z1/b": {1}, "z2/a": {4, 4}}

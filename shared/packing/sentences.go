@@ -94,6 +94,13 @@ func (d *decision) waitingSentence(i int, e *Explanation, otherwise string) stri
 		named(d.p.groups[i].source), counted(int64(e.Wanted), "pod"), wait, where, shortText(e, otherwise))
 }
 
+// unsettledSentence says of pods beyond the minimum that nobody knows whether there is
+// room for them.
+func (d *decision) unsettledSentence(i int, e *Explanation) string {
+	return fmt.Sprintf("%s: no place was found for %s beyond the minimum, and nothing proves that there is none",
+		named(d.p.groups[i].source), counted(int64(e.Wanted), "pod"))
+}
+
 // shortText lists what is short, or says otherwise, and what is excluded.
 func shortText(e *Explanation, otherwise string) string {
 	var b strings.Builder
