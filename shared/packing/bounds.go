@@ -1,9 +1,6 @@
 package packing
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // The bounds here are relaxations: they never say "no" where a placement
 // exists, so a "no" is a proof.
@@ -20,7 +17,7 @@ func (p *problem) holds(s *selection, group int, r region) bool {
 		}
 		return true
 	}
-	return p.copiesHere(s, group, r.place) > 0
+	return p.copiesHere(s, group, r.place, 1) > 0
 }
 
 // holdsGang reports whether the cluster may have room for a selection. False is
@@ -31,10 +28,10 @@ func (p *problem) holdsGang(s *selection) bool {
 
 // copiesHere bounds how many copies of a group fit into a domain as if nothing
 // else were placed: by the pods of each shape, and by how many copies of each
-// kind of children do.
+// kind of children do. It counts no further than enough.
 // O(levels the group and its descendants name · domains there · kinds).
-func (p *problem) copiesHere(s *selection, group int, in place) int64 {
-	copies := int64(math.MaxInt64)
+func (p *problem) copiesHere(s *selection, group int, in place, enough int64) int64 {
+	copies := enough
 	kinds := p.kindsOf(group)
 	for k, n := range p.wants(s.want, group) {
 		if n > 0 {
@@ -138,11 +135,11 @@ func (p *problem) copies(s *selection, group int, in place, enough int64) int64 
 	}
 	t := p.cluster.topologies[in.slot]
 	if g.slot != in.slot || g.required <= t.domains[in.at].level {
-		return p.copiesHere(s, group, in)
+		return p.copiesHere(s, group, in, enough)
 	}
 	sum := int64(0)
 	p.domainsFor(s, group, in, g.required, func(at int32) bool {
-		sum += p.copiesHere(s, group, place{in.slot, at})
+		sum += p.copiesHere(s, group, place{in.slot, at}, enough-sum)
 		return sum < enough
 	})
 	return sum
