@@ -85,6 +85,14 @@ func (g *Gang) RelationKey(r *Relation) (Key, bool) {
 	return relationKey(g.PodGroup.Namespace, &r.Relation)
 }
 
+// LooksAtOthers reports whether where other gangs stand has a say in where the gang may.
+func (g *Gang) LooksAtOthers() bool {
+	return slices.ContainsFunc(g.Relations, func(r Relation) bool {
+		_, looks := g.RelationKey(&r)
+		return looks
+	})
+}
+
 // Related gives the PodGroups of a key that relations have in common, each with the pods of it that stand or are about
 // to, by their nodes.
 type Related func(Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]

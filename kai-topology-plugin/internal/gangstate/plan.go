@@ -151,6 +151,7 @@ func (s *State) letGo(e *Effects, r *record) {
 		r.last = nil
 		s.stopWaiting(e, r)
 		s.closed(e, r.key)
+		s.activateFollowing(e, r.key)
 	}
 }
 

@@ -225,6 +225,15 @@ func (s *State) activateNear(e *Effects, near gang.Key) {
 	}
 }
 
+// activateFollowing lets the gangs try again that are to be near one, which has nodes now.
+func (s *State) activateFollowing(e *Effects, near gang.Key) {
+	for member := range s.counted[gang.NearKey(near)] {
+		if member != near {
+			s.gangs[member].activatePending(e)
+		}
+	}
+}
+
 // Relate tells the relations of a gang where the other gangs stand, or are to go, that they count or are to be near.
 func (s *State) Relate(assembled *gang.Gang) {
 	s.mu.RLock()

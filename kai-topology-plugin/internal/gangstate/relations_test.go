@@ -110,3 +110,50 @@ func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 		}
 	}
 }
+
+// A gang is near another one from the moment in which that has its nodes, whoever gave it them. It has no other reason to try again.
+func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
+	follower := gang.Key{Namespace: "default", Name: "follower"}
+	member := func(key gang.Key, node string) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name + "-0", UID: types.UID(key.Name),
+			Annotations: map[string]string{scheduling.AnnotationPodGroupName: key.Name},
+		}}
+		pod.Spec.NodeName = node
+		return pod
+	}
+	for name, get := range map[string]func(*State) Effects{
+		"by a plan": func(state *State) Effects {
+			state.open(mine, 1, false, Placement{Pod: member(mine, ""), Node: "n1"})
+			state.Assumed(mine, member(mine, "n1"))
+			permission, effects := state.Permit(mine, "mine", version(1))
+			if permission != Go {
+				t.Errorf("the gang may not go: %v", permission)
+			}
+			return effects
+		},
+		"by somebody else": func(state *State) Effects {
+			return state.PodChanged(member(mine, ""), member(mine, "n1"), start)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := New(anyone)
+			state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "zone"}}, start)
+			for key, relations := range map[gang.Key]string{mine: "", follower: `[{"name":"r","near":"mine","topology":"t","level":"zone"}]`} {
+				podGroup := &scheduling.PodGroup{
+					ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+					Spec:       scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)},
+				}
+				if relations != "" {
+					podGroup.Annotations = map[string]string{scheduling.AnnotationRelations: relations}
+				}
+				state.PodGroupChanged(nil, podGroup, start)
+				state.PodAdded(member(key, ""), start)
+			}
+			state.Opened(start)
+			if woken := names(get(state).Activate); !sets.New(woken...).Has("follower-0") {
+				t.Errorf("it lets try again %v", woken)
+			}
+		})
+	}
+}

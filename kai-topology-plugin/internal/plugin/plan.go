@@ -213,8 +213,8 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 // by an event that turned out to be of no use, or because it has waited for long.
 func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer {
 	answer := p.gangs.Current(asked.Key(), asked.version)
-	if answer == nil || asked.Shared != nil {
-		return nil
+	if answer == nil || asked.Shared != nil || asked.LooksAtOthers() {
+		return nil // It rests on where other gangs stand, too.
 	}
 	var from kept
 	if answer.Basis.Reserves() {
