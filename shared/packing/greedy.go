@@ -184,7 +184,8 @@ func (p *pass) met(r region) bool { return slices.Contains(p.tried[:p.count], r.
 // next finds the next domain; false if there is none, or it takes less to sort them.
 // O(domains), a nanosecond each if these are all of the level.
 func (g *greedy) next(p *pass) bool {
-	i, best := p.group, int32(none)
+	i := p.group
+	var best int32
 	switch {
 	case g.p.shapes[g.leading(i)].few != nil || len(g.p.groups[i].relations) > 0:
 		return false
