@@ -249,3 +249,32 @@ func TestQuitting(t *testing.T) {
 		t.Error("q quits while a filter is written")
 	}
 }
+
+func TestSlotsOfOneShapeAfterTheOther(t *testing.T) {
+	u := sitsDown(t, nil)
+	seen := sample()
+	u.misses("slots for")
+	topology := &seen.Topologies[0]
+	topology.Shapes = []overview.Shape{{Name: "big", Asks: "2 x nvidia.com/gpu=8"}, {Name: "1 x cpu=1", Asks: "1 x cpu=1"}}
+	zone := topology.Cluster.Domains[0]
+	zone.Slots = []int64{1, 70}
+	zone.Domains[0].Slots, zone.Domains[1].Slots = []int64{0, 30}, []int64{1, 40}
+	u.gets(Seen{seen})
+	u.sees("slots for big: 2 x nvidia.com/gpu=8", "8/16  slots 1")
+	u.presses("s")
+	u.sees("slots for 1 x cpu=1", "8/16  slots 70")
+	u.presses("enter")
+	u.sees("8/8  slots 30", "0/8  slots 40")
+	u.gets(Seen{seen}) // What was chosen stays.
+	u.sees("slots 40")
+	u.presses("s")
+	u.sees("8/8  slots 0", "slots for big")
+	u.presses("tab", "s")
+	u.misses("slots for")
+	u.presses("tab")
+	u.sees("slots for big")
+	topology.Shapes = topology.Shapes[1:] // Nobody has the other any more.
+	zone.Slots = zone.Slots[1:]
+	u.gets(Seen{seen})
+	u.sees("slots for 1 x cpu=1", "slots 70")
+}
