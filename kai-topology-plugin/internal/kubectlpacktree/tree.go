@@ -35,7 +35,7 @@ for the successors of pods that left, and the nodes that take no pods. Nodes tha
 drawn where their labels end.
 
 -o json prints all of it, hosts included:
-  resource, topologies[]{name, levels[], shapes[]{name, asks}, cluster}, waiting[]{namespace, name, pending, reason, message},
+  resource, topologies[]{name, levels[], shapes[]{name, asks, level}, cluster}, waiting[]{namespace, name, pending, reason, message},
   relations[]{namespace, gang, name, rule, required, lacks},
   seats[]{namespace, gang, subGroup, node, until},
   outOfService[]{name, cordoned, notReady}, notes[], gangs[] as explain has them, without nodes and what was decided,

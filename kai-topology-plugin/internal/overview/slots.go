@@ -24,6 +24,8 @@ type Shape struct {
 	Name string `json:"name"`
 	// Asks says what the gangs ask for; it is the name of a shape that somebody has, and says more of a named one.
 	Asks string `json:"asks"`
+	// Level is the node label key of the level in one domain of which a gang has to stand; empty if it may stand anywhere.
+	Level string `json:"level,omitempty"`
 }
 
 // countSlots has each domain of the topologies say how many more gangs fit there, of the shapes that are asked about and
@@ -47,7 +49,12 @@ func countSlots(cluster *inventory.Inventory, seen *Overview, asked Question) er
 	seen.Notes = append(seen.Notes, notes...)
 	everything := capacity.Bounds{PerLevel: math.MaxInt, InAll: math.MaxInt}
 	var counter capacity.Counter
-	counted := counter.Count(stock, levels, append(named, inUse...), everything)
+	counting := append(named, inUse...)
+	counted := counter.Count(stock, levels, counting, everything)
+	required := map[string]string{}
+	for i := range counting {
+		required[counting[i].Name] = counting[i].RequiredLevel
+	}
 	hosts := map[string]string{}
 	for _, node := range cluster.Nodes {
 		hosts[node.Name] = packing.Path{node.Labels[corev1.LabelHostname]}.String()
@@ -56,7 +63,7 @@ func countSlots(cluster *inventory.Inventory, seen *Overview, asked Question) er
 		topology := &seen.Topologies[i]
 		for level := range slices.Chunk(of(counted, topology.Name), max(1, len(topology.Levels))) {
 			name := level[0].Shape
-			shape := Shape{Name: name, Asks: name}
+			shape := Shape{Name: name, Asks: name, Level: required[name]}
 			if text, isNamed := asks[name]; isNamed {
 				shape.Asks = text
 			}

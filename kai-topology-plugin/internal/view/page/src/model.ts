@@ -13,7 +13,16 @@ export interface Overview {
 export interface Topology {
   name: string;
   levels: string[];
+  shapes: Shape[];
   cluster: Domain;
+}
+
+/** What gangs that are alike ask for; domains have their slots in the order of the shapes. */
+export interface Shape {
+  name: string;
+  asks: string;
+  /** The level in one domain of which a gang has to stand. */
+  level?: string;
 }
 
 export interface Domain {
@@ -30,6 +39,7 @@ export interface Domain {
   otherPods?: number;
   unlabelled?: Domain;
   nodeNames?: string[];
+  slots?: number[];
   domains?: Domain[];
 }
 

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, constraintsOf, gangOf, key, stateOf, sentenceOf, short, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, gangOf, key, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
 import type { Choice } from "./choice";
 import type { Domain, Topology } from "./model";
 
@@ -25,7 +25,7 @@ interface Row {
   open?: Partial<Choice>;
 }
 
-const names = ["domains", "nodes", "gangs", "pods"] as const;
+const names = ["domains", "nodes", "gangs", "pods", "slots"] as const;
 const page = 100;
 
 export function Tables(props: Props) {
@@ -108,6 +108,21 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
     visit(topology.cluster, "");
     const numbers = ["Nodes", "Used", "Free", "Out of service", "Total", "Cordoned", "Not ready"].map((head) => ({ head, number: true }));
     return [[{ head: "Domain" }, { head: "Level" }, ...numbers], rows];
+  },
+
+  slots({ topology }) {
+    const rows: Row[] = [];
+    const visit = (domain: Domain) => {
+      domain.slots?.forEach((slots, at) => {
+        const shape = topology.shapes[at];
+        if (!shape) return;
+        const cells = [domain.path ?? "(all)", domain.level ? short(domain.level) : "", slots, titleOf(shape)];
+        rows.push({ cells, open: { ...nothing, domain: domain.path, by: "slots", shape: shape.name } });
+      });
+      domain.domains?.forEach(visit);
+    };
+    visit(topology.cluster);
+    return [[{ head: "Domain" }, { head: "Level" }, { head: "Slots", number: true }, { head: "More gangs of" }], rows];
   },
 
   nodes({ cluster }) {
