@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,9 +70,27 @@ func TestThePage(t *testing.T) {
 
 	t.Run("a gang that runs says where its groups stand and that its constraint holds", func(t *testing.T) {
 		page := open(t, "#gang=team/runs")
-		for _, text := range []string{"Gang team/runs", "Runs", "4 of 4 needed", "in one rack: z/r1"} {
+		for _, text := range []string{
+			"Gang team/runs", "Runs", "4 of 4 needed", "in one rack: z/r1",
+			"Placed in 2 domains of the levels that it prefers; whether fewer were possible when it was placed is not proved.",
+		} {
 			page.Says(text)
 		}
+		relations := "[...document.querySelectorAll('aside .plain li')].map((item) => item.innerText.replace(/\\s+/g, ' '))"
+		want := []string{
+			"✓ holds: hosts at most 2 per domain of kubernetes.io/hostname",
+			"✗ does not hold: racks at most 1 per domain of example.com/rack, if that can be had: 3 items would have to go or to come",
+		}
+		if got := browser.Evaluate[[]string](page, relations); !slices.Equal(got, want) {
+			t.Errorf("relations %q, want %q", got, want)
+		}
+		page.Says("2026-01-01T00:02:00Z")
+		screenshot(t, page, "running-gang")
+		page.Until("its seat", "[...document.querySelectorAll('aside .link')].filter((b) => b.innerText === 'r1-n2')[0]?.click() || true")
+		page.Says("Node r1-n2")
+		page.Says("Seats held for successors")
+		page.Click("aside th .link")
+		page.Says("Gang team/runs")
 		if tick := browser.Evaluate[string](page, "document.querySelector('.groups .good').innerText"); !strings.Contains(tick, "✓") || !strings.Contains(tick, "holds:") {
 			t.Errorf("the constraint says %q", tick)
 		}

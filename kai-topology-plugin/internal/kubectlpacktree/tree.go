@@ -30,7 +30,8 @@ how many nodes, and the gangs (PodGroups) that stand there with the amount that 
 The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that most gangs have
 and of those that --shape names. What the columns are of is below the drawing.
 
-Below the drawing are the gangs that wait, the relations of those that stand, each with a tick if it holds, the seats that are held
+Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible of the
+levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
 for the successors of pods that left, and the nodes that take no pods. Nodes that lack a label of the topology are
 drawn where their labels end.
 

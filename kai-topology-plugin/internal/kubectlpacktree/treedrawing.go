@@ -54,6 +54,7 @@ func drawTree(pen *drawing.Pen, report *overview.Overview, level string) string 
 		b.WriteString("\n")
 	}
 	drawWaiting(&b, pen, report.Waiting)
+	drawPlacements(&b, pen, report.Gangs)
 	drawRelations(&b, pen, report.Relations)
 	drawSeats(&b, pen, report.Seats)
 	drawUnlabelled(&b, pen, report)

@@ -61,12 +61,12 @@ func TestSlotsOfEachDomain(t *testing.T) {
 				hosts[node.Name] = fitting / 2
 			}
 		}
-		var close int64
+		var inRacks int64
 		for _, room := range racks {
-			close += room / 2
+			inRacks += room / 2
 		}
 		drawn := seen.Topologies[0].Cluster
-		if diff := cmp.Diff([]int64{all / 2, close}, drawn.Slots[:2]); diff != "" {
+		if diff := cmp.Diff([]int64{all / 2, inRacks}, drawn.Slots[:2]); diff != "" {
 			t.Fatalf("cluster (-want +got):\n%s", diff)
 		}
 		for _, domain := range drawn.Domains {
@@ -120,9 +120,9 @@ func TestShapesInUseComeAfterNamedOnes(t *testing.T) {
 		}
 		return racks, zones
 	}
-	const close, loose = "1 x nvidia.com/gpu=4 in one example.com/rack", "1 x nvidia.com/gpu=4"
+	const tight, loose = "1 x nvidia.com/gpu=4 in one example.com/rack", "1 x nvidia.com/gpu=4"
 	racks, zones := names(Question{Shapes: named(t, "big=1 x nvidia.com/gpu=4 in one rack on kubernetes.io/hostname=n")})
-	want := []string{"big | " + close + " on kubernetes.io/hostname=n", close + " | " + close, loose + " | " + loose}
+	want := []string{"big | " + tight + " on kubernetes.io/hostname=n", tight + " | " + tight, loose + " | " + loose}
 	if diff := cmp.Diff(want, racks); diff != "" {
 		t.Errorf("racks (-want +got):\n%s", diff)
 	}

@@ -217,6 +217,9 @@ func (g oneGang) rows(m *Model) []row {
 	}
 	rows := []row{{name: string(found.State), text: fmt.Sprintf("%d pods on nodes, %d without, %d gated, priority %d",
 		found.Scheduled, found.Pending, found.Gated, found.Priority)}}
+	if found.Placement != nil {
+		rows = append(rows, row{name: "placed", text: explanation.PlacementText(found.Placement)})
+	}
 	reason, sentence := said(m, found)
 	for _, line := range wrapped(sentence, m.width-nameWidth-4) {
 		rows = append(rows, row{name: reason, text: line, mood: bad})

@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 	"packtree.dev/kai-topology-plugin/internal/remedies"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // sample has a zone with two racks, a gang that runs in the first, and one that waits.
@@ -41,7 +42,9 @@ func sample() *overview.Overview {
 		Topologies: []overview.Topology{{Name: "net", Cluster: &occupancy.Domain{Nodes: 2, Amounts: all, Cordoned: 1, Domains: []*occupancy.Domain{zone}}}},
 		Waiting:    []overview.Waiting{{Namespace: "d", Name: "wide", Pending: 1, Reason: "Infeasible", Message: "it is too wide for any rack"}},
 		Gangs: []*explanation.Gang{
-			{Namespace: "d", Name: "runs", State: explanation.Runs, Scheduled: 1, SubGroups: []explanation.SubGroup{{
+			{Namespace: "d", Name: "runs", State: explanation.Runs, Scheduled: 1, Placement: &scheduling.PlacementStatus{
+				Domains: 2, Fewest: scheduling.FewestNotProved,
+			}, SubGroups: []explanation.SubGroup{{
 				Scheduled: 1, Minimum: 1, Required: "example.com/rack", Domains: map[string][]string{"example.com/rack": {"z/r0"}},
 			}}},
 			{Namespace: "d", Name: "wide", State: explanation.Waits, Pending: 1, SubGroups: []explanation.SubGroup{{Minimum: 1, Required: "example.com/rack"}}},
@@ -121,7 +124,7 @@ func TestFromTheClusterToAPodAndBack(t *testing.T) {
 	u.presses("esc", "esc", "k", "enter", "enter")
 	u.sees("d/runs-0", "8  d/runs  leaf", "no gang  theirs")
 	u.presses("G", "enter")
-	u.sees("d/runs", "1 of 1  ✓ in rack z/r0", "runs-0")
+	u.sees("d/runs", "1 of 1  ✓ in rack z/r0", "runs-0", "placed", "in 2 domains of the levels that it prefers; whether fewer")
 	u.presses("g", "enter")
 	u.sees("> Runs")
 	u.presses("esc", "esc", "esc", "esc", "esc", "esc")

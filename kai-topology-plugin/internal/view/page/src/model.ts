@@ -4,6 +4,8 @@ export interface Overview {
   resource: string;
   topologies: Topology[];
   waiting: Waiting[];
+  relations: Relation[];
+  seats?: Seat[];
   gangs: Gang[];
   nodes: Node[];
   pods: Pod[];
@@ -51,6 +53,25 @@ export interface Waiting {
   message: string;
 }
 
+/** A relation of a gang, and how many of its items would have to go elsewhere, or to come, for it to hold. */
+export interface Relation {
+  namespace: string;
+  gang: string;
+  name: string;
+  rule: string;
+  required: boolean;
+  lacks: number;
+}
+
+/** Room on a node that is held for the successor of a pod of a gang. */
+export interface Seat {
+  namespace: string;
+  gang: string;
+  subGroup?: string;
+  node: string;
+  until?: string;
+}
+
 export interface Gang {
   namespace: string;
   name: string;
@@ -60,6 +81,7 @@ export interface Gang {
   gated: number;
   priority: number;
   subGroups: SubGroup[];
+  placement?: { domains: number; fewest: "Yes" | "NotProved" };
   decision?: Decision;
   behind?: string[];
   remedies?: Remedy[];

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, constraintsOf, gangOf, key, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, gangOf, key, placementOf, ruleOf, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
 import type { Choice } from "./choice";
 import type { Domain, Topology } from "./model";
 
@@ -145,11 +145,16 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
         const sign = holds === undefined ? "" : holds ? "✓ " : "✗ ";
         return `${sign}${group.name || "the gang"}: ${text}`;
       }));
-      const cells = [key(gang), stateOf(cluster, gang), gang.scheduled, gang.pending + gang.gated, gang.priority, constraints.join("; "), sentenceOf(cluster, gang)];
+      for (const relation of cluster.relationsOfGang.get(key(gang)) ?? []) {
+        constraints.push(`${relation.lacks ? "✗" : "✓"} ${relation.name}: ${ruleOf(relation)}`);
+      }
+      const seats = cluster.seatsOfGang.get(key(gang))?.length ?? 0;
+      const numbers = [gang.scheduled, gang.pending + gang.gated, seats, gang.priority];
+      const cells = [key(gang), stateOf(cluster, gang), ...numbers, constraints.join("; "), placementOf(gang), sentenceOf(cluster, gang)];
       return { cells, open: { ...nothing, gang: key(gang) } };
     });
-    const numbers = ["On nodes", "Without", "Priority"].map((head) => ({ head, number: true }));
-    return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints" }, { head: "Why it waits" }], rows];
+    const numbers = ["On nodes", "Without", "Seats", "Priority"].map((head) => ({ head, number: true }));
+    return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints and relations" }, { head: "Placed" }, { head: "Why it waits" }], rows];
   },
 
   pods({ cluster }) {
