@@ -77,6 +77,7 @@ func TestGolden(t *testing.T) {
 		"explain-elastic.txt": {"explain", "elastic"},
 		"explain-wrong.txt":   {"explain", "wrong"},
 		"explain-lost.txt":    {"explain", "lost"},
+		"explain-placed.txt":  {"explain", "podgroup/batch", "-n", "research"},
 		"explain-empty.txt":   {"explain", "pcs/empty"},
 		"repairability.txt":   {"repairability"},
 		"repairability.ansi":  {"repairability", "--color", "always"},

@@ -41,12 +41,9 @@ func countSlots(cluster *inventory.Inventory, seen *Overview, asked Question) er
 	if err != nil {
 		return err
 	}
-	inUse, err := shapesInUse(cluster, asked.shows)
-	if err != nil {
-		return err
-	}
-	stock, notes := stockOf(cluster)
-	seen.Notes = append(seen.Notes, notes...)
+	inUse, unread := shapesInUse(cluster, asked.shows)
+	stock, uncounted := stockOf(cluster)
+	seen.Notes = slices.Concat(seen.Notes, unread, uncounted)
 	everything := capacity.Bounds{PerLevel: math.MaxInt, InAll: math.MaxInt}
 	var counter capacity.Counter
 	counting := append(named, inUse...)
@@ -61,14 +58,14 @@ func countSlots(cluster *inventory.Inventory, seen *Overview, asked Question) er
 	}
 	for i := range seen.Topologies {
 		topology := &seen.Topologies[i]
-		for level := range slices.Chunk(of(counted, topology.Name), max(1, len(topology.Levels))) {
-			name := level[0].Shape
+		for ofShape := range slices.Chunk(of(counted, topology.Name), max(1, len(topology.Levels))) {
+			name := ofShape[0].Shape
 			shape := Shape{Name: name, Asks: name, Level: required[name]}
 			if text, isNamed := asks[name]; isNamed {
 				shape.Asks = text
 			}
 			topology.Shapes = append(topology.Shapes, shape)
-			enter(topology, level, hosts)
+			enter(topology, ofShape, hosts)
 		}
 	}
 	return nil
@@ -158,8 +155,8 @@ func LevelName(key string) string {
 	return key[strings.LastIndex(key, "/")+1:]
 }
 
-// shapesInUse returns the shapes that most groups of gangs have.
-func shapesInUse(cluster *inventory.Inventory, shows func(gang.Key) bool) ([]capacity.Shape, error) {
+// shapesInUse returns the shapes that most groups of gangs have. Gangs whose shapes cannot be read have none.
+func shapesInUse(cluster *inventory.Inventory, shows func(gang.Key) bool) (most []capacity.Shape, notes []string) {
 	var inUse shapes.InUse
 	found := map[gang.Key][]capacity.Shape{}
 	members := cluster.Members()
@@ -171,11 +168,11 @@ func shapesInUse(cluster *inventory.Inventory, shows func(gang.Key) bool) ([]cap
 		assembled, _ := gang.Assemble(podGroup, members[key], cluster.Levels)
 		var err error
 		if found[key], err = shapes.Of(assembled); err != nil {
-			return nil, err
+			notes = append(notes, fmt.Sprintf("slots are not counted for gangs like %s: %v", key, err))
 		}
 		inUse.Touch(key)
 	}
-	return inUse.Most(shapes.MaxInUse, func(key gang.Key) ([]capacity.Shape, bool) { return found[key], true }), nil
+	return inUse.Most(shapes.MaxInUse, func(key gang.Key) ([]capacity.Shape, bool) { return found[key], true }), notes
 }
 
 // stockOf is what nodes offer and what is free on them. Nodes that are not ready offer nothing.

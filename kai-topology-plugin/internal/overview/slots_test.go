@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -145,5 +146,35 @@ func TestWithoutATopologyNothingIsCounted(t *testing.T) {
 	seen, err := Of(t.Context(), cluster, Question{Shapes: named(t, "s=1 x nvidia.com/gpu=1")})
 	if err != nil || len(seen.Topologies[0].Shapes) != 0 || seen.Topologies[0].Cluster.Slots != nil {
 		t.Errorf("error %v, %+v", err, seen.Topologies[0])
+	}
+}
+
+func TestAPodThatCannotBeReadIsNamed(t *testing.T) {
+	cluster := inventory.New()
+	cluster.Topologies["racks"] = &kai.Topology{Spec: kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: rack}}}}
+	cluster.Nodes = []*corev1.Node{nodeNamed("n", "r")}
+	broken := podNamed("d", "broken", "g", 4)
+	broken.Spec.NodeName = "n"
+	broken.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: rack, LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}},
+		}},
+	}}
+	cluster.Pods = []*corev1.Pod{broken}
+	podGroup := &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)}}
+	podGroup.Namespace, podGroup.Name = "d", "g"
+	cluster.PodGroups = []*scheduling.PodGroup{podGroup}
+	seen := &Overview{Topologies: []Topology{{Name: "racks", Levels: []string{rack}, Cluster: &occupancy.Domain{}}}}
+	if err := countSlots(cluster, seen, Question{Shapes: named(t, "s=1 x nvidia.com/gpu=4")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := seen.Topologies[0].Cluster.Slots; !slices.Equal(got, []int64{2}) {
+		t.Errorf("slots %v", got)
+	}
+	notes := strings.Join(seen.Notes, "\n")
+	for _, want := range []string{"slots are not counted for gangs like d/g: ", "slots are counted without pod d/broken, whose requests cannot be read: "} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes %q lack %q", seen.Notes, want)
+		}
 	}
 }
