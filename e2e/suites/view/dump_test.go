@@ -89,7 +89,8 @@ const (
 	rack  = "example.com/rack"
 )
 
-// small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one without labels, and names with markup.
+// small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one without
+// labels, and names with markup.
 func small() *dump {
 	d := &dump{}
 	d.topology("net", zone, rack, "kubernetes.io/hostname")

@@ -37,7 +37,8 @@ func packtree(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 func export(t *testing.T, d *dump, flags ...string) string {
 	t.Helper()
 	page := filepath.Join(t.TempDir(), "page.html")
-	if said, err := packtree(t.Context(), t, append([]string{"view", "-f", d.write(t), "--export", page}, flags...)...).CombinedOutput(); err != nil {
+	args := append([]string{"view", "-f", d.write(t), "--export", page}, flags...)
+	if said, err := packtree(t.Context(), t, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	return page

@@ -114,7 +114,8 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 	for _, name := range names {
 		levels := cluster.LevelKeys(name)
 		drawn := occupancy.Of(cluster, levels, resource, asked.shows)
-		seen.Topologies = append(seen.Topologies, Topology{Name: name, Levels: append([]string{}, levels...), Shapes: []Shape{}, Cluster: drawn})
+		topology := Topology{Name: name, Levels: append([]string{}, levels...), Shapes: []Shape{}, Cluster: drawn}
+		seen.Topologies = append(seen.Topologies, topology)
 	}
 	if err := countSlots(cluster, seen, asked); err != nil {
 		return nil, err

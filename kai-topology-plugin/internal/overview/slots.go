@@ -188,7 +188,8 @@ func stockOf(cluster *inventory.Inventory) (stock capacity.Stock, notes []string
 	for _, pod := range inventory.Standing(cluster.Pods) {
 		requests, err := kubeframework.Requests(pod)
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("slots are counted without pod %s/%s, whose requests cannot be read: %v", pod.Namespace, pod.Name, err))
+			note := "slots are counted without pod %s/%s, whose requests cannot be read: %v"
+			notes = append(notes, fmt.Sprintf(note, pod.Namespace, pod.Name, err))
 			continue
 		}
 		tracker.Take(pod.Spec.NodeName, requests)

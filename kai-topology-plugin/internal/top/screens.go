@@ -100,7 +100,10 @@ func (d domains) rows(m *Model) []row {
 	}
 	var rows []row
 	for _, domain := range within.Domains {
-		r := row{name: short(domain.Level) + " " + domain.Name, bar: &domain.Amounts, text: summary(domain, counted), opens: domains{d.topology, domain.Path}}
+		r := row{
+			name: short(domain.Level) + " " + domain.Name, bar: &domain.Amounts, text: summary(domain, counted),
+			opens: domains{d.topology, domain.Path},
+		}
 		if len(domain.Domains) == 0 && domain.Unlabelled == nil {
 			r.opens = oneNode(domain.Name)
 		}
