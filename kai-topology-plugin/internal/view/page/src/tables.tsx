@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, constraintsOf, gangOf, key, placementOf, ruleOf, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, gangOf, key, ruleOf, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
 import type { Choice } from "./choice";
 import type { Domain, Topology } from "./model";
 
@@ -149,12 +149,13 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
         constraints.push(`${relation.lacks ? "✗" : "✓"} ${relation.name}: ${ruleOf(relation)}`);
       }
       const seats = cluster.seatsOfGang.get(key(gang))?.length ?? 0;
+      const placed = gang.placement ? `${gang.placement.domains}, ${gang.placement.fewest === "Yes" ? "the fewest" : "fewest not proved"}` : "";
       const numbers = [gang.scheduled, gang.pending + gang.gated, seats, gang.priority];
-      const cells = [key(gang), stateOf(cluster, gang), ...numbers, constraints.join("; "), placementOf(gang), sentenceOf(cluster, gang)];
+      const cells = [key(gang), stateOf(cluster, gang), ...numbers, constraints.join("; "), placed, sentenceOf(cluster, gang)];
       return { cells, open: { ...nothing, gang: key(gang) } };
     });
     const numbers = ["On nodes", "Without", "Seats", "Priority"].map((head) => ({ head, number: true }));
-    return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints and relations" }, { head: "Placed" }, { head: "Why it waits" }], rows];
+    return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints and relations" }, { head: "Preferred domains" }, { head: "Why it waits" }], rows];
   },
 
   pods({ cluster }) {
