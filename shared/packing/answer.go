@@ -149,6 +149,9 @@ func (d *decision) groups(l *ledger) []GroupPlacement {
 		if g.slot != none {
 			r.Domains = d.domains(i, l.of(g, i))
 		}
+		if g.soft() {
+			r.Used = len(d.p.unitsUsed(i, l.of(g, i)))
+		}
 	}
 	return result
 }

@@ -78,6 +78,8 @@ func TestGangsThatGreedySchedulersRefuse(t *testing.T) {
 		root packing.Group
 		// where names the racks of some groups, as they must be.
 		where map[string][]string
+		// used is how many domains of its preferred level the gang uses.
+		used int
 	}{
 		"racks of 10 and 10 take 3,5,3,4,5": {
 			site: site{"z/a": {10}, "z/b": {10}},
@@ -114,6 +116,7 @@ func TestGangsThatGreedySchedulersRefuse(t *testing.T) {
 		"a required rack holds although the zone is only preferred": {
 			site: site{"y/a": {2}, "z/a": {2}},
 			root: packing.Group{Constraint: packing.Constraint{Topology: "site", Preferred: "zone"}, Children: racks(2, 2)},
+			used: 2,
 		},
 		"the tightest rack is emptied by a selector": {
 			site:  site{"z/tight": {4}, "z/roomy": {9}},
@@ -141,16 +144,29 @@ func TestGangsThatGreedySchedulersRefuse(t *testing.T) {
 			site:  site{"z/a": {5}, "z/b": {4}, "z/c": {3, 3}},
 			root:  leaf("", 4, shape(1), packing.Constraint{Topology: "site", Required: "zone", Preferred: "rack"}),
 			where: map[string][]string{"": {"z/b"}},
+			used:  1,
 		},
-		"a node outside the topology serves a preference": {
+		"a node outside the topology serves a preference, and counts like a domain": {
 			site: site{"z/a": {1}, "": {1}},
 			root: leaf("", 2, shape(1), packing.Constraint{Topology: "site", Preferred: "zone"}),
+			used: 2,
+		},
+		"domains that pods stand in are used too": {
+			site: site{"z/a": {1}, "z/b": {2}},
+			root: packing.Group{
+				Constraint: packing.Constraint{Topology: "site", Preferred: "rack"}, MinMember: 3, Running: []string{"z/a/0"},
+				Pending: []packing.Pods{{Shape: shape(1), Names: []string{"a", "b"}}},
+			},
+			used: 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{})
 			if d.Verdict != packing.Placed || !d.Optimal {
 				t.Fatalf("%s, optimal %v: %s", d.Verdict, d.Optimal, d.Message())
+			}
+			if used := d.Groups[0].Used; used != tc.used {
+				t.Errorf("%d domains of the preferred level are used, want %d", used, tc.used)
 			}
 			for _, g := range d.Groups {
 				if want, ok := tc.where[g.Name]; ok {

@@ -118,6 +118,9 @@ type GroupPlacement struct {
 	Running, Placed, Waiting int
 	// Satisfied says whether the group reaches its minimum.
 	Satisfied bool
+	// Used is how many units of its preferred level the group's pods use: domains, and
+	// nodes that are in none. 0 when it prefers nothing beyond what it requires.
+	Used int
 	// Domains are those the group's pods occupy, for each level of its topology,
 	// broadest first. Nil when the group names no topology.
 	Domains []LevelDomains

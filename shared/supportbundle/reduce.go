@@ -75,6 +75,7 @@ func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
 		condition.Message = ""
 		kept.Status.SchedulingConditions = append(kept.Status.SchedulingConditions, condition)
 	}
+	kept.Status.Placement = podGroup.Status.Placement
 	return kept
 }
 

@@ -49,8 +49,8 @@ func (d *dump) node(name string, gpus int, labels object, spec object) {
 }
 
 // podGroup adds a gang of one leaf, which has to stand in one domain of the level.
-func (d *dump) podGroup(namespace, name string, minimum int, topology, level string) {
-	d.add("scheduling.run.ai/v2alpha2", "PodGroup", namespace, name, object{"spec": object{
+func (d *dump) podGroup(namespace, name string, minimum int, topology, level string) object {
+	return d.add("scheduling.run.ai/v2alpha2", "PodGroup", namespace, name, object{"spec": object{
 		"minMember": minimum, "topologyConstraint": object{"topology": topology, "requiredTopologyLevel": level},
 	}})
 }
@@ -89,7 +89,8 @@ const (
 	rack  = "example.com/rack"
 )
 
-// small is a cluster with a gang that runs, one that cannot fit, a cordoned node, one without labels, and names with markup.
+// small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one without
+// labels, and names with markup.
 func small() *dump {
 	d := &dump{}
 	d.topology("net", zone, rack, "kubernetes.io/hostname")
@@ -99,7 +100,14 @@ func small() *dump {
 		}
 	}
 	d.node("bare", 8, object{}, object{"taints": []object{{"key": "dedicated", "value": hostileTaint, "effect": "NoSchedule"}}})
-	d.podGroup("team", "runs", 4, "net", rack)
+	runs := d.podGroup("team", "runs", 4, "net", rack)
+	runs["metadata"].(object)["annotations"] = object{"packtree.dev/relations": `[
+		{"name":"hosts","topology":"net","level":"kubernetes.io/hostname","maxPerDomain":2},
+		{"name":"racks","topology":"net","level":"example.com/rack","maxPerDomain":1,"required":false}]`}
+	runs["status"] = object{
+		"placement": object{"domains": 2, "fewest": "NotProved"},
+		"seats":     []object{{"nodes": []string{"r1-n2"}, "until": "2026-01-01T00:02:00Z"}},
+	}
 	for i := range 4 {
 		d.pod("team", fmt.Sprintf("runs-%d", i), "runs", fmt.Sprintf("r1-n%d", i/2), 4)
 	}

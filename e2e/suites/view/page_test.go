@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ const drawn = `performance.getEntriesByName("packtree:picture").length > 0 &&
 // TestThePage uses the page of a small cluster, as one file.
 func TestThePage(t *testing.T) {
 	chromium := browser.Start(t)
-	file := "file://" + export(t, small())
+	file := "file://" + export(t, small(), "--shape", "pair=2 x nvidia.com/gpu=4 in one rack")
 	open := func(t *testing.T, hash string) *browser.Page {
 		t.Helper()
 		page := chromium.Open(t, file+hash, false)
@@ -69,9 +70,27 @@ func TestThePage(t *testing.T) {
 
 	t.Run("a gang that runs says where its groups stand and that its constraint holds", func(t *testing.T) {
 		page := open(t, "#gang=team/runs")
-		for _, text := range []string{"Gang team/runs", "Runs", "4 of 4 needed", "in one rack: z/r1"} {
+		for _, text := range []string{
+			"Gang team/runs", "Runs", "4 of 4 needed", "in one rack: z/r1",
+			"Placed in 2 domains of the levels that it prefers; whether fewer were possible when it was placed is not proved.",
+		} {
 			page.Says(text)
 		}
+		relations := "[...document.querySelectorAll('aside .plain li')].map((item) => item.innerText.replace(/\\s+/g, ' '))"
+		want := []string{
+			"✓ holds: hosts at most 2 per domain of kubernetes.io/hostname",
+			"✗ does not hold: racks at most 1 per domain of example.com/rack, if that can be had: 3 items would have to go or to come",
+		}
+		if got := browser.Evaluate[[]string](page, relations); !slices.Equal(got, want) {
+			t.Errorf("relations %q, want %q", got, want)
+		}
+		page.Says("2026-01-01T00:02:00Z")
+		screenshot(t, page, "running-gang")
+		page.Until("its seat", "[...document.querySelectorAll('aside .link')].filter((b) => b.innerText === 'r1-n2')[0]?.click() || true")
+		page.Says("Node r1-n2")
+		page.Says("Seats held for successors")
+		page.Click("aside th .link")
+		page.Says("Gang team/runs")
 		if tick := browser.Evaluate[string](page, "document.querySelector('.groups .good').innerText"); !strings.Contains(tick, "✓") || !strings.Contains(tick, "holds:") {
 			t.Errorf("the constraint says %q", tick)
 		}
@@ -136,22 +155,54 @@ func TestThePage(t *testing.T) {
 		}
 	})
 
+	t.Run("slots of a shape are in the details, on the map and in what is spoken", func(t *testing.T) {
+		page := open(t, "#domain=z/r1")
+		room := "[...document.querySelectorAll('aside tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())"
+		page.Until("the slots of the rack", room+".includes('pair: 2 x nvidia.com/gpu=4 in one example.com/rack 1')")
+		page = open(t, "#node=bare&by=slots&shape=pair")
+		full := pixel(page, 100, 200)
+		page = open(t, "")
+		page.Until("the slots of all", room+".includes('pair: 2 x nvidia.com/gpu=4 in one example.com/rack 2')")
+		page.Until("the shape is chosen", "[...document.querySelectorAll('aside .link')].find((b) => b.innerText.startsWith('pair')).click() || true")
+		page.Until("the address says so", "location.hash === '#shape=pair&by=slots'")
+		if chosen := pixel(page, 100, 200); chosen != full || chosen == pixel(open(t, ""), 100, 200) {
+			t.Errorf("a rack with the most slots is %v by choice and %v by address", chosen, full)
+		}
+		browser.Evaluate[bool](page, "document.getElementById('map').focus() || true")
+		page.Shortcut("ArrowRight")
+		page.Until("the zone", "document.querySelector('.picture [aria-live]').innerText === 'zone z, 6 nodes: 17 of 48 nvidia.com/gpu used, 2 slots'")
+		screenshot(t, page, "slots")
+		browser.Evaluate[bool](page, `(() => {
+			const select = document.querySelector(".shape select");
+			select.value = select.options[2].value;
+			return select.dispatchEvent(new Event("change", {bubbles: true}));
+		})()`)
+		page.Until("none of the next", "document.querySelector('.shape select').selectedIndex === 2 && location.hash.includes('by=slots')")
+		if none := pixel(page, 100, 200); none == full {
+			t.Errorf("a rack without slots is %v, like one with the most", none)
+		}
+	})
+
 	t.Run("tables have all that is drawn", func(t *testing.T) {
 		page := open(t, "#page=tables")
-		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9} {
+		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9, "Slots": 30} {
 			page.Until(table, fmt.Sprintf("[...document.querySelectorAll('.tables nav button')].find((b) => b.innerText === %q)?.click() || true", table))
 			page.Until(table, fmt.Sprintf("document.querySelector('.tables nav [aria-current=true]').innerText === %q", table))
 			if rows := browser.Evaluate[int](page, "document.querySelectorAll('.tables tbody tr').length"); rows != want {
 				t.Errorf("%s has %d rows, want %d", table, rows, want)
 			}
 		}
+		page = open(t, "#page=tables&table=slots")
+		page.Click(".filter input")
+		page.Press("z/r2")
+		page.Until("the rack and its hosts", "document.querySelectorAll('.tables tbody tr').length === 12")
 		page = open(t, "#page=tables&table=nodes")
 		page.Says("dedicated=" + hostile)
 		page.Click("thead th:nth-child(2) button")
 		page.Until("the fullest node first", "document.querySelector('tbody tr').innerText.startsWith('r1-n0')")
 		page.Click(".filter input")
 		page.Press("cordoned")
-		page.Until("one row", "document.querySelectorAll('tbody tr').length === 1")
+		page.Until("one row", "document.querySelectorAll('.tables tbody tr').length === 1")
 		page.Click("tbody .link")
 		page.Says("Node r2-n2")
 		page.Shortcut("t")
@@ -182,6 +233,7 @@ func TestEverybodyCanReadIt(t *testing.T) {
 		for name, hash := range map[string]string{
 			"start": "", "gang": "#gang=team/wide", "group": "#gang=team/runs", "node": "#node=bare", "domain": "#domain=z/r1", "use": "#by=use",
 			"domains": "#page=tables", "nodes": "#page=tables&table=nodes", "gangs": "#page=tables&table=gangs", "pods": "#page=tables&table=pods",
+			"by slots": "#by=slots", "slots": "#page=tables&table=slots",
 		} {
 			t.Run(fmt.Sprintf("%s, dark %v", name, dark), func(t *testing.T) {
 				page := chromium.Open(t, file+hash, dark)

@@ -33,6 +33,8 @@ type LevelSlots struct {
 	Shape, Topology, Key string
 	// Slots is the sum over all domains of the level.
 	Slots int64
+	// Cluster is how many fit into the whole cluster at the same time, the same at every level.
+	Cluster int64
 	// Domains are all of the level, sorted by path; nil if there are too many.
 	Domains []DomainSlots
 }
@@ -72,9 +74,9 @@ func (c *Counter) Count(stock Stock, topologies map[string][]string, shapes []Sh
 			if shape.RequiredLevel != "" && required < 0 {
 				continue
 			}
-			tree.count(pods, shape.Pods, required)
+			cluster := tree.count(pods, shape.Pods, required)
 			for l, key := range tree.keys {
-				level := LevelSlots{Shape: shape.Name, Topology: name, Key: key}
+				level := LevelSlots{Shape: shape.Name, Topology: name, Key: key, Cluster: cluster}
 				first, end := tree.first[l], tree.first[l+1]
 				for _, fitting := range tree.slots[first:end] {
 					level.Slots += fitting
@@ -260,14 +262,17 @@ type child struct {
 }
 
 // count counts how many gangs fit of so many pods each, all in one domain of the required level, -1 for none, when so
-// many pods fit on each node. The pods are alike, so that nothing counts but how many there is room for.
-func (t *tree) count(podsOn []int64, pods int64, required int) {
+// many pods fit on each node. The pods are alike, so that nothing counts but how many there is room for. It returns how
+// many gangs fit into the whole cluster.
+func (t *tree) count(podsOn []int64, pods int64, required int) int64 {
 	clear(t.room)
 	clear(t.slots)
 	if pods <= 0 {
-		return
+		return 0
 	}
+	var room, slots int64
 	for i, domain := range t.narrowest {
+		room += podsOn[i]
 		if domain >= 0 {
 			t.room[domain] += podsOn[i]
 		}
@@ -282,9 +287,15 @@ func (t *tree) count(podsOn []int64, pods int64, required int) {
 				if l <= required {
 					t.slots[above] += t.slots[domain]
 				}
+			} else {
+				slots += t.slots[domain]
 			}
 		}
 	}
+	if required < 0 {
+		return room / pods
+	}
+	return slots
 }
 
 func (t *tree) list(level int) []DomainSlots {

@@ -79,6 +79,9 @@ type Answer struct {
 	Kept map[gang.Key]clusterview.Reserved
 	// Groups has every group of the tree, the root first, with the pods that stand and those that get a node.
 	Groups []Group
+	// Optimal says that no other placement of the gang has more of its pods, or as many and fewer preferred domains,
+	// those of outer groups counted first. False means that this is not proved, not that a better one exists.
+	Optimal bool
 	// Steps is what the search took of its budget.
 	Steps int
 	// Basis tells later whether the answer to a gang that has no place still holds.
@@ -91,6 +94,9 @@ type Group struct {
 	Constraint packing.Constraint
 	// Placed counts the pods of the group and of those below it that have a node or get one; Needed is their minimum.
 	Placed, Needed int
+	// Used is how many domains of its preferred level they are in, a node that is in none counted as one; 0 if it prefers
+	// nothing beyond what it requires.
+	Used int
 	// Domains has the sorted domains in which they stand, by level of the group's topology. Nil if it names none.
 	Domains map[string][]string
 }
@@ -141,6 +147,7 @@ func answerOf(decided *packing.Decision, g *gang.Gang, together bool) *Answer {
 		Message: decided.Message(),
 		Nodes:   make(map[string]string, len(decided.Assignments)),
 		Steps:   decided.Steps,
+		Optimal: decided.Optimal,
 
 		Explanations: decided.Explanations,
 		Certificate:  decided.Certificate,
@@ -164,6 +171,7 @@ func groupOf(placement *packing.GroupPlacement, g *gang.Gang) Group {
 		Constraint: placement.Constraint,
 		Placed:     placement.Running + placement.Placed,
 		Needed:     g.Tree.Group(placement.Name).MinPods(),
+		Used:       placement.Used,
 	}
 	for _, level := range placement.Domains {
 		if group.Domains == nil {

@@ -2,6 +2,7 @@ package explanation
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/remedies"
 	"packtree.dev/kai-topology-plugin/internal/turns"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -42,6 +44,8 @@ type Gang struct {
 	Priority  int32 `json:"priority"`
 	// SubGroups has every group of the tree, the root first.
 	SubGroups []SubGroup `json:"subGroups"`
+	// Placement is how close together the gang was placed, as its PodGroup says; nil if that is not known.
+	Placement *scheduling.PlacementStatus `json:"placement,omitempty"`
 	// Nodes has the nodes of the scheduled pods.
 	Nodes map[string]string `json:"nodes,omitempty"`
 	// Decision is the gang decided again, on the cluster as it is and as if no other gang waited; nil if every pod has a node.
@@ -64,6 +68,18 @@ type SubGroup struct {
 	Required  string              `json:"required,omitempty"`
 	Preferred string              `json:"preferred,omitempty"`
 	Domains   map[string][]string `json:"domains,omitempty"`
+}
+
+// PlacementText says in words how close together a gang was placed.
+func PlacementText(placement *scheduling.PlacementStatus) string {
+	in := "in one domain of each level that it prefers"
+	if placement.Domains > 1 {
+		in = fmt.Sprintf("in %d domains of the levels that it prefers", placement.Domains)
+	}
+	if placement.Fewest == scheduling.FewestYes {
+		return in + ", the fewest possible when it was placed"
+	}
+	return in + "; whether fewer were possible when it was placed is not proved"
 }
 
 // Decision is an answer of the scheduler's own code.
@@ -214,7 +230,7 @@ func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 		Namespace: key.Namespace, Name: key.Name, Pod: assembled.PodGroup.UID == "" && isPod(assembled),
 		State: Waits, Priority: turn.Rank.Priority,
 		Scheduled: len(assembled.Standing), Pending: len(assembled.Pending), Gated: len(assembled.Gated),
-		SubGroups: []SubGroup{}, Nodes: map[string]string{},
+		SubGroups: []SubGroup{}, Nodes: map[string]string{}, Placement: assembled.PodGroup.Status.Placement,
 	}
 	for _, pod := range assembled.Standing {
 		g.Nodes[pod.Name] = pod.Spec.NodeName

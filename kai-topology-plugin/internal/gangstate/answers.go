@@ -166,6 +166,17 @@ func (s *State) Last(key gang.Key) *decision.Answer {
 	return nil
 }
 
+// PlacementOf returns how close together the gang of a PodGroup was placed by its last plan; nil if there was none, it did
+// not come true, or the gang prefers no level.
+func (s *State) PlacementOf(podGroup *scheduling.PodGroup) *scheduling.PlacementStatus {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if r := s.known(gang.KeyOfPodGroup(podGroup)); r.placement.podGroup == podGroup.UID {
+		return r.placement.how
+	}
+	return nil
+}
+
 // Refused records that a gang gets no node, as decided for a pod of it, which is nil if there was none. It returns
 // what to tell that pod.
 func (s *State) Refused(
@@ -215,6 +226,7 @@ func (s *State) Planned(
 			clear(r.ranks) // None of them is being bound.
 		}
 		r.remember(version, pod, given, asked.Pending)
+		r.placement = lastPlacement{asked.PodGroup.UID, given.Placement(len(asked.Pending))}
 		r.open(version, asked.Tree, further, placements)
 		r.closePreemption() // The room is held by the plan from now on.
 		r.delayed, r.delayEnds = since{}, time.Time{}

@@ -8,6 +8,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // Effects are what is to be done about an event. To do them twice, or in another order, does no harm.
@@ -38,10 +39,12 @@ type Rejection struct {
 	Reason string
 }
 
-// Released is a gang that was let go, and how many of its pods had waited.
+// Released is a gang that was let go, how many of its pods had waited, and how close together it was placed; nil if it
+// prefers no level.
 type Released struct {
-	Gang gang.Key
-	Pods int
+	Gang      gang.Key
+	Pods      int
+	Placement *scheduling.PlacementStatus
 }
 
 // Broken is a plan that does not come true, and why.

@@ -140,7 +140,7 @@ func (s *State) letGo(e *Effects, r *record) {
 	waited := r.waiting()
 	e.Allow = append(e.Allow, waited...)
 	if !r.plan.letGo && !r.plan.further {
-		e.Released = &Released{Gang: r.key, Pods: len(waited)}
+		e.Released = &Released{Gang: r.key, Pods: len(waited), Placement: r.placement.how}
 	}
 	r.plan.letGo = true
 	r.plan.room.priority = anybody
@@ -173,6 +173,7 @@ func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, rea
 		return
 	}
 	r.endPlan()
+	r.placement = lastPlacement{}
 	e.Broken = append(e.Broken, Broken{Gang: r.key, Cause: cause, Reason: reason})
 	e.reject(r.waiting(), reason)
 	if cause == metrics.NodeRefused {

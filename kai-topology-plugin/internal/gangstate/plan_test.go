@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -201,4 +202,44 @@ func TestAPlannedPodThatVanishesIsMissed(t *testing.T) {
 	if effects := state.Break(mine, metrics.PodLost, "test"); len(effects.Broken) > 0 {
 		t.Error("a plan is broken twice")
 	}
+}
+
+// How a gang was placed is known from the moment it is planned until the plan is broken, and to nobody who has its name
+// after it.
+func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
+	member := memberPod("b", "")
+	asked := &gang.Gang{PodGroup: groupOf(1), Tree: needing(1), Pending: []*corev1.Pod{member}}
+	answer := &decision.Answer{
+		Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}, Groups: []decision.Group{{Placed: 1, Used: 2}},
+	}
+	state := known(1, member)
+	plan := func() { state.Planned(asked, version(1), nil, answer, []Placement{{Pod: member, Node: "n1"}}, start) }
+	expect := func(when string, want *scheduling.PlacementStatus) {
+		t.Helper()
+		if diff := cmp.Diff(want, state.PlacementOf(asked.PodGroup)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	two := &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestNotProved}
+	expect("before", nil)
+	plan()
+	expect("planned", two)
+	state.Break(mine, metrics.GangChanged, "changed")
+	expect("broken", nil)
+	plan()
+	answer.Optimal = true
+	plan()
+	expect("planned anew", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes})
+	_, effects := state.Assumed(mine, memberPod("b", "n1"))
+	_, more := state.Permit(mine, "b", version(1))
+	released := effects.Released
+	if released == nil {
+		released = more.Released
+	}
+	if released == nil || released.Placement == nil || released.Placement.Fewest != scheduling.FewestYes {
+		t.Errorf("let go as %+v", released)
+	}
+	asked.PodGroup = asked.PodGroup.DeepCopy()
+	asked.PodGroup.UID = "another"
+	expect("another PodGroup of the name", nil)
 }

@@ -100,12 +100,21 @@ type record struct {
 	// barred is set if the gang may have been kept out of a domain for the sake of another.
 	barred bool
 
+	// placement is how close together its pods were placed when it was planned last.
+	placement lastPlacement
+
 	// told is what events have said of the gang; nil if none has been looked for.
 	told *Told
 	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if
 	// that was told.
 	waits    string
 	complete time.Time
+}
+
+// lastPlacement is how close together the gang of a PodGroup was placed; nil if that is not known, or it prefers no level.
+type lastPlacement struct {
+	podGroup types.UID
+	how      *scheduling.PlacementStatus
 }
 
 // since is a time in the life of a PodGroup; its zero value is none.

@@ -125,6 +125,9 @@ func drawGang(b *strings.Builder, pen *drawing.Pen, report *explanation.Report, 
 	if !gang.Pod {
 		drawSubGroups(b, pen, gang)
 	}
+	if gang.Placement != nil {
+		b.WriteString(pen.Wrap("  ", "    ", "placed "+explanation.PlacementText(gang.Placement)))
+	}
 	drawPods(b, pen, report, gang)
 	if gang.Decision != nil {
 		drawDecision(b, pen, gang)

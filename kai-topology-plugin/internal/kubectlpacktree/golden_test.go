@@ -62,6 +62,7 @@ func TestGolden(t *testing.T) {
 		"tree.txt":            {"tree"},
 		"tree-host.txt":       {"tree", "--topology", "racks", "--level", "host"},
 		"tree-zone-cpu.txt":   {"tree", "--level", "zone", "--resource", "cpu", "-n", "research"},
+		"tree-shape.txt":      {"tree", "--topology", "racks", "--shape", "big=2 x nvidia.com/gpu=4 in one rack"},
 		"tree.json":           {"tree", "--topology", "racks", "-o", "json"},
 		"tree-colours.ansi":   {"tree", "--topology", "racks", "--color", "always"},
 		"explain-dgd.txt":     {"explain", "dgd/deployment"},
@@ -76,6 +77,7 @@ func TestGolden(t *testing.T) {
 		"explain-elastic.txt": {"explain", "elastic"},
 		"explain-wrong.txt":   {"explain", "wrong"},
 		"explain-lost.txt":    {"explain", "lost"},
+		"explain-placed.txt":  {"explain", "podgroup/batch", "-n", "research"},
 		"explain-empty.txt":   {"explain", "pcs/empty"},
 		"repairability.txt":   {"repairability"},
 		"repairability.ansi":  {"repairability", "--color", "always"},
@@ -117,6 +119,9 @@ func TestOnATerminalLinesAreNoWiderThanItIs(t *testing.T) {
 				t.Errorf("%d columns: a line of %d: %s", columns, drawing.Width(line), line)
 			}
 		}
+		if shown := strings.Count(drawn, "\n  #"); shown != map[int]int{70: 0, 80: 0, 100: 2, 170: 4}[columns] {
+			t.Errorf("%d columns: slots of %d shapes:\n%s", columns, shown, drawn)
+		}
 	}
 }
 
@@ -128,6 +133,9 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 		"no such topology":       {[]string{"tree", "--topology", "rack", "-f", dump}, `--topology: no Topology is called "rack", there is: racks, racks-again`},
 		"no such level":          {[]string{"tree", "--level", "row", "-f", dump}, `--level: no Topology has level "row", there is: example.com/rack, host`},
 		"no such resource":       {[]string{"tree", "--resource", "amd.com/gpu", "-f", dump}, "--resource: no node has amd.com/gpu, they have: cpu, memory"},
+		"no shape":               {[]string{"tree", "--shape", "4 gpus", "-f", dump}, `--shape: "4 gpus" is not NAME=PODS x RESOURCE=AMOUNT`},
+		"a shape for top":        {[]string{"top", "--shape", "a=1 x cpu=1 in one row", "-f", dump}, `--shape a: no Topology has level "row", there is: example.com/rack`},
+		"a shape for view":       {[]string{"view", "--shape", "a", "--export", "-", "-f", dump}, `--shape: "a" is not NAME=PODS`},
 		"no such colour":         {[]string{"tree", "--color", "blue", "-f", dump}, `--color is auto, always or never, not "blue"`},
 		"no such format":         {[]string{"tree", "-o", "yaml", "-f", dump}, "-o is json"},
 		"no such object":         {[]string{"explain", "wid", "-f", dump}, `namespace default has no object "wid": it has `},

@@ -16,14 +16,15 @@ import (
 func (p *plugin) topCommand() *cobra.Command {
 	asked := overview.Question{}
 	from := &source{plugin: p}
+	var named shapesFlag
 	command := &cobra.Command{
-		Use:   "top [-f DUMP] [-n NAMESPACE]",
+		Use:   "top [-f DUMP] [--shape SHAPE]... [-n NAMESPACE]",
 		Short: "Follow domains, gangs and nodes in the terminal",
 		Long: `top shows what tree shows, follows the cluster by watches, and can be gone into: from domains to nodes and their pods, from
 gangs to their groups, what they wait for and what would help.
 
-Keys: j and k or the arrows move, enter goes in, esc out, tab changes between domains and gangs, / leaves rows with a text only,
-g and G go to the first and the last row, q quits.
+Keys: j and k or the arrows move, enter goes in, esc out, tab changes between domains and gangs, s counts the slots of the next
+shape, / leaves rows with a text only, g and G go to the first and the last row, q quits.
 
 Where the output is no terminal it prints what tree prints.`,
 		Example: `  kubectl packtree top
@@ -32,6 +33,9 @@ Where the output is no terminal it prints what tree prints.`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			pen, err := p.pen(command)
 			if err != nil {
+				return err
+			}
+			if asked.Shapes, err = named.parse(command); err != nil {
 				return err
 			}
 			if pen.Columns == 0 {
@@ -51,6 +55,7 @@ Where the output is no terminal it prints what tree prints.`,
 		},
 	}
 	from.bind(command)
+	named.bind(command)
 	command.Flags().StringVar(&asked.Topology, "topology", "", "show this Topology only")
 	command.Flags().StringVar(&asked.Resource, "resource", "", "the resource to tell of; GPUs if any node has them, else cpu")
 	return command

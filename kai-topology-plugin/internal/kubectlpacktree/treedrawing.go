@@ -54,6 +54,7 @@ func drawTree(pen *drawing.Pen, report *overview.Overview, level string) string 
 		b.WriteString("\n")
 	}
 	drawWaiting(&b, pen, report.Waiting)
+	drawPlacements(&b, pen, report.Gangs)
 	drawRelations(&b, pen, report.Relations)
 	drawSeats(&b, pen, report.Seats)
 	drawUnlabelled(&b, pen, report)
@@ -78,9 +79,14 @@ func drawTopology(b *strings.Builder, pen *drawing.Pen, resourceName string, top
 	rows = appendRows(rows, topology.Cluster, "", narrowest(topology.Levels, level))
 	rows[0].leaf = len(rows) == 1
 	layout := layoutOf(pen, rows, resourceName)
+	layout.slots = layout.slotColumns(topology.Shapes, rows)
+	if len(layout.slots) > 0 {
+		b.WriteString(pen.Dim(layout.head()) + "\n")
+	}
 	for _, row := range rows {
 		layout.draw(b, row)
 	}
+	drawShapes(b, pen, layout.slots, len(topology.Shapes))
 }
 
 // narrowest returns the level below which nothing is drawn: the one that is asked for, or the last above the hosts.
@@ -173,18 +179,14 @@ func rowOf(run []*occupancy.Domain) row {
 	sum := *first
 	sum.Total, sum.Free = first.Total*float64(len(run)), first.Free*float64(len(run))
 	sum.Nodes = first.Nodes * len(run)
+	sum.Slots = sumOfSlots(run)
 	return row{
 		title:  fmt.Sprintf("%s … %s", title, run[len(run)-1].Name),
 		domain: &sum, nodes: fmt.Sprintf("%d free %ss", len(run), level), leaf: true,
 	}
 }
 
-func levelName(key string) string {
-	if key == corev1.LabelHostname {
-		return "host"
-	}
-	return shortName(key)
-}
+func levelName(key string) string { return overview.LevelName(key) }
 
 // layout has the widths of the columns.
 type layout struct {
@@ -192,6 +194,7 @@ type layout struct {
 	resource                     string
 	titles, used, totals, counts int
 	cells                        int
+	slots                        []slotColumn
 	// namespace is that of all gangs, which then need not say it.
 	namespace string
 }
@@ -245,11 +248,8 @@ func (l *layout) draw(b *strings.Builder, row row) {
 	} else {
 		line += strings.Repeat(" ", l.used) + l.pen.Dim("-") + strings.Repeat(" ", l.totals)
 	}
-	line += "  " + l.pen.Dim(drawing.Pad(row.nodes, l.counts))
-	width := l.titles + 2 + l.used + 1 + l.totals + 2 + l.counts
-	if l.pen.Bars {
-		width += l.cells + 2
-	}
+	line += "  " + l.pen.Dim(drawing.Pad(row.nodes, l.counts)) + slotCells(l.slots, row.domain)
+	width := l.width() + widthOf(l.slots)
 	if out := outText(row.domain); out != "" {
 		line += "  " + l.pen.Careful(out)
 		width += 2 + drawing.Width(out)
@@ -258,6 +258,15 @@ func (l *layout) draw(b *strings.Builder, row row) {
 		line += l.gangs(row.domain, width)
 	}
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// width is how wide the columns before the slots are together.
+func (l *layout) width() int {
+	width := l.titles + 2 + l.used + 1 + l.totals + 2 + l.counts
+	if l.pen.Bars {
+		width += l.cells + 2
+	}
+	return width
 }
 
 func outText(d *occupancy.Domain) string {

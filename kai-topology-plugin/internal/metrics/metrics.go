@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/buildinfo"
 	"packtree.dev/shared/packing"
 )
@@ -58,6 +59,12 @@ var (
 			"A gang that is mended after a loss counts again.",
 	})
 
+	gangsPlaced = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "gangs_placed_total", StabilityLevel: metrics.STABLE,
+		Help: "Gangs with a group that prefers a level, counted with gangs_let_go_total, by whether they certainly use the fewest domains " +
+			"of these levels that were possible: Yes, or NotProved.",
+	}, []string{"fewest"})
+
 	boundSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "gang_complete_to_bound_seconds", StabilityLevel: metrics.STABLE,
 		Help: "Time from the moment a gang had all pods that its minima ask for until these were bound: what a user waits for the " +
@@ -80,7 +87,7 @@ var (
 // register makes everything readable at /metrics, once for all profiles of the process.
 var register = sync.OnceFunc(func() {
 	for _, metric := range []metrics.Registerable{
-		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, boundSeconds,
+		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, gangsPlaced, boundSeconds,
 		preemptions, preemptedPods, gangsWaiting, seatsHeld, seatsEnded,
 	} {
 		legacyregistry.MustRegister(metric)
@@ -92,6 +99,9 @@ var register = sync.OnceFunc(func() {
 	for _, verdict := range []packing.Verdict{packing.Placed, packing.Infeasible, packing.Unknown} {
 		decisions.WithLabelValues(string(verdict)).Add(0)
 		decisionSeconds.WithLabelValues(string(verdict))
+	}
+	for _, fewest := range []scheduling.FewestDomains{scheduling.FewestYes, scheduling.FewestNotProved} {
+		gangsPlaced.WithLabelValues(string(fewest)).Add(0)
 	}
 	for _, victims := range []string{victimPods, victimGangs} {
 		preemptions.WithLabelValues(victims).Add(0)
@@ -141,6 +151,9 @@ func PlanInvalidated(reason Invalidation) { plansBroken.WithLabelValues(string(r
 
 // GangLetGo is for a gang whose minima all have a node.
 func GangLetGo() { gangsLetGo.Inc() }
+
+// GangPlaced is for a gang that was let go, and prefers a level.
+func GangPlaced(fewest scheduling.FewestDomains) { gangsPlaced.WithLabelValues(string(fewest)).Inc() }
 
 // The most that was stopped for a gang.
 const (

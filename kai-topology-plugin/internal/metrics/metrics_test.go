@@ -76,6 +76,14 @@ func TestHowLongAGangTookToBeBound(t *testing.T) {
 	expect(t, 1.5, "gang_complete_to_bound_seconds", nil)
 }
 
+func TestGangsPlaced(t *testing.T) {
+	metrics.Register()
+	expect(t, 0, "gangs_placed_total", model.LabelSet{"fewest": "NotProved"})
+	metrics.GangPlaced("Yes")
+	expect(t, 1, "gangs_placed_total", model.LabelSet{"fewest": "Yes"})
+	expect(t, 0, "gangs_placed_total", model.LabelSet{"fewest": "NotProved"})
+}
+
 func TestMadeRoom(t *testing.T) {
 	metrics.Register()
 	metrics.MadeRoom(3, 0)

@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
+	"packtree.dev/kai-topology-plugin/internal/shapes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -46,6 +47,9 @@ type Topology struct {
 	// Name is empty for nodes without a topology.
 	Name   string   `json:"name"`
 	Levels []string `json:"levels"`
+	// Shapes are those that gangs have which could stand here: the named ones, then those that most groups have. Each
+	// domain says how many more gangs of each of them fit.
+	Shapes []Shape `json:"shapes"`
 	// Cluster is the whole cluster, with its domains below it.
 	Cluster *occupancy.Domain `json:"cluster"`
 }
@@ -75,6 +79,8 @@ type Question struct {
 	Resource string
 	// Namespace is the only one whose gangs and pods are listed; all if it is empty. Amounts are those of everybody.
 	Namespace string
+	// Shapes are counted besides those that gangs have. Their levels may be written by the last part of the label key.
+	Shapes []shapes.Named
 }
 
 // Of answers a question about a cluster. The error names what the question asks for and the cluster does not have.
@@ -108,7 +114,11 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 	for _, name := range names {
 		levels := cluster.LevelKeys(name)
 		drawn := occupancy.Of(cluster, levels, resource, asked.shows)
-		seen.Topologies = append(seen.Topologies, Topology{Name: name, Levels: append([]string{}, levels...), Cluster: drawn})
+		topology := Topology{Name: name, Levels: append([]string{}, levels...), Shapes: []Shape{}, Cluster: drawn}
+		seen.Topologies = append(seen.Topologies, topology)
+	}
+	if err := countSlots(cluster, seen, asked); err != nil {
+		return nil, err
 	}
 	seen.Gangs, err = gangs(ctx, cluster, asked.shows)
 	return seen, err

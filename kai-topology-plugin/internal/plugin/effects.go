@@ -41,6 +41,9 @@ func (e *executor) do(effects gangstate.Effects) {
 	if released := effects.Released; released != nil {
 		klog.Background().Info("Gang let go", "podGroup", released.Gang, "pods", released.Pods)
 		metrics.GangLetGo()
+		if placed := released.Placement; placed != nil {
+			metrics.GangPlaced(placed.Fewest)
+		}
 	}
 	for _, broken := range effects.Broken {
 		klog.Background().Info("Gang's plan broken", "podGroup", broken.Gang, "reason", broken.Reason)

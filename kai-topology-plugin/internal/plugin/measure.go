@@ -20,9 +20,6 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// maxInUse is how many shapes are counted of those that gangs have; named ones come before them.
-const maxInUse = 8
-
 // measure follows what the API server shows of nodes, pods and gangs, and counts when it is asked, which is as often as
 // metrics are scraped.
 type measure struct {
@@ -113,7 +110,7 @@ func (m *measure) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
 	}
 	m.counting.Lock()
 	defer m.counting.Unlock()
-	asked := slices.Concat(m.profiles.named(), m.inUse.Most(maxInUse, m.read))
+	asked := slices.Concat(m.profiles.named(), m.inUse.Most(shapes.MaxInUse, m.read))
 	return m.counter.Count(m.tracker.Stock(), levels, asked, bounds)
 }
 

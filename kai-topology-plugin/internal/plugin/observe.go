@@ -33,6 +33,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
 	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key), Seats: p.gangs.Seats(key)}
+	observed.Placement = p.gangs.PlacementOf(podGroup)
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}

@@ -3,6 +3,7 @@ package podgroupstatus
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,6 +27,8 @@ type Observed struct {
 	Groups []decision.Group
 	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
 	Last *decision.Answer
+	// Placement is how close together the last plan placed the gang; nil if there is none that came true.
+	Placement *scheduling.PlacementStatus
 	// Seats are those that are held for successors of pods of the gang.
 	Seats []scheduling.SeatsStatus
 }
@@ -36,6 +39,7 @@ type Desired struct {
 	NodePoolCondition *scheduling.SchedulingCondition
 	SubGroups         []scheduling.SubGroupStatus
 	Resources         scheduling.PodGroupResourcesStatus
+	Placement         *scheduling.PlacementStatus
 	Seats             []scheduling.SeatsStatus
 }
 
@@ -58,7 +62,22 @@ func Of(observed Observed, now metav1.Time) Desired {
 		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
 		SubGroups:         subGroups(observed.Groups),
 		Resources:         resources(observed.Gang),
+		Placement:         placement(observed),
 		Seats:             observed.Seats,
+	}
+}
+
+// placement is how close together the gang was placed, once what was planned stands. What an earlier plan, or an earlier
+// scheduler, said holds until then, as long as the gang stands and prefers a level.
+func placement(observed Observed) *scheduling.PlacementStatus {
+	prefers := slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Used > 0 })
+	switch {
+	case !prefers:
+		return nil
+	case observed.Placement != nil && observed.Gang.Satisfied(gang.NoPending):
+		return observed.Placement
+	default:
+		return observed.Gang.PodGroup.Status.Placement
 	}
 }
 
@@ -154,6 +173,7 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
 		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
 		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources) ||
+		!equality.Semantic.DeepEqual(status.Placement, d.Placement) ||
 		!equality.Semantic.DeepEqual(status.Seats, d.Seats)
 }
 
@@ -164,6 +184,7 @@ func (d Desired) Status() scheduling.PodGroupStatus {
 		SchedulingConditions: d.schedulingConditions(),
 		ResourcesStatus:      d.Resources,
 		SubGroups:            d.SubGroups,
+		Placement:            d.Placement,
 		Seats:                d.Seats,
 	}
 }

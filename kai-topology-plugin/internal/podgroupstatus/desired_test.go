@@ -189,3 +189,40 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 		t.Error("a transition is dated anew although there was none")
 	}
 }
+
+// How a gang was placed is said once it stands, and not forgotten with the scheduler that placed it.
+func TestPlacement(t *testing.T) {
+	three := &scheduling.PlacementStatus{Domains: 3, Fewest: scheduling.FewestNotProved}
+	two := &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes}
+	for name, c := range map[string]struct {
+		standing, pending, used  int
+		present, placement, want *scheduling.PlacementStatus
+	}{
+		"as planned, once all that it needs stand":   {standing: 2, used: 2, placement: two, want: two},
+		"anew, when it is planned anew":              {standing: 2, used: 2, present: three, placement: two, want: two},
+		"not while its pods are being bound":         {standing: 1, pending: 1, used: 1, placement: two},
+		"as before while a lost pod is being bound":  {standing: 1, pending: 1, used: 1, present: three, placement: two, want: three},
+		"as before by a scheduler that did not plan": {standing: 2, used: 2, present: three, want: three},
+		"not of a gang that does not stand":          {pending: 2, present: three, placement: two},
+		"not of one that prefers no level any more":  {standing: 2, present: three},
+		"with pods beyond the minimum that wait":     {standing: 2, pending: 1, used: 2, placement: two, want: two},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := observed(t, 2, c.standing, c.pending)
+			seen.Groups = []decision.Group{{Placed: c.standing, Needed: 2, Used: c.used}}
+			seen.Gang.PodGroup.Status.Placement, seen.Placement = c.present, c.placement
+			desired := podgroupstatus.Of(seen, now)
+			if diff := cmp.Diff(c.want, desired.Status().Placement); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			status := desired.Status()
+			if desired.Differs(&status) {
+				t.Error("what was written differs")
+			}
+			status.Placement = &scheduling.PlacementStatus{Domains: 9, Fewest: scheduling.FewestYes}
+			if !desired.Differs(&status) {
+				t.Error("another placement does not differ")
+			}
+		})
+	}
+}

@@ -64,6 +64,14 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		givenPodGroup(namespace, "spread", scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
 		givenPods(namespace, "spread", "", 4, 1)
 		Expect(eventuallyBound(namespace, gangOf("spread"), 4).domains(rackLevel)).To(Equal([]string{"/r1", "/r3"}))
+
+		// No rack has room for the second any more.
+		for name, domains := range map[string]int32{"close": 1, "spread": 2} {
+			Eventually(func() (*scheduling.PlacementStatus, error) {
+				podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, name, metav1.GetOptions{})
+				return podGroup.Status.Placement, err
+			}).Should(Equal(&scheduling.PlacementStatus{Domains: domains, Fewest: scheduling.FewestYes}), "how %s was placed", name)
+		}
 	})
 
 	It("waits as a whole while it cannot fit, says why, and goes once it can", func() {

@@ -10,6 +10,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
+// MaxInUse is how many shapes are counted of those that gangs have; named ones come before them.
+const MaxInUse = 8
+
 // InUse knows the shapes of the gangs that there are. A gang is only read again when something was seen of it. The zero
 // value is ready, for any goroutine.
 type InUse struct {

@@ -175,11 +175,15 @@ type Named struct {
 
 // shape returns the shape of what is valid.
 func (n *Named) shape() (capacity.Shape, error) {
+	shape, err := ofPod(n.pod(), n.Pods, n.RequiredLevel)
+	shape.Name = n.Name
+	return shape, err
+}
+
+func (n *Named) pod() *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: n.Resources}}}
 	pod.Spec.NodeSelector = n.NodeSelector
 	pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	shape, err := ofPod(pod, n.Pods, n.RequiredLevel)
-	shape.Name = n.Name
-	return shape, err
+	return pod
 }

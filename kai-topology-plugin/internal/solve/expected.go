@@ -55,7 +55,7 @@ func now(ctx context.Context, question decision.Question, coming []*corev1.Pod, 
 		answer.Kept[now.Key()] = room.nodes
 	}
 	groups, err := standing(question, answer.Nodes)
-	answer.Groups = groups
+	answer.Groups, answer.Optimal = groups, false // Of more pods than are there.
 	return answer, err
 }
 
@@ -128,6 +128,7 @@ func fill(ctx context.Context, question decision.Question, found *decision.Answe
 	}
 	maps.Copy(answer.Nodes, found.Nodes)
 	answer.Order = append(found.Order, answer.Order...)
+	answer.Optimal = false // Of two searches, one after the other.
 	answer.Steps += found.Steps
 	answer.Kept = found.Kept
 	return answer, nil

@@ -112,12 +112,20 @@ var (
 	sevenOnes = []int{1, 1, 1, 1, 1, 1, 1, 4}
 )
 
-func decide(t *testing.T, nodes []*corev1.Node, podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *decision.Answer) {
+func assemble(t *testing.T, podGroup *scheduling.PodGroup, pods []*corev1.Pod) *gang.Gang {
 	t.Helper()
 	assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(levels...), true })
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}
+	return assembled
+}
+
+func decide(
+	t *testing.T, nodes []*corev1.Node, podGroup *scheduling.PodGroup, pods []*corev1.Pod, followers ...*gang.Gang,
+) (*gang.Gang, *decision.Answer) {
+	t.Helper()
+	assembled := assemble(t, podGroup, pods)
 	cluster, err := kubeframework.NewOffline(t.Context(), nodes, assembled.Standing)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +136,7 @@ func decide(t *testing.T, nodes []*corev1.Node, podGroup *scheduling.PodGroup, p
 	}
 	answer, err := solve.Solve(t.Context(), solve.Request{Question: decision.Question{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"network": topology}, View: clusterview.New(cluster), Nodes: snapshot,
-	}})
+	}, Followers: followers})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,6 +155,7 @@ func beside(ctx context.Context, question decision.Question, together *placedFol
 		return simulation.Decide(ctx, question)
 	}
 	answer.Kept = kept
+	answer.Optimal = false // Of what the followers leave.
 	answer.Steps += together.steps
 	return answer, nil
 }

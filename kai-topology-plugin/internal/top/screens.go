@@ -84,21 +84,26 @@ func (d domains) title(*Model) string {
 func (d domains) rows(m *Model) []row {
 	if d.topology == "" && len(m.seen.Topologies) > 1 {
 		var rows []row
-		for _, topology := range m.seen.Topologies {
+		for i := range m.seen.Topologies {
+			topology := &m.seen.Topologies[i]
 			rows = append(rows, row{
-				name: topology.Name, bar: &topology.Cluster.Amounts, text: summary(topology.Cluster), opens: domains{topology: topology.Name},
+				name: topology.Name, bar: &topology.Cluster.Amounts, text: summary(topology.Cluster, m.counted(topology)),
+				opens: domains{topology: topology.Name},
 			})
 		}
 		return rows
 	}
-	at := slices.IndexFunc(m.seen.Topologies, func(topology overview.Topology) bool { return topology.Name == d.topology })
-	within := find(m.seen.Topologies[max(0, at)].Cluster, d.path)
+	topology := d.of(m)
+	within, counted := find(topology.Cluster, d.path), m.counted(topology)
 	if within == nil {
 		return []row{{name: "There is no such domain any more.", mood: careful}}
 	}
 	var rows []row
 	for _, domain := range within.Domains {
-		r := row{name: short(domain.Level) + " " + domain.Name, bar: &domain.Amounts, text: summary(domain), opens: domains{d.topology, domain.Path}}
+		r := row{
+			name: short(domain.Level) + " " + domain.Name, bar: &domain.Amounts, text: summary(domain, counted),
+			opens: domains{d.topology, domain.Path},
+		}
 		if len(domain.Domains) == 0 && domain.Unlabelled == nil {
 			r.opens = oneNode(domain.Name)
 		}
@@ -108,12 +113,18 @@ func (d domains) rows(m *Model) []row {
 		rows = append(rows, r)
 	}
 	if without := within.Unlabelled; without != nil {
-		rows = append(rows, row{name: "no " + short(without.Level) + " label", bar: &without.Amounts, text: summary(without)})
+		rows = append(rows, row{name: "no " + short(without.Level) + " label", bar: &without.Amounts, text: summary(without, counted)})
 		for _, name := range without.NodeNames {
 			rows = append(rows, row{name: "  " + name, opens: oneNode(name)})
 		}
 	}
 	return rows
+}
+
+// of is the topology of the domains: the first, unless one was gone into.
+func (d domains) of(m *Model) *overview.Topology {
+	at := slices.IndexFunc(m.seen.Topologies, func(topology overview.Topology) bool { return topology.Name == d.topology })
+	return &m.seen.Topologies[max(0, at)]
 }
 
 func find(domain *occupancy.Domain, path string) *occupancy.Domain {
@@ -128,10 +139,14 @@ func find(domain *occupancy.Domain, path string) *occupancy.Domain {
 	return nil
 }
 
-// summary is what a domain has: amounts, nodes, and who stands there, the largest first.
-func summary(domain *occupancy.Domain) string {
+// summary is what a domain has: amounts, slots of the shape that is counted, nodes, and who stands there, the largest
+// first.
+func summary(domain *occupancy.Domain, counted int) string {
 	const named = 3
 	parts := []string{fmt.Sprintf("%s/%s", amount(domain.Used), amount(domain.Total))}
+	if counted < len(domain.Slots) {
+		parts = append(parts, fmt.Sprintf("slots %d", domain.Slots[counted]))
+	}
 	if domain.Nodes > 1 {
 		parts = append(parts, fmt.Sprintf("%d nodes", domain.Nodes))
 	}
@@ -205,6 +220,9 @@ func (g oneGang) rows(m *Model) []row {
 	}
 	rows := []row{{name: string(found.State), text: fmt.Sprintf("%d pods on nodes, %d without, %d gated, priority %d",
 		found.Scheduled, found.Pending, found.Gated, found.Priority)}}
+	if found.Placement != nil {
+		rows = append(rows, row{name: "placed", text: explanation.PlacementText(found.Placement)})
+	}
 	reason, sentence := said(m, found)
 	for _, line := range wrapped(sentence, m.width-nameWidth-4) {
 		rows = append(rows, row{name: reason, text: line, mood: bad})

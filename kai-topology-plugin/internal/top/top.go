@@ -3,6 +3,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -35,6 +36,9 @@ type Model struct {
 	stack []*shown
 	// decided has the gangs that somebody asked about, by their keys.
 	decided map[string]*explanation.Gang
+
+	// shape is the name of the one whose slots are shown; the first of a topology if it does not count that one.
+	shape string
 
 	filter    string
 	filtering bool
@@ -119,6 +123,8 @@ func (m *Model) press(key tea.KeyMsg) tea.Cmd {
 		return m.open()
 	case "tab":
 		m.turn()
+	case "s":
+		m.nextShape()
 	}
 	at.cursor = max(0, min(at.cursor, len(m.rows())-1))
 	return nil
@@ -159,6 +165,23 @@ func (m *Model) turn() {
 		next = gangs{}
 	}
 	m.stack, m.filter = []*shown{{screen: next}}, ""
+}
+
+// nextShape has the slots of the next shape shown, and after the last those of the first.
+func (m *Model) nextShape() {
+	at, onDomains := m.top().screen.(domains)
+	if !onDomains || m.seen == nil {
+		return
+	}
+	topology := at.of(m)
+	if count := len(topology.Shapes); count > 0 {
+		m.shape = topology.Shapes[(m.counted(topology)+1)%count].Name
+	}
+}
+
+// counted is the place of the shape whose slots are shown among those of a topology.
+func (m *Model) counted(topology *overview.Topology) int {
+	return max(0, slices.IndexFunc(topology.Shapes, func(shape overview.Shape) bool { return shape.Name == m.shape }))
 }
 
 // open goes into the row that the cursor is on.
@@ -257,8 +280,25 @@ func (m *Model) heading() []string {
 	for _, s := range m.stack {
 		path = append(path, s.title(m))
 	}
-	where := drawing.Shorten(strings.Join(path, " > "), m.width)
+	where := drawing.Shorten(strings.Join(path, " > ")+m.slotsOf(), m.width)
 	return []string{bar + m.pen.Bold(drawing.Shorten(summary, m.width)), where, m.pen.Dim(strings.Repeat("─", m.width))}
+}
+
+// slotsOf says which gangs the slots on the screen are for.
+func (m *Model) slotsOf() string {
+	at, onDomains := m.top().screen.(domains)
+	if !onDomains {
+		return ""
+	}
+	topology := at.of(m)
+	if len(topology.Shapes) == 0 {
+		return ""
+	}
+	shape := topology.Shapes[m.counted(topology)]
+	if shape.Name != shape.Asks {
+		return fmt.Sprintf("   slots for %s: %s", shape.Name, shape.Asks)
+	}
+	return "   slots for " + shape.Asks
 }
 
 func (m *Model) footing(rows int) string {
@@ -270,7 +310,7 @@ func (m *Model) footing(rows int) string {
 	case m.filter != "":
 		return drawing.Shorten(fmt.Sprintf("/%s  %d rows  esc all", m.filter, rows), m.width)
 	default:
-		return m.pen.Dim(drawing.Shorten("j/k move  enter in  esc out  tab domains, gangs  / filter  q quit", m.width))
+		return m.pen.Dim(drawing.Shorten("j/k move  enter in  esc out  tab domains, gangs  s slots  / filter  q quit", m.width))
 	}
 }
 

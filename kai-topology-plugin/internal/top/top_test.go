@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 	"packtree.dev/kai-topology-plugin/internal/remedies"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // sample has a zone with two racks, a gang that runs in the first, and one that waits.
@@ -41,7 +42,9 @@ func sample() *overview.Overview {
 		Topologies: []overview.Topology{{Name: "net", Cluster: &occupancy.Domain{Nodes: 2, Amounts: all, Cordoned: 1, Domains: []*occupancy.Domain{zone}}}},
 		Waiting:    []overview.Waiting{{Namespace: "d", Name: "wide", Pending: 1, Reason: "Infeasible", Message: "it is too wide for any rack"}},
 		Gangs: []*explanation.Gang{
-			{Namespace: "d", Name: "runs", State: explanation.Runs, Scheduled: 1, SubGroups: []explanation.SubGroup{{
+			{Namespace: "d", Name: "runs", State: explanation.Runs, Scheduled: 1, Placement: &scheduling.PlacementStatus{
+				Domains: 2, Fewest: scheduling.FewestNotProved,
+			}, SubGroups: []explanation.SubGroup{{
 				Scheduled: 1, Minimum: 1, Required: "example.com/rack", Domains: map[string][]string{"example.com/rack": {"z/r0"}},
 			}}},
 			{Namespace: "d", Name: "wide", State: explanation.Waits, Pending: 1, SubGroups: []explanation.SubGroup{{Minimum: 1, Required: "example.com/rack"}}},
@@ -121,7 +124,7 @@ func TestFromTheClusterToAPodAndBack(t *testing.T) {
 	u.presses("esc", "esc", "k", "enter", "enter")
 	u.sees("d/runs-0", "8  d/runs  leaf", "no gang  theirs")
 	u.presses("G", "enter")
-	u.sees("d/runs", "1 of 1  ✓ in rack z/r0", "runs-0")
+	u.sees("d/runs", "1 of 1  ✓ in rack z/r0", "runs-0", "placed", "in 2 domains of the levels that it prefers; whether fewer")
 	u.presses("g", "enter")
 	u.sees("> Runs")
 	u.presses("esc", "esc", "esc", "esc", "esc", "esc")
@@ -248,4 +251,33 @@ func TestQuitting(t *testing.T) {
 	if _, asked := u.model.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q")}); asked != nil {
 		t.Error("q quits while a filter is written")
 	}
+}
+
+func TestSlotsOfOneShapeAfterTheOther(t *testing.T) {
+	u := sitsDown(t, nil)
+	seen := sample()
+	u.misses("slots for")
+	topology := &seen.Topologies[0]
+	topology.Shapes = []overview.Shape{{Name: "big", Asks: "2 x nvidia.com/gpu=8"}, {Name: "1 x cpu=1", Asks: "1 x cpu=1"}}
+	zone := topology.Cluster.Domains[0]
+	zone.Slots = []int64{1, 70}
+	zone.Domains[0].Slots, zone.Domains[1].Slots = []int64{0, 30}, []int64{1, 40}
+	u.gets(Seen{seen})
+	u.sees("slots for big: 2 x nvidia.com/gpu=8", "8/16  slots 1")
+	u.presses("s")
+	u.sees("slots for 1 x cpu=1", "8/16  slots 70")
+	u.presses("enter")
+	u.sees("8/8  slots 30", "0/8  slots 40")
+	u.gets(Seen{seen}) // What was chosen stays.
+	u.sees("slots 40")
+	u.presses("s")
+	u.sees("8/8  slots 0", "slots for big")
+	u.presses("tab", "s")
+	u.misses("slots for")
+	u.presses("tab")
+	u.sees("slots for big")
+	topology.Shapes = topology.Shapes[1:] // Nobody has the other any more.
+	zone.Slots = zone.Slots[1:]
+	u.gets(Seen{seen})
+	u.sees("slots for 1 x cpu=1", "slots 70")
 }

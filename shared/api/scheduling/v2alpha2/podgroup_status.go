@@ -35,12 +35,48 @@ type PodGroupStatus struct {
 	// +listMapKey=name
 	SubGroups []SubGroupStatus `json:"subGroups,omitempty"`
 
+	// placement is how close together the gang was placed when pods of it were given nodes the last time. Unset means that no
+	// group of it prefers a level, or that it does not stand.
+	//
+	// +optional
+	Placement *PlacementStatus `json:"placement,omitempty"`
+
 	// seats are the room of pods that left, which is held for their successors: for pods that their owners make in their
 	// place. Nobody of the same or of lower priority gets it meanwhile.
 	//
 	// +optional
 	// +listType=atomic
 	Seats []SeatsStatus `json:"seats,omitempty"`
+}
+
+// FewestDomains says whether a gang is in the fewest domains possible.
+//
+// +kubebuilder:validation:Enum=Yes;NotProved
+type FewestDomains string
+
+// Values of FewestDomains.
+const (
+	// FewestYes: it is proved that no placement of as many pods would have used fewer.
+	FewestYes FewestDomains = "Yes"
+	// FewestNotProved: nobody has proved it. A placement with fewer may have existed or not.
+	FewestNotProved FewestDomains = "NotProved"
+)
+
+// PlacementStatus is how close together a gang was placed.
+type PlacementStatus struct {
+	// domains is how many domains of their preferred levels the groups of the gang use, added up over the groups that prefer
+	// a level beyond what they require. A node that is in no domain of the level counts as one.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Domains int32 `json:"domains"`
+
+	// fewest says whether these were certainly the fewest possible: Yes or NotProved. Possible is what the nodes had free for
+	// the gang at that moment, beside the pods of it that stood already, by all its constraints and relations. Domains of outer
+	// groups count before those of inner ones.
+	//
+	// +required
+	Fewest FewestDomains `json:"fewest"`
 }
 
 // SeatsStatus are seats of pods that were alike.

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { clusterOf, key } from "./cluster";
+import { clusterOf, key, shapeOf, titleOf } from "./cluster";
 import { choiceOf, hashOf, type Choice } from "./choice";
 import { coloursFor, useColour } from "./colours";
 import { Map as Picture } from "./map";
@@ -8,6 +8,8 @@ import { Search } from "./search";
 import { Tables } from "./tables";
 import type { Gang, Overview } from "./model";
 import type { Source } from "./source";
+
+const colourings: Choice["by"][] = ["gangs", "use", "slots"];
 
 function useDark(): boolean {
   const asked = useMemo(() => matchMedia("(prefers-color-scheme: dark)"), []);
@@ -79,7 +81,7 @@ export function App({ source }: { source: Source }) {
       if (event.key === "/") document.getElementById("search")?.focus();
       else if (event.key === "Escape") choose({ gang: undefined, group: undefined, node: undefined, domain: undefined });
       else if (event.key === "t") choose({ page: latest.current.page === "map" ? "tables" : "map" });
-      else if (event.key === "c") choose({ by: latest.current.by === "gangs" ? "use" : "gangs" });
+      else if (event.key === "c") choose({ by: colourings[(colourings.indexOf(latest.current.by) + 1) % colourings.length] });
       else return;
       event.preventDefault();
     };
@@ -113,7 +115,15 @@ export function App({ source }: { source: Source }) {
         <div role="group" aria-label="Colour by" class="switch">
           <button aria-pressed={choice.by === "gangs"} onClick={() => choose({ by: "gangs" })}>Gangs</button>
           <button aria-pressed={choice.by === "use"} onClick={() => choose({ by: "use" })}>Use</button>
+          <button aria-pressed={choice.by === "slots"} onClick={() => choose({ by: "slots" })}>Slots</button>
         </div>
+        {choice.by === "slots" && topology.shapes.length > 0 && (
+          <label class="shape">for{" "}
+            <select value={shapeOf(topology, choice.shape)?.shape.name} onChange={(event) => choose({ shape: event.currentTarget.value })}>
+              {topology.shapes.map((shape) => <option value={shape.name}>{titleOf(shape)}</option>)}
+            </select>
+          </label>
+        )}
         <Search {...shared} />
         <p class={state.live ? "state live" : "state"} role="status">{state.text}</p>
       </header>
@@ -129,7 +139,9 @@ function Legend({ dark, by }: { dark: boolean; by: Choice["by"] }) {
   const colours = coloursFor(dark);
   return (
     <ul class="legend" aria-label="Legend">
-      {by === "gangs"
+      {by === "slots"
+        ? <li><i class="wide" style={{ background: `linear-gradient(90deg, ${useColour(0, dark)}, ${useColour(1, dark)})` }} /> no slot to the most slots</li>
+        : by === "gangs"
         ? <><li><i class="many" /> a colour for each gang</li><li><i style={{ background: colours.others }} /> other pods</li><li><i style={{ background: colours.level[1] }} /> free</li></>
         : <li><i class="wide" style={{ background: `linear-gradient(90deg, ${useColour(0, dark)}, ${useColour(1, dark)})` }} /> nothing to all used</li>}
       <li><i class="hatch" /> cordoned</li>

@@ -7,19 +7,21 @@ export interface Choice {
   node?: string;
   /** The path of a domain. */
   domain?: string;
-  by: "gangs" | "use";
+  by: "gangs" | "use" | "slots";
+  /** The name of the shape whose slots are meant. */
+  shape?: string;
   page: "map" | "tables";
-  table: "domains" | "nodes" | "gangs" | "pods";
+  table: "domains" | "nodes" | "gangs" | "pods" | "slots";
 }
 
-const texts = ["topology", "gang", "group", "node", "domain"] as const;
+const texts = ["topology", "gang", "group", "node", "domain", "shape"] as const;
 
 export function choiceOf(hash: string): Choice {
   const asked = new URLSearchParams(hash.replace(/^#/, ""));
   const choice: Choice = {
-    by: asked.get("by") === "use" ? "use" : "gangs",
+    by: (["use", "slots"] as const).find((by) => by === asked.get("by")) ?? "gangs",
     page: asked.get("page") === "tables" ? "tables" : "map",
-    table: (["nodes", "gangs", "pods"] as const).find((table) => table === asked.get("table")) ?? "domains",
+    table: (["nodes", "gangs", "pods", "slots"] as const).find((table) => table === asked.get("table")) ?? "domains",
   };
   for (const name of texts) {
     const value = asked.get(name);

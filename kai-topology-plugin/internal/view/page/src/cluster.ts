@@ -1,6 +1,6 @@
 // What is asked of an overview again and again, found once.
 
-import type { Domain, Gang, Node, Overview, Pod, SubGroup, Topology, Waiting } from "./model";
+import type { Domain, Gang, Node, Overview, Pod, Relation, Seat, Shape, SubGroup, Topology, Waiting } from "./model";
 
 export interface Cluster {
   overview: Overview;
@@ -9,6 +9,9 @@ export interface Cluster {
   waiting: Map<string, Waiting>;
   podsOnNode: Map<string, Pod[]>;
   podsOfGang: Map<string, Pod[]>;
+  relationsOfGang: Map<string, Relation[]>;
+  seatsOfGang: Map<string, Seat[]>;
+  seatsOnNode: Map<string, Seat[]>;
 }
 
 export function clusterOf(overview: Overview): Cluster {
@@ -19,7 +22,15 @@ export function clusterOf(overview: Overview): Cluster {
     waiting: new Map(overview.waiting.map((gang) => [key(gang), gang])),
     podsOnNode: new Map(),
     podsOfGang: new Map(),
+    relationsOfGang: new Map(),
+    seatsOfGang: new Map(),
+    seatsOnNode: new Map(),
   };
+  for (const relation of overview.relations) append(cluster.relationsOfGang, gangOf(relation), relation);
+  for (const seat of overview.seats ?? []) {
+    append(cluster.seatsOfGang, gangOf(seat), seat);
+    append(cluster.seatsOnNode, seat.node, seat);
+  }
   for (const pod of overview.pods) {
     if (pod.node) append(cluster.podsOnNode, pod.node, pod);
     if (pod.gang) append(cluster.podsOfGang, gangOf(pod), pod);
@@ -44,9 +55,9 @@ export function key(object: { namespace: string; name: string }): string {
   return `${object.namespace}/${object.name}`;
 }
 
-/** The key of the gang that a pod belongs to; empty if it belongs to none. */
-export function gangOf(pod: Pod): string {
-  return pod.gang ? `${pod.namespace}/${pod.gang}` : "";
+/** The key of the gang that a pod, a relation or a seat belongs to; empty if it belongs to none. */
+export function gangOf({ namespace, gang }: Pick<Pod, "namespace" | "gang">): string {
+  return gang ? `${namespace}/${gang}` : "";
 }
 
 /** The last part of a label key: rack of topology/rack. */
@@ -59,6 +70,18 @@ export function short(level: string): string {
 export function topologyOf(overview: Overview, gang: Gang): Topology | undefined {
   const named = gang.subGroups.find((group) => group.topology)?.topology;
   return overview.topologies.find((topology) => topology.name === named) ?? overview.topologies[0];
+}
+
+/** The shape whose slots are meant, and its place among those of a topology; the first unless another one is chosen. */
+export function shapeOf(topology: Topology, name: string | undefined): { shape: Shape; at: number } | undefined {
+  const at = Math.max(0, topology.shapes.findIndex((shape) => shape.name === name));
+  const shape = topology.shapes[at];
+  return shape && { shape, at };
+}
+
+/** A shape as people read it: its name, if it has one, and what it asks for. */
+export function titleOf(shape: Shape): string {
+  return shape.name === shape.asks ? shape.asks : `${shape.name}: ${shape.asks}`;
 }
 
 export interface Constraint {
@@ -108,6 +131,20 @@ export function sentenceOf(cluster: Cluster, gang: Gang): string {
   if (gang.behind?.length) return `it fits, but ${gang.behind.join(", ")} goes first`;
   if (gang.decision?.verdict === "Placed") return "it fits now and is about to get its nodes";
   return "";
+}
+
+/** How close together a gang was placed; empty if that is not known. */
+export function placementOf(gang: Gang): string {
+  if (!gang.placement) return "";
+  const { domains, fewest } = gang.placement;
+  const within = domains === 1 ? "in one domain of each level that it prefers" : `in ${domains} domains of the levels that it prefers`;
+  return fewest === "Yes" ? `${within}, the fewest possible when it was placed` : `${within}; whether fewer were possible when it was placed is not proved`;
+}
+
+/** A relation in words. */
+export function ruleOf(relation: Relation): string {
+  const lacks = relation.lacks ? `: ${counted(relation.lacks, "item")} would have to go or to come` : "";
+  return `${relation.rule}${relation.required ? "" : ", if that can be had"}${lacks}`;
 }
 
 /** How a gang is doing, in a word or two. */

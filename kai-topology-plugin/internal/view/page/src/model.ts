@@ -4,6 +4,8 @@ export interface Overview {
   resource: string;
   topologies: Topology[];
   waiting: Waiting[];
+  relations: Relation[];
+  seats?: Seat[];
   gangs: Gang[];
   nodes: Node[];
   pods: Pod[];
@@ -13,7 +15,16 @@ export interface Overview {
 export interface Topology {
   name: string;
   levels: string[];
+  shapes: Shape[];
   cluster: Domain;
+}
+
+/** What gangs that are alike ask for; domains have their slots in the order of the shapes. */
+export interface Shape {
+  name: string;
+  asks: string;
+  /** The level in one domain of which a gang has to stand. */
+  level?: string;
 }
 
 export interface Domain {
@@ -30,6 +41,7 @@ export interface Domain {
   otherPods?: number;
   unlabelled?: Domain;
   nodeNames?: string[];
+  slots?: number[];
   domains?: Domain[];
 }
 
@@ -41,6 +53,25 @@ export interface Waiting {
   message: string;
 }
 
+/** A relation of a gang, and how many of its items would have to go elsewhere, or to come, for it to hold. */
+export interface Relation {
+  namespace: string;
+  gang: string;
+  name: string;
+  rule: string;
+  required: boolean;
+  lacks: number;
+}
+
+/** Room on a node that is held for the successor of a pod of a gang. */
+export interface Seat {
+  namespace: string;
+  gang: string;
+  subGroup?: string;
+  node: string;
+  until?: string;
+}
+
 export interface Gang {
   namespace: string;
   name: string;
@@ -50,6 +81,7 @@ export interface Gang {
   gated: number;
   priority: number;
   subGroups: SubGroup[];
+  placement?: { domains: number; fewest: "Yes" | "NotProved" };
   decision?: Decision;
   behind?: string[];
   remedies?: Remedy[];

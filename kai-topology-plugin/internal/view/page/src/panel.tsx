@@ -1,9 +1,9 @@
 // The side of the map: what waits, or what is chosen.
 
-import { amount, constraintsOf, counted, gangOf, key, stateOf, sentenceOf, short, standsIn, topologyOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, counted, gangOf, key, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
 import type { Choice } from "./choice";
-import type { Domain, Gang, Pod, SubGroup, Topology } from "./model";
+import type { Domain, Gang, Pod, Seat, SubGroup, Topology } from "./model";
 
 interface Props {
   cluster: Cluster;
@@ -55,6 +55,7 @@ function Start(props: Props) {
         <ul class="cards">{waiting.slice(0, 200).map((gang) => <li><Card {...props} gang={gang} /></li>)}</ul>
         {waiting.length > 200 && <p class="quiet">and {waiting.length - 200} more: see the table of gangs</p>}
       </section>
+      <Slots {...props} domain={total} of="h2" />
       <section>
         <h2>Running <span class="count">{running.length}</span></h2>
         <ul class="rows">
@@ -65,6 +66,33 @@ function Start(props: Props) {
         {running.length > 60 && <p class="quiet">and {running.length - 60} more: see the table of gangs</p>}
       </section>
     </>
+  );
+}
+
+/** How many more gangs fit into a domain; a shape that is chosen colours the map. */
+function Slots({ topology, domain, choice, choose, of: Heading }: Props & { domain: Domain; of: "h2" | "h3" }) {
+  if (!domain.slots?.length) return null;
+  const shown = choice.by === "slots" ? shapeOf(topology, choice.shape)?.at : undefined;
+  return (
+    <section>
+      <Heading>Slots: how many more gangs fit</Heading>
+      <table>
+        <thead><tr><th scope="col">Of the shape</th><th scope="col" class="number">Slots</th></tr></thead>
+        <tbody>
+          {domain.slots.map((slots, at) => {
+            const shape = topology.shapes[at];
+            return shape && (
+              <tr>
+                <th scope="row">
+                  <button class="link" aria-pressed={shown === at} onClick={() => choose(shown === at ? { by: "gangs", shape: undefined } : { by: "slots", shape: shape.name })}>{titleOf(shape)}</button>
+                </th>
+                <td class={slots ? "number" : "number careful"}>{slots.toLocaleString("en")}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
   );
 }
 
@@ -129,6 +157,7 @@ function GangView(props: Props & { gang: Gang }) {
           {gang.priority ? `, priority ${gang.priority}` : ""}
         </p>
         {sentence && <p class="sentence">{sentence}</p>}
+        {gang.placement && <p><span class="quiet">Placed</span> {placementOf(gang)}.</p>}
         {nearest.map((reason) => (
           <p class="careful">Nearest: {reason.level ? short(reason.level) : "cluster"} {reason.domain}, {reason.fit} of {reason.wanted} pods fit there.</p>
         ))}
@@ -145,11 +174,52 @@ function GangView(props: Props & { gang: Gang }) {
         </section>
       )}
       <section><h3>Groups</h3><Groups {...props} /></section>
+      <Relations {...props} name={name} />
+      <Seats {...props} seats={cluster.seatsOfGang.get(name)} of="gang" />
       <section>
         <h3>Pods{choice.group ? ` of ${choice.group}` : ""}</h3>
         <Pods {...props} pods={pods.filter((pod) => !choice.group || pod.subGroup === choice.group)} of="gang" />
       </section>
     </>
+  );
+}
+
+function Relations({ cluster, name }: Props & { name: string }) {
+  const relations = cluster.relationsOfGang.get(name);
+  if (!relations) return null;
+  return (
+    <section>
+      <h3>Relations</h3>
+      <ul class="plain">
+        {relations.map((relation) => (
+          <li><Tick holds={!relation.lacks} yes="holds:" no="does not hold:" /> <b>{relation.name}</b> {ruleOf(relation)}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Room that is held for successors of pods, of one gang or on one node. */
+function Seats(props: Props & { seats: Seat[] | undefined; of: "gang" | "node" }) {
+  const { seats, of } = props;
+  if (!seats) return null;
+  return (
+    <section>
+      <h3>Seats held for successors</h3>
+      <table>
+        <thead><tr><th scope="col">{of === "gang" ? "Node" : "Gang"}</th><th scope="col">Group</th><th scope="col">Until, at the latest</th></tr></thead>
+        <tbody>
+          {seats.slice(0, 300).map((seat) => (
+            <tr>
+              <th scope="row">{of === "gang" ? <NodeLink name={seat.node} choose={props.choose} /> : <GangLink {...props} name={gangOf(seat)} />}</th>
+              <td>{seat.subGroup || "the gang"}</td>
+              <td>{seat.until ?? "its pod is on its way out"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {seats.length > 300 && <p class="quiet">and {seats.length - 300} more</p>}
+    </section>
   );
 }
 
@@ -211,6 +281,7 @@ function NodeView(props: Props & { name: string }) {
         </table>
       </section>
       <section><h3>Pods</h3><Pods {...props} pods={cluster.podsOnNode.get(name) ?? []} of="node" /></section>
+      <Seats {...props} seats={cluster.seatsOnNode.get(name)} of="node" />
     </>
   );
 }
@@ -261,6 +332,7 @@ function DomainView(props: Props & { path: string }) {
           {domain.notReady ? <span class="bad"> · {domain.notReady} not ready</span> : null}
         </p>
       </section>
+      <Slots {...props} domain={domain} of="h3" />
       <section>
         <h3>Stands here</h3>
         <ul class="rows">

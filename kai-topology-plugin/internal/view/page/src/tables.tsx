@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, constraintsOf, gangOf, key, stateOf, sentenceOf, short, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, gangOf, key, ruleOf, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
 import type { Choice } from "./choice";
 import type { Domain, Topology } from "./model";
 
@@ -25,7 +25,7 @@ interface Row {
   open?: Partial<Choice>;
 }
 
-const names = ["domains", "nodes", "gangs", "pods"] as const;
+const names = ["domains", "nodes", "gangs", "pods", "slots"] as const;
 const page = 100;
 
 export function Tables(props: Props) {
@@ -110,6 +110,21 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
     return [[{ head: "Domain" }, { head: "Level" }, ...numbers], rows];
   },
 
+  slots({ topology }) {
+    const rows: Row[] = [];
+    const visit = (domain: Domain) => {
+      domain.slots?.forEach((slots, at) => {
+        const shape = topology.shapes[at];
+        if (!shape) return;
+        const cells = [domain.path ?? "(all)", domain.level ? short(domain.level) : "", slots, titleOf(shape)];
+        rows.push({ cells, open: { ...nothing, domain: domain.path, by: "slots", shape: shape.name } });
+      });
+      domain.domains?.forEach(visit);
+    };
+    visit(topology.cluster);
+    return [[{ head: "Domain" }, { head: "Level" }, { head: "Slots", number: true }, { head: "More gangs of" }], rows];
+  },
+
   nodes({ cluster }) {
     const { resource, nodes } = cluster.overview;
     const rows = nodes.map((node) => {
@@ -130,11 +145,17 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
         const sign = holds === undefined ? "" : holds ? "✓ " : "✗ ";
         return `${sign}${group.name || "the gang"}: ${text}`;
       }));
-      const cells = [key(gang), stateOf(cluster, gang), gang.scheduled, gang.pending + gang.gated, gang.priority, constraints.join("; "), sentenceOf(cluster, gang)];
+      for (const relation of cluster.relationsOfGang.get(key(gang)) ?? []) {
+        constraints.push(`${relation.lacks ? "✗" : "✓"} ${relation.name}: ${ruleOf(relation)}`);
+      }
+      const seats = cluster.seatsOfGang.get(key(gang))?.length ?? 0;
+      const placed = gang.placement ? `${gang.placement.domains}, ${gang.placement.fewest === "Yes" ? "the fewest" : "fewest not proved"}` : "";
+      const numbers = [gang.scheduled, gang.pending + gang.gated, seats, gang.priority];
+      const cells = [key(gang), stateOf(cluster, gang), ...numbers, constraints.join("; "), placed, sentenceOf(cluster, gang)];
       return { cells, open: { ...nothing, gang: key(gang) } };
     });
-    const numbers = ["On nodes", "Without", "Priority"].map((head) => ({ head, number: true }));
-    return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints" }, { head: "Why it waits" }], rows];
+    const numbers = ["On nodes", "Without", "Seats", "Priority"].map((head) => ({ head, number: true }));
+    return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints and relations" }, { head: "Preferred domains" }, { head: "Why it waits" }], rows];
   },
 
   pods({ cluster }) {
