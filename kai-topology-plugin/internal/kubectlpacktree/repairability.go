@@ -3,7 +3,6 @@ package kubectlpacktree
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,10 +84,11 @@ func (p *plugin) repairability(command *cobra.Command, from *source, output stri
 // every is how often somebody who waits is told how far it is.
 const every = 5 * time.Second
 
-// progress tells on standard error how far long work is.
-func (p *plugin) progress(command *cobra.Command) func(done, of int) {
-	last := p.now()
-	return func(done, of int) {
+// progress tells on standard error how far long work is, each time that one more failure is foretold.
+func (p *plugin) progress(command *cobra.Command) func(of int) {
+	last, done := p.now(), 0
+	return func(of int) {
+		done++
 		if now := p.now(); now.Sub(last) >= every {
 			last = now
 			fmt.Fprintf(command.ErrOrStderr(), "%d of %d failures foretold\n", done, of)
@@ -96,27 +96,16 @@ func (p *plugin) progress(command *cobra.Command) func(done, of int) {
 	}
 }
 
-func repairabilityOf(ctx context.Context, cluster *inventory.Inventory, progress func(done, of int)) (*repairabilityReport, error) {
-	forecaster, err := repair.New(ctx, cluster)
+func repairabilityOf(ctx context.Context, cluster *inventory.Inventory, done func(of int)) (*repairabilityReport, error) {
+	forecasts, forecaster, err := repair.All(ctx, cluster, done)
 	if err != nil {
 		return nil, err
 	}
-	report := &repairabilityReport{Failures: []*repair.Forecast{}}
-	failures := repair.Failures(cluster)
-	for i, failure := range failures {
-		forecast, err := forecaster.Foretell(ctx, failure)
-		if err != nil {
-			return nil, err
-		}
-		report.Failures = append(report.Failures, forecast)
-		progress(i+1, len(failures))
-	}
-	spares, err := forecaster.Spares(ctx, failures)
+	spares, err := forecaster.Spares(ctx, repair.Failures(cluster))
 	if err != nil {
 		return nil, err
 	}
-	report.Spares = repair.SparesByDomain(cluster, spares)
-	return report, nil
+	return &repairabilityReport{Failures: forecasts, Spares: repair.SparesByDomain(cluster, spares)}, nil
 }
 
 // drawRepairability sums up each level, and names the failures that are not mended in place.
@@ -125,15 +114,9 @@ func drawRepairability(pen *drawing.Pen, report *repairabilityReport) string {
 	if len(report.Failures) == 0 {
 		return "There are no nodes.\n"
 	}
-	for _, level := range levelsOf(report) {
-		var sum levelSum
-		for _, forecast := range report.Failures {
-			if forecast.Level == level {
-				sum.add(forecast)
-			}
-		}
-		fmt.Fprintf(&text, "%s: %s\n", pen.Bold(level), sum.sentence())
-		for _, forecast := range sum.told {
+	for _, level := range repair.Levels(report.Failures) {
+		fmt.Fprintf(&text, "%s: %s\n", pen.Bold(level.Key), sentenceOf(level))
+		for _, forecast := range level.Told {
 			text.WriteString(drawForecast(pen, forecast))
 		}
 	}
@@ -141,37 +124,15 @@ func drawRepairability(pen *drawing.Pen, report *repairabilityReport) string {
 	return text.String()
 }
 
-// levelSum counts what failures of one level do.
-type levelSum struct {
-	idle, inPlace, moving, losing int
-	told                          []*repair.Forecast
-}
-
-func (s *levelSum) add(forecast *repair.Forecast) {
-	switch {
-	case len(forecast.Lost) > 0:
-		s.losing++
-	case len(forecast.MendedByMoving) > 0:
-		s.moving++
-	case len(forecast.MendedInPlace) > 0:
-		s.inPlace++
-		return
-	default:
-		s.idle++
-		return
-	}
-	s.told = append(s.told, forecast)
-}
-
-func (s *levelSum) sentence() string {
-	total := s.idle + s.inPlace + s.moving + s.losing
+func sentenceOf(level *repair.Level) string {
+	total := level.Idle + level.InPlace + level.Moving + level.Losing
 	parts := []string{}
 	for _, part := range []struct {
 		count int
 		text  string
 	}{
-		{s.losing, "would lose gangs"}, {s.moving, "would be mended by moving pods"},
-		{s.inPlace, "would be mended in place"}, {s.idle, "would hit no gang"},
+		{level.Losing, "would lose gangs"}, {level.Moving, "would be mended by moving pods"},
+		{level.InPlace, "would be mended in place"}, {level.Idle, "would hit no gang"},
 	} {
 		if part.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.text))
@@ -205,31 +166,20 @@ func counted(count int, what string) string {
 	return fmt.Sprintf("%d %ss", count, what)
 }
 
-// levelsOf returns the levels of the failures in their order.
-func levelsOf(report *repairabilityReport) []string {
-	var levels []string
-	for _, forecast := range report.Failures {
-		if !slices.Contains(levels, forecast.Level) {
-			levels = append(levels, forecast.Level)
-		}
-	}
-	return levels
-}
-
 // drawSpares names the narrowest domains in which nodes have to stay empty: those of the last level, the nodes.
 func drawSpares(pen *drawing.Pen, report *repairabilityReport) string {
 	if len(report.Spares) == 0 {
 		return pen.Bold("Spares") + ": no node has to stay empty\n"
 	}
 	var text strings.Builder
-	for _, level := range levelsOf(report) {
+	for _, level := range repair.Levels(report.Failures) {
 		var domains []string
 		for _, forecast := range report.Failures {
-			if count := report.Spares[level][forecast.Domain]; forecast.Level == level && count > 0 {
+			if count := report.Spares[level.Key][forecast.Domain]; forecast.Level == level.Key && count > 0 {
 				domains = append(domains, fmt.Sprintf("%s %d", forecast.Domain, count))
 			}
 		}
-		fmt.Fprintf(&text, "%s by %s: %s\n", pen.Bold("Spares"), level, strings.Join(domains, ", "))
+		fmt.Fprintf(&text, "%s by %s: %s\n", pen.Bold("Spares"), level.Key, strings.Join(domains, ", "))
 	}
 	return text.String()
 }

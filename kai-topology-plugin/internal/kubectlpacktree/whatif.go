@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/place"
+	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
@@ -29,13 +30,24 @@ type whatIfResult struct {
 	// DecidedFirst are gangs of the cluster that wait and rank higher.
 	DecidedFirst []string `json:"decidedFirst"`
 	Notes        []string `json:"notes"`
+	// Repairability is left out unless it is asked for.
+	Repairability *repair.Comparison `json:"repairability,omitempty"`
+}
+
+// whatIfFlags say how what-if decides, and what it prints.
+type whatIfFlags struct {
+	files   []string
+	options packing.Options
+	output  string
+	// repairability asks what becomes of the ways out of gangs.
+	repairability bool
 }
 
 func (p *plugin) whatIfCommand() *cobra.Command {
-	var files []string
-	output, placement, budget := "", "", 0
+	var flags whatIfFlags
+	placement := ""
 	command := &cobra.Command{
-		Use:   "what-if -f FILE [-f FILE ...] [-o tree|json|yaml]",
+		Use:   "what-if -f FILE [-f FILE ...] [-o tree|json|yaml] [--repairability]",
 		Short: "Decide manifests on the cluster as it is, and change nothing",
 		Long: `what-if reads Pod, PodGroup, Node and Topology manifests, puts them on a copy of the live cluster and decides the PodGroups
 as the scheduler would. An object that the cluster has too is replaced; pods take the place of all pods that their gang has.
@@ -46,37 +58,46 @@ A workload becomes PodGroups and Pods by the very code of the controllers:
   ` + pipe + `
 (leave out dynamo-operator for a PodCliqueSet, and both operators for a Job).
 
+--repairability foretells, as the command of that name does, each failure of a node or a domain without these manifests and
+with them, and says which gangs lose a way out by them, which get one, and which failures would lose the gangs that would
+stand anew. Where pods are printed as YAML it says so on standard error.
+
 -o json prints what "kai-topology-plugin place" prints (podGroups[], searchNodes, elapsedMicroseconds) and in addition
-decidedFirst[] and notes[]; -o yaml prints the pods of the manifests that get a node.
+decidedFirst[], notes[] and, with --repairability, repairability{worse[], better[], new[]}, each {gang,
+failures[]{level, domain}}; -o yaml prints the pods of the manifests that get a node.
 
 Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected, 2 wrong flags.`,
 		Example: `  kubectl packtree what-if -f gang.yaml
   kubectl packtree what-if -f more-nodes.yaml
+  kubectl packtree what-if -f gang.yaml --repairability
   kubectl packtree what-if -f gang.yaml -o json | jq -r '.podGroups[].message'`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if _, ok := place.Printers[output]; !ok {
-				return usage(command, "-o is tree, json or yaml, not %q", output)
+			if _, ok := place.Printers[flags.output]; !ok {
+				return usage(command, "-o is tree, json or yaml, not %q", flags.output)
 			}
-			if budget < 0 {
+			if budget := flags.options.Budget; budget < 0 {
 				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", budget)
 			}
-			options := packing.Options{Placement: packing.Placement(placement), Budget: budget}
-			if err := options.Check(); err != nil {
+			flags.options.Placement = packing.Placement(placement)
+			if err := flags.options.Check(); err != nil {
 				return usage(command, "--placement: %v", err)
 			}
-			return p.whatIf(command, files, options, output)
+			return p.whatIf(command, flags)
 		},
 	}
-	render.BindFiles(command, &files)
-	command.Flags().StringVarP(&output, "output", "o", "tree", "tree (for people), json, or yaml (the pods that have a node)")
-	command.Flags().IntVar(&budget, "search-budget", 0, "how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	render.BindFiles(command, &flags.files)
+	command.Flags().StringVarP(&flags.output, "output", "o", "tree", "tree (for people), json, or yaml (the pods that have a node)")
+	command.Flags().IntVar(&flags.options.Budget, "search-budget", 0,
+		"how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
+	command.Flags().BoolVar(&flags.repairability, "repairability", false,
+		"foretell which gangs would lose a way out of a failure; takes twice as long as the command repairability")
 	place.BindPlacement(command, &placement)
 	return command
 }
 
-func (p *plugin) whatIf(command *cobra.Command, files []string, options packing.Options, output string) error {
-	asked, err := p.readAsked(command, files)
+func (p *plugin) whatIf(command *cobra.Command, flags whatIfFlags) error {
+	asked, err := p.readAsked(command, flags.files)
 	if err != nil {
 		return err
 	}
@@ -86,10 +107,11 @@ func (p *plugin) whatIf(command *cobra.Command, files []string, options packing.
 	}
 	notes := append(priorityNotes(read, asked), read.Notes...)
 	cluster := read.Merge(asked)
-	cluster.Placement = options.Placement
+	read.Placement, cluster.Placement = flags.options.Placement, flags.options.Placement
 	notes = append(notes, plainNotes(cluster, asked)...)
 	question := questionOf(cluster, asked, metav1.NewTime(p.now()))
-	decided, err := place.Decide(command.Context(), cluster, question.turns, options, question.unasked)
+	past := remember(read.Inventory, question)
+	decided, err := place.Decide(command.Context(), cluster, question.turns, flags.options, question.unasked)
 	if err != nil {
 		return fmt.Errorf("deciding: %w", err)
 	}
@@ -98,20 +120,40 @@ func (p *plugin) whatIf(command *cobra.Command, files []string, options packing.
 		notes = append(notes, "the manifests have no PodGroup, and no gang of the cluster waits: there was nothing to decide")
 	}
 	result := whatIfResult{Result: decided, DecidedFirst: question.first, Notes: append([]string{}, notes...)}
-	if output == "json" {
-		if err := printJSON(command.OutOrStdout(), result); err != nil {
-			return err
+	if flags.repairability {
+		result.Repairability, err = p.compareRepairability(command, past.inventory(), cluster)
+		if err != nil {
+			return fmt.Errorf("foretelling: %w", err)
 		}
-		return decided.Err()
 	}
-	if len(question.first) > 0 {
-		notes = append(notes, "these gangs of the cluster wait and rank higher, so they were decided first: "+strings.Join(question.first, ", "))
-	}
-	note(command, notes)
-	if err := printPlaced(command.OutOrStdout(), output, cluster, decided); err != nil {
+	if err := printWhatIf(command, flags.output, cluster, &result); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
 	return decided.Err()
+}
+
+func printWhatIf(command *cobra.Command, output string, cluster *inventory.Inventory, result *whatIfResult) error {
+	if output == "json" {
+		return printJSON(command.OutOrStdout(), result)
+	}
+	notes := slices.Clone(result.Notes)
+	if len(result.DecidedFirst) > 0 {
+		notes = append(notes, "these gangs of the cluster wait and rank higher, so they were decided first: "+
+			strings.Join(result.DecidedFirst, ", "))
+	}
+	note(command, notes)
+	if err := printPlaced(command.OutOrStdout(), output, cluster, result.Result); err != nil {
+		return err
+	}
+	if result.Repairability == nil {
+		return nil
+	}
+	beside := command.OutOrStdout()
+	if output == "yaml" {
+		beside = command.ErrOrStderr() // What is printed is manifests, and nothing else.
+	}
+	_, err := io.WriteString(beside, drawComparison(result.Repairability))
+	return err
 }
 
 // readAsked reads the manifests; those that name no namespace are for the namespace of the command.
