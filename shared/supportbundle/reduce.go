@@ -84,7 +84,7 @@ func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
 func reduceConditions(conditions []metav1.Condition) []metav1.Condition {
 	kept := slices.Clone(conditions)
 	for i := range kept {
-		if kept[i].Type != scheduling.ConditionScheduled {
+		if kept[i].Type != scheduling.ConditionScheduled && kept[i].Type != scheduling.ConditionRepairable {
 			kept[i].Message = ""
 		}
 	}

@@ -99,6 +99,9 @@ profiles:
       - name: KAITopology
         args:
           placement: {{ .Values.placement }}
+          {{- with .Values.repairabilityInterval }}
+          repairabilityInterval: {{ . }}
+          {{- end }}
           {{- with .Values.shapes }}
           shapes:
             {{- toYaml . | nindent 12 }}

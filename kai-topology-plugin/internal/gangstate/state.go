@@ -42,6 +42,8 @@ type State struct {
 	edition    int
 	// opened is set once all PodGroups, Topologies and pods that there were at the start are known.
 	opened bool
+	// foretold is set once failures have been foretold.
+	foretold bool
 	// room counts changes of nodes, and whatever else can make room for a gang.
 	room int64
 	// edits counts changes of gangs and their pods.
@@ -105,6 +107,9 @@ type record struct {
 
 	// told is what events have said of the gang; nil if none has been looked for.
 	told *Told
+	// repairability is what was foretold of the gang, when its PodGroup was foretoldOf; nil if that was nothing.
+	repairability *Repairability
+	foretoldOf    types.UID
 	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if
 	// that was told.
 	waits    string

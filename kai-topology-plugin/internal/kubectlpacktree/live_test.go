@@ -175,7 +175,7 @@ var _ = Describe("a user", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stderr).To(BeEmpty())
 		Expect(stdout).To(ContainSubstring("default/asked: Placed, 1 pod given a node\n"))
-		Expect(stdout).To(HaveSuffix("Repairability:\n  1 gang would stand anew and be lost:\n" +
+		Expect(stdout).To(HaveSuffix("Repairability:\n  1 gang would stand anew and be lost:\n"+
 			"    default/asked, if node n2 or r1 (example.com/rack) fails\n"), "n1 has a device less than it needs")
 
 		By("for programs")

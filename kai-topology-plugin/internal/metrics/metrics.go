@@ -109,7 +109,7 @@ var register = sync.OnceFunc(func() {
 	for _, end := range seatEnds {
 		seatsEnded.WithLabelValues(string(end)).Add(0)
 	}
-	legacyregistry.CustomMustRegister(&domainCollector{})
+	legacyregistry.CustomMustRegister(&domainCollector{}, &repairabilityCollector{})
 	legacyregistry.RawMustRegister(buildinfo.Metric("kai-topology-plugin"))
 })
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,15 +17,24 @@ func TestArgumentsOf(t *testing.T) {
 		written string
 		want    packing.Placement
 		shapes  []string
-		wrong   string
+		// interval is that of forecasts.
+		interval time.Duration
+		wrong    string
 	}{
-		"none":              {want: packing.Pack},
-		"nothing said":      {written: `{}`, want: packing.Pack},
-		"the emptiest":      {written: `{"placement":"Spread"}`, want: packing.Spread},
-		"the tightest":      {written: `{"placement":"Pack"}`, want: packing.Pack},
-		"another word":      {written: `{"placement":"spread"}`, wrong: `placement "spread" is unknown; use "Pack" or "Spread"`},
-		"a misspelt field":  {written: `{"placment":"Spread"}`, wrong: `args.placment: unknown field, did you mean "placement"?`},
-		"a value of a kind": {written: `{"placement":7}`, wrong: "args.placement: must be a string, in quotes, not 7"},
+		"none":         {want: packing.Pack},
+		"nothing said": {written: `{}`, want: packing.Pack},
+		"the emptiest": {written: `{"placement":"Spread"}`, want: packing.Spread},
+		"the tightest": {written: `{"placement":"Pack"}`, want: packing.Pack},
+		"another word": {written: `{"placement":"spread"}`, wrong: `placement "spread" is unknown; use "Pack" or "Spread"`},
+		"an interval":  {written: `{"repairabilityInterval":"10m"}`, want: packing.Pack, interval: 10 * time.Minute},
+		"no interval":  {written: `{"repairabilityInterval":"0s"}`, want: packing.Pack},
+		"an interval that is too short": {
+			written: `{"repairabilityInterval":"59s"}`, wrong: "args.repairabilityInterval: must be 0 or at least 1m0s, not 59s",
+		},
+		"an interval in the past": {written: `{"repairabilityInterval":"-1h"}`, wrong: "must be 0 or at least 1m0s, not -1h0m0s"},
+		"no duration":             {written: `{"repairabilityInterval":"often"}`, wrong: "args.repairabilityInterval"},
+		"a misspelt field":        {written: `{"placment":"Spread"}`, wrong: `args.placment: unknown field, did you mean "placement"?`},
+		"a value of a kind":       {written: `{"placement":7}`, wrong: "args.placement: must be a string, in quotes, not 7"},
 		"shapes": {
 			written: `{"shapes":[{"name":"small","pods":1,"resources":{"cpu":"500m"}},{"name":"wide","pods":16,"resources":{"nvidia.com/gpu":8,"memory":"64Gi"},` +
 				`"requiredLevel":"rack","nodeSelector":{"gpu":"x"}}]}`,
@@ -54,6 +64,9 @@ func TestArgumentsOf(t *testing.T) {
 			}
 			if err != nil || got.Placement != c.want {
 				t.Errorf("placement %q, %v; want %q", got.Placement, err, c.want)
+			}
+			if got.RepairabilityInterval.Duration != c.interval {
+				t.Errorf("the interval is %s, want %s", got.RepairabilityInterval, c.interval)
 			}
 			var read []string
 			for _, shape := range got.shapes {

@@ -23,6 +23,7 @@
 //	seats.go       what becomes of the room of pods that left, which is held for their successors
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
+//	foretell.go    what failures would do to gangs, for metrics and statuses, beside the scheduling loop
 //	hints.go       which events let a gang that does not fit try again
 package plugin
 
@@ -102,6 +103,7 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 		if err != nil {
 			return nil, err
 		}
+		shared.foretellEvery(arguments.RepairabilityInterval.Duration)
 		made, err := newPluginAmong(ctx, shared, handle, client, leading)
 		if err != nil {
 			return nil, err
@@ -174,6 +176,7 @@ func newPluginAmong(
 		started:  time.Now(),
 		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate},
 	}
+	all.listen(plugin.foretold)
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err
 	}

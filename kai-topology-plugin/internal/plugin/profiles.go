@@ -4,11 +4,14 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
 
@@ -21,6 +24,8 @@ type profiles struct {
 	podGroups schedulinglisters.PodGroupLister
 	// shapes are those that the arguments of any profile name.
 	shapes []capacity.Shape
+	// forecasts are of the one cluster that all profiles place pods in.
+	forecasts forecasts
 }
 
 // name adds shapes that the arguments of a profile name. One that another profile has named already stays what it is.
@@ -89,4 +94,57 @@ func (p *profiles) have(scheduler string) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.names[scheduler]
+}
+
+// forecasts is what profiles have agreed on about foretelling failures: one of them does it, and tells all.
+type forecasts struct {
+	// every is the shortest interval that any profile asks for; 0 if none does.
+	every   time.Duration
+	claimed bool
+	told    []func(map[gang.Key]gangstate.Repairability)
+}
+
+// foretellEvery asks for failures to be foretold at intervals; 0 asks for nothing.
+func (p *profiles) foretellEvery(interval time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if every := &p.forecasts.every; interval > 0 && (*every == 0 || interval < *every) {
+		*every = interval
+	}
+}
+
+// foretells reports whether failures are foretold.
+func (p *profiles) foretells() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.forecasts.every > 0
+}
+
+// listen has a profile told what is foretold.
+func (p *profiles) listen(told func(map[gang.Key]gangstate.Repairability)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forecasts.told = append(p.forecasts.told, told)
+}
+
+// claimForecasts returns the interval at which the caller is to foretell failures; 0 if nobody asks for it, or another
+// profile does it.
+func (p *profiles) claimForecasts() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.forecasts.claimed {
+		return 0
+	}
+	p.forecasts.claimed = p.forecasts.every > 0
+	return p.forecasts.every
+}
+
+// tell tells all profiles what was foretold.
+func (p *profiles) tell(round map[gang.Key]gangstate.Repairability) {
+	p.mu.RLock()
+	told := slices.Clone(p.forecasts.told)
+	p.mu.RUnlock()
+	for _, listener := range told {
+		listener(round)
+	}
 }

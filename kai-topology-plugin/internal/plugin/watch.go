@@ -81,6 +81,7 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	select {
 	case <-leading:
 		go p.stopper.Run(ctx)
+		go p.foretell(ctx)
 		p.effects.status.Run(ctx)
 	case <-ctx.Done():
 	}

@@ -12,6 +12,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -31,11 +32,17 @@ type Observed struct {
 	Placement *scheduling.PlacementStatus
 	// Seats are those that are held for successors of pods of the gang.
 	Seats []scheduling.SeatsStatus
+	// Repairability is what was foretold of the gang; nil if that was nothing.
+	Repairability *gangstate.Repairability
+	// Unforetold is set as long as nothing has been foretold of any gang, although it will be.
+	Unforetold bool
 }
 
 // Desired is the part of a PodGroup's status that the scheduler owns.
 type Desired struct {
-	Condition         metav1.Condition
+	Condition metav1.Condition
+	// Repairable is nil if the PodGroup is not to have that condition.
+	Repairable        *metav1.Condition
 	NodePoolCondition *scheduling.SchedulingCondition
 	SubGroups         []scheduling.SubGroupStatus
 	Resources         scheduling.PodGroupResourcesStatus
@@ -59,6 +66,7 @@ func Of(observed Observed, now metav1.Time) Desired {
 	}
 	return Desired{
 		Condition:         condition,
+		Repairable:        repairable(observed, condition, now),
 		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
 		SubGroups:         subGroups(observed.Groups),
 		Resources:         resources(observed.Gang),
@@ -169,7 +177,9 @@ func furtherPods(observed Observed) string {
 // Differs reports whether the PodGroup's status says something else than it should.
 func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
+	repairable := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairable)
 	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
+		!equality.Semantic.DeepEqual(repairable, d.Repairable) ||
 		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
 		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
 		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources) ||
@@ -179,8 +189,12 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 
 // Status returns the part of the status, as it is applied.
 func (d Desired) Status() scheduling.PodGroupStatus {
+	conditions := []metav1.Condition{d.Condition}
+	if d.Repairable != nil {
+		conditions = append(conditions, *d.Repairable)
+	}
 	return scheduling.PodGroupStatus{
-		Conditions:           []metav1.Condition{d.Condition},
+		Conditions:           conditions,
 		SchedulingConditions: d.schedulingConditions(),
 		ResourcesStatus:      d.Resources,
 		SubGroups:            d.SubGroups,

@@ -191,7 +191,9 @@ func except(failures, others []Failure) []Failure {
 	})
 }
 
-func (f Failure) sameDomain(other Failure) bool { return f.Level == other.Level && f.Domain == other.Domain }
+func (f Failure) sameDomain(other Failure) bool {
+	return f.Level == other.Level && f.Domain == other.Domain
+}
 
 // Node is the name of the node if the failure is of a single one, told by its host; empty if it is of a domain.
 func (f Failure) Node() string {

@@ -124,16 +124,16 @@ var _ = Describe("/metrics of relations", func() {
 // slotsOf is the shape of a gang of so many pods of givenPods, two GPUs each, that requires a rack.
 func slotsOf(pods int) string { return fmt.Sprintf("%d x %s=2 in one %s", pods, gpu, rackLevel) }
 
-// startSchedulerWithMetrics starts the program and returns what reads its /metrics.
-func startSchedulerWithMetrics() (scheduler *exec.Cmd, scrape func(Gomega) samples) {
+// startSchedulerWithMetrics starts the program, with further flags, and returns what reads its /metrics.
+func startSchedulerWithMetrics(flags ...string) (scheduler *exec.Cmd, scrape func(Gomega) samples) {
 	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(listener.Close()).To(Succeed())
-	scheduler = startSchedulerWith(GinkgoWriter, "--bind-address", "127.0.0.1", "--secure-port", port, "--v", "2",
-		"--authorization-always-allow-paths", "/metrics")
+	scheduler = startSchedulerWith(GinkgoWriter, append(flags, "--bind-address", "127.0.0.1", "--secure-port", port, "--v", "2",
+		"--authorization-always-allow-paths", "/metrics")...)
 	// The program made its certificate itself a moment ago.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	return scheduler, func(g Gomega) samples {

@@ -114,6 +114,21 @@ const (
 // markUnschedulable: false. Cluster autoscalers add nodes for pods with the reason Unschedulable only.
 const PodReasonWaitingForGang = "WaitingForGang"
 
+// ConditionRepairable says whether the gang would be mended if any one node, or any one domain of a Topology, failed now. The
+// scheduler writes it if it is configured to, for gangs that are Scheduled, and as often as it foretells failures.
+const ConditionRepairable = "Repairable"
+
+// Reasons of ConditionRepairable.
+const (
+	// ReasonMendable (True): after each single failure all pods of the gang would have a place, some of them elsewhere.
+	ReasonMendable = "Mendable"
+	// ReasonLostWithNode (False): the failure of one node, which the message names, would leave no place for the gang.
+	ReasonLostWithNode = "LostWithNode"
+	// ReasonLostWithDomain (False): the failure of any one node would be mended. That of a domain, which the message names,
+	// would leave no place for the gang.
+	ReasonLostWithDomain = "LostWithDomain"
+)
+
 // ConditionValid says whether the workload that a PodGroup was made from states its wishes correctly. The pod grouper
 // writes it, and only to PodGroups that it made.
 const ConditionValid = "Valid"

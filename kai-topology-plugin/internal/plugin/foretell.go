@@ -1,0 +1,159 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/repair"
+)
+
+// foretell foretells at intervals what the failure of each node and domain would do to gangs, on a copy of the cluster and
+// beside the scheduling loop, until ctx is done: if that is asked for, and no other profile does it.
+func (p *Plugin) foretell(ctx context.Context) {
+	every := p.profiles.claimForecasts()
+	if every == 0 {
+		return
+	}
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := p.foretellOnce(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Foretelling failures")
+		}
+	}, every)
+}
+
+func (p *Plugin) foretellOnce(ctx context.Context) error {
+	cluster, err := p.shown()
+	if err != nil {
+		return err
+	}
+	// The filters of the copy run until then.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pace := &pace{share: foretellShare, now: p.clock.Now, rest: func(rest time.Duration) { sleep(ctx, rest) }}
+	pace.begin()
+	forecasts, _, err := repair.All(ctx, cluster, func(int) { pace.step() })
+	if err != nil {
+		return err
+	}
+	metrics.Foretold(levelForecasts(forecasts), p.clock.Now(), pace.worked)
+	p.profiles.tell(repairabilities(cluster, forecasts))
+	return nil
+}
+
+// shown is the cluster as the API server shows it. Nothing in it may be changed.
+func (p *Plugin) shown() (*inventory.Inventory, error) {
+	cluster := inventory.New()
+	cluster.Placement = p.reader.placement
+	var err error
+	if cluster.Nodes, err = p.lister.Nodes.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("reading nodes: %w", err)
+	}
+	if cluster.Pods, err = p.lister.Pods.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("reading pods: %w", err)
+	}
+	if cluster.PodGroups, err = p.lister.PodGroups.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("reading PodGroups: %w", err)
+	}
+	topologies, err := p.lister.Topologies.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("reading Topologies: %w", err)
+	}
+	for _, topology := range topologies {
+		cluster.Topologies[topology.Name] = topology
+	}
+	return cluster, nil
+}
+
+// levelForecasts are what metrics tell of forecasts.
+func levelForecasts(forecasts []*repair.Forecast) []metrics.LevelForecast {
+	var levels []metrics.LevelForecast
+	for _, level := range repair.Levels(forecasts) {
+		levels = append(levels, metrics.LevelForecast{
+			Level: level.Key,
+			Worst: map[metrics.FailureOutcome]int{
+				metrics.MendedInPlace: level.Worst.InPlace, metrics.MendedByMoving: level.Worst.Moving, metrics.Lost: level.Worst.Lost,
+			},
+			Domains: map[metrics.FailureOutcome]int{
+				metrics.NothingHit: level.Idle, metrics.MendedInPlace: level.InPlace, metrics.MendedByMoving: level.Moving, metrics.Lost: level.Losing,
+			},
+		})
+	}
+	return levels
+}
+
+// repairabilities is what the statuses of gangs are to say.
+func repairabilities(cluster *inventory.Inventory, forecasts []*repair.Forecast) map[gang.Key]gangstate.Repairability {
+	losses := repair.Losses(forecasts)
+	round := map[gang.Key]gangstate.Repairability{}
+	for _, podGroup := range cluster.PodGroups {
+		key := gang.KeyOfPodGroup(podGroup)
+		failures, stands := losses[key.String()]
+		if !stands {
+			continue
+		}
+		found := gangstate.Repairability{}
+		if len(failures) > 0 {
+			found.LostWith, found.Node = failures[0].String(), failures[0].Node() != ""
+		}
+		round[key] = found
+	}
+	return round
+}
+
+// foretoldApart is the time between two statuses that are written for what was foretold: a node more or less can change
+// what is said of every gang of the cluster, and other statuses are of more use.
+const foretoldApart = 100 * time.Millisecond
+
+// foretold has the statuses written of which something else is foretold than before.
+func (p *Plugin) foretold(round map[gang.Key]gangstate.Repairability) {
+	for i, key := range p.gangs.Foretold(round).WriteStatus {
+		p.effects.status.EnqueueAfter(key, time.Duration(i)*foretoldApart)
+	}
+}
+
+const (
+	// foretellShare is how much of one core foretelling may take: a tenth.
+	foretellShare = 10
+	// spell is how long it works before it rests.
+	spell = 20 * time.Millisecond
+)
+
+// pace has long work rest so often that it takes no more than a share of the time.
+type pace struct {
+	share  time.Duration
+	now    func() time.Time
+	rest   func(time.Duration)
+	since  time.Time
+	worked time.Duration
+}
+
+func (p *pace) begin() { p.since = p.now() }
+
+// step is called between two pieces of the work.
+func (p *pace) step() {
+	spent := p.now().Sub(p.since)
+	if spent < spell {
+		return
+	}
+	p.worked += spent
+	p.rest(spent * (p.share - 1))
+	p.begin()
+}
+
+func sleep(ctx context.Context, length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
