@@ -63,6 +63,8 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 		errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(), "must not be negative; 0s switches it off"))
 	}
 	warnings = append(warnings, warnOfStrategy(set)...)
+	moreWarnings, moreErrs := validateMaxUnavailable(set)
+	warnings, errs = append(warnings, moreWarnings...), append(errs, moreErrs...)
 	warnings = append(warnings, warnOfStartOrder(set)...)
 	errs = append(errs, validateCliques(set)...)
 	errs = append(errs, validateGroups(set)...)

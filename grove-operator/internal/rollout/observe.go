@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -140,7 +141,9 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 	observed.Cliques, observed.Missing = o.cliques(layout.Standalone(o.Set, replica), byClique)
 	for i := range o.Set.Spec.Template.PodCliqueScalingGroups {
 		config := &o.Set.Spec.Template.PodCliqueScalingGroups[i]
-		made := Group{Name: layout.ScalingGroup(o.Set.Name, replica, config.Name)}
+		made := Group{
+			Name: layout.ScalingGroup(o.Set.Name, replica, config.Name), MaxUnavailable: ptr.Deref(config.MaxUnavailable, 1),
+		}
 		if group := o.scalingGroup(replica, config); group != nil {
 			made.Exists, made.Minimum = true, status.GroupMinimum(group)
 			for copyIndex := range layout.Bounded(group.Spec.Replicas) {

@@ -57,6 +57,8 @@ type Group struct {
 	Exists bool
 	// Minimum is how many copies are needed.
 	Minimum int32
+	// MaxUnavailable is how many copies may be away at a time for the sake of the update; less than 1 is 1.
+	MaxUnavailable int32
 	// Copies are those that there are to be, in the order of their indexes.
 	Copies []Copy
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,20 +95,23 @@ func (w *world) checkDecision(decision rollout.Decision) {
 	for _, pod := range decision.Delete {
 		w.checkDeleted(pod)
 	}
-	turns := w.set.Status.UpdateProgress.CurrentlyUpdating
-	if rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete || len(turns) != 1 || turns[0].ReplicaIndex != decision.Replica {
-		w.t.Fatalf("pods of replica %d are replaced, and the turns are %v", decision.Replica, turns)
+	turns := map[int32]bool{}
+	for _, turn := range w.set.Status.UpdateProgress.CurrentlyUpdating {
+		turns[turn.ReplicaIndex] = true
+	}
+	if rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete || len(turns) > int(rollout.MaxUnavailable(w.set)) {
+		w.t.Fatalf("pods are replaced, and the turns are %v", turns)
 	}
 	for _, name := range w.notBack() {
-		if replica, _ := layout.ReplicaOf(w.podCliques[name]); replica != decision.Replica {
-			w.t.Fatalf("pods of replica %d are replaced while pods of %s are not back", decision.Replica, name)
+		if replica, _ := layout.ReplicaOf(w.podCliques[name]); !turns[replica] {
+			w.t.Fatalf("pods of replicas %v are replaced while pods of %s are not back", turns, name)
 		}
 	}
-	units := map[string]bool{}
+	units := map[int32]map[string]bool{}
 	for _, pod := range touched {
 		podClique := w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]]
 		replica, _ := layout.ReplicaOf(pod)
-		if replica != decision.Replica || !w.old(pod) {
+		if !turns[replica] || !w.old(pod) {
 			w.t.Fatalf("pod %s of replica %d, old: %v, is replaced", pod.Name, replica, w.old(pod))
 		}
 		member, _ := layout.Find(w.set, podClique)
@@ -115,10 +119,15 @@ func (w *world) checkDecision(decision rollout.Decision) {
 			w.t.Fatalf("pod %s is replaced before its PodClique has the new template", pod.Name)
 		}
 		if unit := w.serving(pod, podClique); unit != "" {
-			units[unit] = true
+			if units[replica] == nil {
+				units[replica] = map[string]bool{}
+			}
+			units[replica][unit] = true
 		}
 	}
-	w.checkServing(units, decision.Replica)
+	for replica, serving := range units {
+		w.checkServing(serving, replica)
+	}
 }
 
 // serving names the ready pod, or the available copy of a group, that a deletion takes away; empty if it takes none.
@@ -177,17 +186,22 @@ func (w *world) wanted(podClique *grovev1alpha1.PodClique) bool {
 	return replica < w.set.Spec.Replicas && (!inGroup || group != nil && copyIndex < group.Spec.Replicas)
 }
 
-// checkServing: one thing that serves goes at a time, when nothing else is on its way back, and minima are kept where
-// there is anything to spare.
+// checkServing: in a replica one thing that serves goes at a time, or so many copies of a group as may be unavailable, when
+// nothing else is on its way back, and minima are kept where there is anything to spare.
 func (w *world) checkServing(units map[string]bool, replica int32) {
-	if len(units) == 0 {
-		return
+	away := maps.Clone(units)
+	for _, name := range w.notBack() {
+		if of, _ := layout.ReplicaOf(w.podCliques[name]); of != replica {
+			continue
+		}
+		copyIndex, inGroup := layout.CopyOf(w.podCliques[name])
+		if !inGroup {
+			w.t.Fatalf("%v is replaced while pods of %v are not back", units, name)
+		}
+		away[fmt.Sprintf("%s/%d", w.podCliques[name].Labels[grovev1alpha1.LabelPodCliqueScalingGroup], copyIndex)] = true
 	}
-	if len(units) > 1 {
-		w.t.Fatalf("%v are replaced at once", slices.Sorted(maps.Keys(units)))
-	}
-	if missing := w.notBack(); len(missing) > 0 {
-		w.t.Fatalf("%v is replaced while pods of %v are not back", units, missing)
+	if most := w.mostAway(units); len(away) > most {
+		w.t.Fatalf("%v are replaced, with which %v are away, at most %d may be", slices.Sorted(maps.Keys(units)), slices.Sorted(maps.Keys(away)), most)
 	}
 	for _, member := range layout.Standalone(w.set, replica) {
 		w.checkMinimum(member.Name, units)
@@ -202,6 +216,16 @@ func (w *world) checkServing(units map[string]bool, replica int32) {
 	if least := min(status.GroupMinimum(group), group.Spec.Replicas-1-w.neverStood(group)); available < int(least) {
 		w.t.Fatalf("%s is left with %d copies, %d are needed", group.Name, available, least)
 	}
+}
+
+// mostAway is how many copies of the group may be away, or 1 if it is a pod of another clique that goes.
+func (w *world) mostAway(units map[string]bool) int {
+	for unit := range units {
+		if !strings.Contains(unit, "/") {
+			return 1
+		}
+	}
+	return int(*w.set.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable)
 }
 
 func (w *world) checkMinimum(name string, units map[string]bool) {

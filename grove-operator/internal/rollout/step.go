@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -22,10 +23,10 @@ type Step struct {
 // Next returns the next step of a replica whose turn it is.
 //
 // Pods of the old template that are not ready are replaced at once; copies of a scaling group below a minimum of theirs
-// are as well, with all their pods. After that one ready pod, or one copy of a scaling group, goes at a time, and
-// only when everything else of the replica is ready. Hence a clique or a group with more than its minimum never falls
-// below it, and one without anything to spare lacks a single pod or copy. A replacement that finds no room or does not
-// become ready stops everything.
+// are as well, with all their pods. After that one ready pod, or so many copies of one scaling group as may be unavailable
+// at a time, go when everything else of the replica is ready. Hence a clique or a group with more than its minimum never
+// falls below it, and one without anything to spare lacks a single pod or copy. Replacements that find no room or do not
+// become ready stop everything, as soon as they are as many as may be unavailable.
 func Next(replica Replica) Step {
 	if broken := replica.broken(); len(broken) > 0 {
 		return Step{Delete: broken, Waiting: "pods of the old template that are not ready are being updated"}
@@ -33,27 +34,74 @@ func Next(replica Replica) Step {
 	if wait := replica.unsettled(); wait.what != "" {
 		return Step{Waiting: wait.what, Why: wait.why}
 	}
-	for i := range replica.Cliques {
-		for _, pod := range replica.Cliques[i].Pods {
-			if !pod.Current {
-				return Step{
-					Delete:  []*corev1.Pod{pod.Object},
-					Waiting: fmt.Sprintf("pod %d of PodClique %s is being updated", pod.Index, replica.Cliques[i].Name),
-				}
-			}
+	waits, at := replica.busy()
+	if at < 0 {
+		return Step{Waiting: waits[0].what, Why: waits[0].why}
+	}
+	if len(waits) == 0 {
+		if step, found := replica.nextPod(); found {
+			return step
 		}
 	}
-	for i := range replica.Groups {
-		for j := range replica.Groups[i].Copies {
-			if member := &replica.Groups[i].Copies[j]; member.outdated() {
-				return Step{
-					Delete:  member.old(anyPod),
-					Waiting: fmt.Sprintf("copy %d of PodCliqueScalingGroup %s is being updated", member.Index, replica.Groups[i].Name),
-				}
-			}
+	for i := at; i < len(replica.Groups); i++ {
+		if step, found := replica.Groups[i].next(len(waits)); found {
+			return step
+		}
+		if len(waits) > 0 {
+			return Step{Waiting: waits[0].what, Why: waits[0].why}
 		}
 	}
 	return Step{Done: true}
+}
+
+// nextPod replaces a pod of a standalone clique, if there is one to replace.
+func (r *Replica) nextPod() (Step, bool) {
+	for i := range r.Cliques {
+		for _, pod := range r.Cliques[i].Pods {
+			if !pod.Current {
+				return Step{
+					Delete:  []*corev1.Pod{pod.Object},
+					Waiting: fmt.Sprintf("pod %d of PodClique %s is being updated", pod.Index, r.Cliques[i].Name),
+				}, true
+			}
+		}
+	}
+	return Step{}, false
+}
+
+// next replaces copies, of which so many are away already, if some may be replaced.
+func (g *Group) next(away int) (Step, bool) {
+	spare := -int(g.Minimum)
+	for i := range g.Copies {
+		if g.Copies[i].available() {
+			spare++
+		}
+	}
+	most := min(max(1, int(g.MaxUnavailable))-away, spare)
+	if away == 0 {
+		most = max(1, most) // Where there is nothing to spare, one goes nevertheless, or the update would never come.
+	}
+	var step Step
+	var indexes []string
+	for i := range g.Copies {
+		member := &g.Copies[i]
+		if len(indexes) >= most {
+			break
+		}
+		if member.outdated() && member.unsettled().what == "" {
+			step.Delete = append(step.Delete, member.old(anyPod)...)
+			indexes = append(indexes, fmt.Sprint(member.Index))
+		}
+	}
+	switch len(indexes) {
+	case 0:
+		return Step{}, false
+	case 1:
+		step.Waiting = fmt.Sprintf("copy %s of PodCliqueScalingGroup %s is being updated", indexes[0], g.Name)
+	default:
+		step.Waiting = fmt.Sprintf("copies %s of PodCliqueScalingGroup %s are being updated", strings.Join(indexes, ", "), g.Name)
+	}
+	return step, true
 }
 
 // broken are the pods of the old template that serve nobody.
@@ -110,7 +158,7 @@ func missing(kind, name string) wait {
 	return wait{what: fmt.Sprintf("%s %s does not exist yet", kind, name)}
 }
 
-// unsettled is about what of the replica is not ready; empty if a ready pod may be replaced.
+// unsettled is about what of the replica's standalone cliques is not ready; empty if they hold nobody.
 func (r *Replica) unsettled() wait {
 	if len(r.Missing) > 0 {
 		return missing("PodClique", r.Missing[0])
@@ -122,17 +170,37 @@ func (r *Replica) unsettled() wait {
 			}
 		}
 	}
+	return wait{}
+}
+
+// busy returns what the copies of the one group wait for that has any which are not ready, and the group's index; 0 if all
+// groups are ready. The index is negative if no copy may go, as another group is not ready or not there.
+func (r *Replica) busy() (waits []wait, at int) {
 	for i := range r.Groups {
 		if !r.Groups[i].Exists {
-			return missing("PodCliqueScalingGroup", r.Groups[i].Name)
+			return append(waits, missing("PodCliqueScalingGroup", r.Groups[i].Name)), -1
 		}
-		for j := range r.Groups[i].Copies {
-			if wait := r.Groups[i].Copies[j].unsettled(); wait.what != "" {
-				return wait
-			}
+		found := r.Groups[i].unsettled()
+		switch {
+		case len(found) == 0:
+		case len(waits) > 0:
+			return waits, -1
+		default:
+			waits, at = found, i
 		}
 	}
-	return wait{}
+	return waits, at
+}
+
+// unsettled are the waits of the copies that are not ready, one each.
+func (g *Group) unsettled() []wait {
+	var waits []wait
+	for i := range g.Copies {
+		if wait := g.Copies[i].unsettled(); wait.what != "" {
+			waits = append(waits, wait)
+		}
+	}
+	return waits
 }
 
 func (c *Copy) unsettled() wait {

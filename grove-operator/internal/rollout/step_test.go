@@ -53,6 +53,21 @@ func group(cliques ...rollout.Clique) rollout.Group {
 	return made
 }
 
+// atATime has some copies of a group go together, as long as a minimum stays.
+func atATime(most, minimum int32, made rollout.Group) rollout.Group {
+	made.MaxUnavailable, made.Minimum = most, minimum
+	return made
+}
+
+// copies makes a clique of one pod for each letter.
+func copies(letters string) rollout.Group {
+	var cliques []rollout.Clique
+	for i, letter := range letters {
+		cliques = append(cliques, clique(fmt.Sprintf("c%d-", i), 1, 1, string(letter)))
+	}
+	return group(cliques...)
+}
+
 func TestNext(t *testing.T) {
 	for name, c := range map[string]struct {
 		replica rollout.Replica
@@ -131,6 +146,54 @@ func TestNext(t *testing.T) {
 		"a copy of which some pods are new loses the old ones only": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 3, 1, "oOo"))}},
 			deletes: "c0 c2", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"two copies go at a time where two may be unavailable": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 1, copies("Oooo"))}},
+			deletes: "c1-0 c2-0", waiting: "copies 1, 2 of PodCliqueScalingGroup g are being updated",
+		},
+		"one more goes when one of two is back": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 1, copies("OXoo"))}},
+			deletes: "c2-0", waiting: "copy 2 of PodCliqueScalingGroup g is being updated",
+		},
+		"none goes while two that may be unavailable are not back": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 1, copies("XPoo"))}},
+			waiting: "PodClique c0- has 0 of 1 ready pods",
+		},
+		"as many copies as may be unavailable never take the group below its minimum": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(4, 3, copies("oooo"))}},
+			deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"one that is away counts against the minimum": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(4, 3, copies("Xooo"))}},
+			waiting: "PodClique c0- has 0 of 1 ready pods",
+		},
+		"a group without anything to spare gives one copy whatever may be unavailable": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(4, 4, copies("oooo"))}},
+			deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"copies go of one group at a time": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 1, copies("OO")), atATime(2, 0, copies("ooo"))}},
+			deletes: "c0-0 c1-0", waiting: "copies 0, 1 of PodCliqueScalingGroup g are being updated",
+		},
+		"another group that is not ready holds the copies of one": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 0, copies("Xo")), atATime(2, 0, copies("Xoo"))}},
+			waiting: "PodClique c0- has 0 of 1 ready pods",
+		},
+		"a group whose last copies are on their way back holds the next": {
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 0, copies("XO")), atATime(2, 0, copies("ooo"))}},
+			waiting: "PodClique c0- has 0 of 1 ready pods",
+		},
+		"pods of a clique go one by one, and no copy beside them": {
+			replica: rollout.Replica{
+				Cliques: []rollout.Clique{clique("a", 3, 1, "ooo")}, Groups: []rollout.Group{atATime(2, 0, copies("oo"))},
+			},
+			deletes: "a0", waiting: "pod 0 of PodClique a is being updated",
+		},
+		"a pod of a clique waits for copies that may be unavailable": {
+			replica: rollout.Replica{
+				Cliques: []rollout.Clique{clique("a", 3, 1, "ooo")}, Groups: []rollout.Group{atATime(3, 0, copies("XOO"))},
+			},
+			waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
 		"a copy that never had room holds nobody": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), neverReached(clique("d", 1, 1, "P")))}},

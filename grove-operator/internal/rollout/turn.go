@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -30,6 +31,8 @@ type State struct {
 type Situation struct {
 	// Strategy of the set.
 	Strategy grovev1alpha1.UpdateStrategyType
+	// MaxUnavailable is how many replicas may have their turn at the same time; less than 1 is 1.
+	MaxUnavailable int32
 	// Before is the progress that the set's status records.
 	Before *grovev1alpha1.PodCliqueSetUpdateProgress
 	// Changed reports whether the template is another one than the status knows of.
@@ -55,12 +58,13 @@ type Decision struct {
 	Waiting string
 	// Why says what keeps the pods that the update waits for from being ready, as far as that is known.
 	Why string
-	// Replica is the replica that Waiting is about.
+	// Replica is the replica that Waiting is about, and Also are the others whose turn it is.
 	Replica int32
+	Also    []int32
 }
 
 // Update is an update as far as it is decided without a look at pods. The pods of the replicas in Queue are then looked at
-// in order, until Step decides; else Rest does.
+// in order, as long as Takes accepts them. Step decides about each, and End about all.
 type Update struct {
 	// Queue are the replicas that may have pods to replace.
 	Queue []int32
@@ -88,11 +92,19 @@ func Begin(situation Situation) Update {
 		update.behind = queue(situation.States(), progress)
 	default:
 		update.Queue = queue(situation.States(), progress)
+		progress.CurrentlyUpdating = nil // Those that go on have it recorded again.
 	}
 	return update
 }
 
 func (u Update) over() bool { return u.progress == nil || u.progress.UpdateEndedAt != nil }
+
+// Takes reports whether a replica of the queue is to be looked at: its turn is recorded, or there is a turn left. One whose
+// turn has come is finished, also if fewer may have it meanwhile.
+func (u Update) Takes(replica int32) bool {
+	_, recorded := turnOf(u.situation.Before, replica)
+	return recorded || len(u.progress.CurrentlyUpdating) < max(1, int(u.situation.MaxUnavailable))
+}
 
 // Step decides about a replica of the queue, as its pods show it; not if nothing is left to do there. The turn of a replica
 // is recorded before any of its pods is touched: whatever happens to the operator or to the other replicas, that one is
@@ -104,16 +116,35 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	}
 	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Why: step.Why, Replica: replica}
 	turn := grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(u.situation.Now)}
-	if began, recorded := turnOf(u.progress, replica); recorded {
+	if began, recorded := turnOf(u.situation.Before, replica); recorded {
 		turn.UpdateStartedAt, decision.Delete = began, step.Delete
 	}
-	u.progress.CurrentlyUpdating = []grovev1alpha1.PodCliqueSetReplicaUpdate{turn}
+	u.progress.CurrentlyUpdating = append(u.progress.CurrentlyUpdating, turn)
 	return decision, true
 }
 
-// Rest decides when there is nothing left to do in the replicas of the queue. With OnDelete nothing is touched, and the
+// End puts together what was decided about replicas. Of what they wait for it tells what is known not to come by itself, or
+// else that of the first.
+func (u Update) End(steps []Decision) Decision {
+	if len(steps) == 0 {
+		return u.rest()
+	}
+	told := max(0, slices.IndexFunc(steps, func(step Decision) bool { return step.Why != "" }))
+	all := steps[told]
+	all.Delete, all.Images = nil, nil
+	for i, step := range steps {
+		all.Delete = append(all.Delete, step.Delete...)
+		all.Images = append(all.Images, step.Images...)
+		if i != told {
+			all.Also = append(all.Also, step.Replica)
+		}
+	}
+	return all
+}
+
+// rest decides when there is nothing left to do in the replicas of the queue. With OnDelete nothing is touched, and the
 // update is over when the user has deleted every old pod, and others have come.
-func (u Update) Rest() Decision {
+func (u Update) rest() Decision {
 	decision := Decision{Progress: u.progress}
 	switch {
 	case u.over():
@@ -206,6 +237,14 @@ func UpdateOfPodClique(set *grovev1alpha1.PodCliqueSet, member layout.Member, no
 		update.Templates = podtemplate.KnownHashes(set, member.Clique)
 	}
 	return update
+}
+
+// MaxUnavailable is how many replicas of a set are updated at the same time.
+func MaxUnavailable(set *grovev1alpha1.PodCliqueSet) int32 {
+	if set.Spec.UpdateStrategy == nil {
+		return 1
+	}
+	return ptr.Deref(set.Spec.UpdateStrategy.MaxUnavailable, 1)
 }
 
 // StrategyOf is how a changed template reaches the pods of a set.

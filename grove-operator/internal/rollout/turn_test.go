@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,8 @@ func TestDecide(t *testing.T) {
 		changed  bool
 		states   string
 		surplus  bool
+		// most is how many replicas may have their turn.
+		most int32
 		// pods are those of every replica that is not new, as in TestNext.
 		pods string
 		want string
@@ -71,6 +74,28 @@ func TestDecide(t *testing.T) {
 		"what was scaled in and is still there may come back": {
 			before: recorded(1), states: "nn", pods: "O", surplus: true, want: "started at 0",
 		},
+		"two begin where two may be unavailable": {
+			changed: true, most: 2, states: "ooo", pods: "o", want: "started at 60, turn of 0 since 60, turn of 1 since 60, waits, also 1",
+		},
+		"two go on together": {
+			before: recorded(0, 1), most: 2, states: "ooo", pods: "o",
+			want: "started at 0, turn of 0 since 0, turn of 1 since 0, waits, also 1, deletes a0, deletes a0",
+		},
+		"one of two that is done passes its turn on": {
+			before: recorded(0, 1), most: 2, states: "noo", pods: "o",
+			want: "started at 0, turn of 1 since 0, turn of 2 since 60, waits, also 2, deletes a0",
+		},
+		"those that have begun are finished first, also if fewer may be unavailable now": {
+			before: recorded(1, 2), most: 1, states: "oooo", pods: "o",
+			want: "started at 0, turn of 1 since 0, turn of 2 since 0, waits, also 2, deletes a0, deletes a0",
+		},
+		"fewer may be unavailable, and those that are done have no successors": {
+			before: recorded(0, 1, 2), most: 1, states: "nnooo", pods: "o", want: "started at 0, turn of 2 since 0, waits, deletes a0",
+		},
+		"more replicas than there are": {
+			before: recorded(0, 1), most: 9, states: "no", pods: "o", want: "started at 0, turn of 1 since 0, waits, deletes a0",
+		},
+		"two that are done end it":              {before: recorded(0, 1), most: 2, states: "nn", pods: "O", want: "started at 0, ended at 60"},
 		"OnDelete deletes nothing":              {strategy: grovev1alpha1.OnDelete, before: recorded(0), states: "ob", pods: "x", want: "started at 0, waits"},
 		"OnDelete ends when all pods are new":   {strategy: grovev1alpha1.OnDelete, before: recorded(), states: "nn", want: "started at 0, ended at 60"},
 		"OnDelete takes note of what it begins": {strategy: grovev1alpha1.OnDelete, changed: true, states: "oo", pods: "o", want: "started at 60, waits"},
@@ -78,7 +103,7 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := states(c.states)
 			situation := rollout.Situation{
-				Strategy: c.strategy, Before: c.before, Changed: c.changed, Now: start.Add(time.Minute),
+				Strategy: c.strategy, MaxUnavailable: c.most, Before: c.before, Changed: c.changed, Now: start.Add(time.Minute),
 				States:  func() []rollout.State { return all },
 				Surplus: func() bool { return c.surplus },
 			}
@@ -99,12 +124,38 @@ func TestDecide(t *testing.T) {
 // decide goes through an update as the set's controller does.
 func decide(situation rollout.Situation, observe func(replica int32) rollout.Replica) rollout.Decision {
 	update := rollout.Begin(situation)
+	var steps []rollout.Decision
 	for _, replica := range update.Queue {
+		if !update.Takes(replica) {
+			break
+		}
 		if decision, decided := update.Step(replica, observe(replica)); decided {
-			return decision
+			steps = append(steps, decision)
 		}
 	}
-	return update.Rest()
+	return update.End(steps)
+}
+
+func TestOfSeveralReplicasTheOneIsToldThatIsStopped(t *testing.T) {
+	all := states("ooo")
+	update := rollout.Begin(rollout.Situation{
+		Before: recorded(0, 1, 2), MaxUnavailable: 3, States: func() []rollout.State { return all }, Now: start.Time,
+	})
+	var steps []rollout.Decision
+	for replica, made := range []rollout.Clique{clique("a", 2, 1, "Xo"), troubled(clique("b", 2, 1, "Xo")), clique("c", 2, 1, "Oo")} {
+		decision, decided := update.Step(int32(replica), rollout.Replica{Cliques: []rollout.Clique{made}})
+		if !decided {
+			t.Fatalf("nothing is decided about replica %d", replica)
+		}
+		steps = append(steps, decision)
+	}
+	got := update.End(steps)
+	if got.Replica != 1 || got.Waiting != "PodClique b has 1 of 2 ready pods" || got.Why == "" || !slices.Equal(got.Also, []int32{0, 2}) {
+		t.Errorf("told is replica %d: %s: %s, and also %v", got.Replica, got.Waiting, got.Why, got.Also)
+	}
+	if len(got.Delete) != 1 || got.Delete[0].Name != "c1" {
+		t.Errorf("replaced is %v", got.Delete)
+	}
 }
 
 func describe(decision rollout.Decision) string {
@@ -122,6 +173,9 @@ func describe(decision rollout.Decision) string {
 	}
 	if decision.Waiting != "" {
 		words = append(words, "waits")
+	}
+	for _, replica := range decision.Also {
+		words = append(words, fmt.Sprint("also ", replica))
 	}
 	for _, pod := range decision.Delete {
 		words = append(words, "deletes "+pod.Name)

@@ -55,16 +55,17 @@ func newWorld(outer *testing.T, t *rapid.T) *world {
 metadata: {name: s, namespace: n, uid: s}
 spec:
   replicas: %d
-  updateStrategy: {type: %s}
+  updateStrategy: {type: %s, maxUnavailable: %d}
   template:
     cliques:
       - {name: a, spec: {replicas: %d, minAvailable: %d, podSpec: {containers: [{name: main, image: "x:0"}]}}}
       - {name: b, spec: {replicas: %d, minAvailable: %d, podSpec: {containers: [{name: main, image: "x:0"}]}}}
       - {name: c, spec: {replicas: 1, minAvailable: 1, podSpec: {containers: [{name: main, image: "x:0"}]}}}
-    podCliqueScalingGroups: [{name: g, cliqueNames: [b, c], replicas: %d, minAvailable: %d}]
+    podCliqueScalingGroups: [{name: g, cliqueNames: [b, c], replicas: %d, minAvailable: %d, maxUnavailable: %d}]
 `, replicas.Draw(t, "replicas"), rapid.SampledFrom([]string{"RollingRecreate", "RollingRecreate", "OnDelete"}).Draw(t, "strategy"),
+		replicas.Draw(t, "replicas at a time"),
 		a, rapid.Int32Range(1, a).Draw(t, "minimum of a"), b, rapid.Int32Range(1, b).Draw(t, "minimum of b"),
-		copies, rapid.Int32Range(1, copies).Draw(t, "minimum of g")))
+		copies, rapid.Int32Range(1, copies).Draw(t, "minimum of g"), replicas.Draw(t, "copies at a time")))
 	if rapid.Bool().Draw(t, "in place") {
 		set.Annotations = map[string]string{grovev1alpha1.AnnotationImageUpdate: grovev1alpha1.ImageUpdateInPlace}
 	}
@@ -144,7 +145,7 @@ func (w *world) setPass(*rapid.T) {
 	w.applyChildren()
 	objects := rollout.Of(w.set, w.podCliques, w.groups)
 	situation := rollout.Situation{
-		Strategy: rollout.StrategyOf(w.set), Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
+		Strategy: rollout.StrategyOf(w.set), MaxUnavailable: rollout.MaxUnavailable(w.set), Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
 		Changed: w.set.Status.CurrentGenerationHash != nil && !podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
 	}
 	decision := objects.InPlace(decide(situation, func(replica int32) rollout.Replica {

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,6 +13,8 @@ import (
 type Updating struct {
 	// Replica is the one that Waiting is about.
 	Replica int32
+	// Also are other replicas that are being updated.
+	Also []int32
 	// Waiting says what the update waits for, Why what keeps that from coming; empty if nothing is known.
 	Waiting, Why string
 	// OnDelete is set where it is the user who replaces pods.
@@ -26,6 +29,14 @@ func (u Updating) words() string {
 		return ""
 	}
 	return fmt.Sprintf("replica %d: %s", u.Replica, u.Waiting)
+}
+
+func numbers(replicas []int32) string {
+	words := make([]string, len(replicas))
+	for i, replica := range replicas {
+		words[i] = fmt.Sprint(replica)
+	}
+	return strings.Join(words, ", ")
 }
 
 func (u Updating) condition(generation int64, progress *grovev1alpha1.PodCliqueSetUpdateProgress) metav1.Condition {
@@ -48,6 +59,9 @@ func (u Updating) condition(generation int64, progress *grovev1alpha1.PodCliqueS
 	if u.Why != "" {
 		condition.Reason = grovev1alpha1.ReasonUpdateStopped
 		condition.Message += ": " + u.Why
+	}
+	if len(u.Also) > 0 {
+		condition.Message += "; also being updated: replica " + numbers(u.Also)
 	}
 	return condition
 }

@@ -36,6 +36,11 @@ func TestUpdating(t *testing.T) {
 			want:  "True UpdateStopped: 0 of 3 pods have the template; replica 7: PodClique s-7-a has 1 of 2 ready pods: the image x cannot be pulled",
 			ready: "1 of 1 replicas are available; updating replica 7: PodClique s-7-a has 1 of 2 ready pods",
 		},
+		"several replicas are updated together": {
+			progress: underWay, updating: status.Updating{Replica: 1, Also: []int32{0, 2}, Waiting: "w", Why: "no rack has room", Pods: 3},
+			want:  "True UpdateStopped: 0 of 3 pods have the template; replica 1: w: no rack has room; also being updated: replica 0, 2",
+			ready: "1 of 1 replicas are available; updating replica 1: w",
+		},
 		"a pass that came to nothing knows how many at least": {
 			progress: underWay, updating: status.Updating{Updated: 2, Pods: 3}, outcome: errors.New("listing pods: no"),
 			want: "True UpdateInProgress: 2 of 3 pods have the template", ready: "listing pods: no",

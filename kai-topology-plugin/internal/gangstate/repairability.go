@@ -33,7 +33,7 @@ func (s *State) Foretold(round map[gang.Key]Repairability) (effects Effects) {
 
 // Repairability returns what was foretold of a gang last, nil if that was nothing, and whether anything has been foretold
 // at all.
-func (s *State) Repairability(key gang.Key) (last *Repairability, any bool) {
+func (s *State) Repairability(key gang.Key) (last *Repairability, begun bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	r := s.known(key)

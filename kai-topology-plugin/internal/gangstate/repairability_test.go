@@ -20,8 +20,8 @@ func TestOnlyWhatIsForetoldAnewIsWritten(t *testing.T) {
 		keys[name] = gang.KeyOfPodGroup(podGroup)
 		state.PodGroupChanged(nil, podGroup, time.Unix(0, 0))
 	}
-	if last, any := state.Repairability(keys["a"]); last != nil || any {
-		t.Errorf("before the first round: %v, %v", last, any)
+	if last, begun := state.Repairability(keys["a"]); last != nil || begun {
+		t.Errorf("before the first round: %v, %v", last, begun)
 	}
 	onNode, onRack := gangstate.Repairability{LostWith: "node n", Node: true}, gangstate.Repairability{LostWith: "r (rack)"}
 	round := func(of map[string]gangstate.Repairability) (written []string) {
@@ -50,15 +50,15 @@ func TestOnlyWhatIsForetoldAnewIsWritten(t *testing.T) {
 			t.Errorf("%s: the statuses of %q are written, want %q", step.what, got, step.want)
 		}
 	}
-	if last, any := state.Repairability(keys["c"]); last == nil || *last != onRack || !any {
-		t.Errorf("of c is known %v, %v", last, any)
+	if last, begun := state.Repairability(keys["c"]); last == nil || *last != onRack || !begun {
+		t.Errorf("of c is known %v, %v", last, begun)
 	}
-	if last, any := state.Repairability(gang.Key{Namespace: "ns", Name: "deleted since"}); last != nil || !any {
-		t.Errorf("of a gang that is gone is known %v, %v", last, any)
+	if last, begun := state.Repairability(gang.Key{Namespace: "ns", Name: "deleted since"}); last != nil || !begun {
+		t.Errorf("of a gang that is gone is known %v, %v", last, begun)
 	}
 	again := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "2"}}
 	state.PodGroupChanged(nil, again, time.Unix(0, 0))
-	if last, any := state.Repairability(keys["c"]); last != nil || !any {
-		t.Errorf("of a new gang of the name is known %v, %v", last, any)
+	if last, begun := state.Repairability(keys["c"]); last != nil || !begun {
+		t.Errorf("of a new gang of the name is known %v, %v", last, begun)
 	}
 }

@@ -34,8 +34,8 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
 	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key), Seats: p.gangs.Seats(key)}
 	observed.Placement = p.gangs.PlacementOf(podGroup)
-	foretold, any := p.gangs.Repairability(key)
-	observed.Repairability, observed.Unforetold = foretold, !any && p.profiles.foretells()
+	foretold, begun := p.gangs.Repairability(key)
+	observed.Repairability, observed.Unforetold = foretold, !begun && p.profiles.foretells()
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}

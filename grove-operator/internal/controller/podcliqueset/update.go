@@ -29,7 +29,7 @@ func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	decision, err := r.decideUpdate(ctx, scope, objects)
 	scope.update = decision
 	scope.updating = status.Updating{
-		Replica: decision.Replica, Waiting: decision.Waiting, Why: decision.Why,
+		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why,
 		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
 	}
 	scope.updating.Updated, scope.updating.Pods = objects.Progress()
@@ -38,14 +38,18 @@ func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 
 func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope, objects rollout.Objects) (rollout.Decision, error) {
 	update := rollout.Begin(rollout.Situation{
-		Strategy: rollout.StrategyOf(scope.set),
-		Before:   scope.set.Status.UpdateProgress,
-		Changed:  templateChanged(scope),
-		States:   objects.States,
-		Surplus:  objects.Surplus,
-		Now:      r.Clock.Now(),
+		Strategy: rollout.StrategyOf(scope.set), MaxUnavailable: rollout.MaxUnavailable(scope.set),
+		Before:  scope.set.Status.UpdateProgress,
+		Changed: templateChanged(scope),
+		States:  objects.States,
+		Surplus: objects.Surplus,
+		Now:     r.Clock.Now(),
 	})
+	var steps []rollout.Decision
 	for _, replica := range update.Queue {
+		if !update.Takes(replica) {
+			break
+		}
 		var list corev1.PodList
 		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
 			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, fmt.Errorf("listing pods of replica %d: %w", replica, err)
@@ -55,10 +59,10 @@ func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope, objects rol
 			existing[i] = &list.Items[i]
 		}
 		if decision, decided := update.Step(replica, objects.Replica(replica, existing)); decided {
-			return objects.InPlace(decision), nil
+			steps = append(steps, objects.InPlace(decision))
 		}
 	}
-	return update.Rest(), nil
+	return update.End(steps), nil
 }
 
 // templateChanged reports whether the template is another one than the status knows of. As long as the status knows of

@@ -57,7 +57,7 @@ type UpdateStrategyType string
 
 const (
 	// RollingRecreate replaces one replica of the set at a time, and inside it pods and scaling group replicas one by
-	// one, never below their minima.
+	// one, never below their minima. Where maxUnavailable says so, it is more of them at a time.
 	RollingRecreate UpdateStrategyType = "RollingRecreate"
 	// OnDelete replaces nothing by itself: a pod gets the new template when the user deletes the old pod.
 	OnDelete UpdateStrategyType = "OnDelete"
@@ -71,6 +71,12 @@ type PodCliqueSetUpdateStrategy struct {
 	// +kubebuilder:default=RollingRecreate
 	// +optional
 	Type UpdateStrategyType `json:"type,omitempty"`
+	// MaxUnavailable is how many replicas of the set RollingRecreate updates at the same time. Unset: 1. Grove does not have
+	// this field.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 
 // CliqueStartupType is the order in which the cliques of a gang start.
@@ -212,6 +218,12 @@ type PodCliqueScalingGroupConfig struct {
 	// +kubebuilder:default=1
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// MaxUnavailable is how many copies of the group, in each replica of the set that is updated, RollingRecreate may take
+	// away at the same time, as long as minAvailable of them stay available. Unset: 1. Grove does not have this field.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 	// Annotations are put on the PodCliqueScalingGroups.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`

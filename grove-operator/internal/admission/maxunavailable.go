@@ -1,0 +1,54 @@
+package admission
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+var strategyPath = field.NewPath("spec", "updateStrategy")
+
+// validateMaxUnavailable refuses what nothing could be updated with, and warns of what says nothing.
+func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList) {
+	if strategy := set.Spec.UpdateStrategy; strategy != nil && strategy.MaxUnavailable != nil {
+		path := strategyPath.Child("maxUnavailable")
+		errs = append(errs, validateMost(path, *strategy.MaxUnavailable)...)
+		warnings = append(warnings, warnOfDeleting(set, path)...)
+	}
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		if groups[i].MaxUnavailable == nil {
+			continue
+		}
+		path, most := groupPath(i).Child("maxUnavailable"), *groups[i].MaxUnavailable
+		errs = append(errs, validateMost(path, most)...)
+		warnings = append(warnings, warnOfDeleting(set, path)...)
+		spare := ptr.Deref(groups[i].Replicas, 1) - ptr.Deref(groups[i].MinAvailable, 1)
+		if most > max(1, spare) {
+			warnings = append(warnings, fmt.Sprintf(
+				"%s: %d copies may be unavailable, and of the %d that the group starts with %d have to stay available: an update takes away "+
+					"%d at a time; lower minAvailable, or have more replicas", path, most, ptr.Deref(groups[i].Replicas, 1),
+				ptr.Deref(groups[i].MinAvailable, 1), max(1, spare)))
+		}
+	}
+	return warnings, errs
+}
+
+func validateMost(path *field.Path, most int32) field.ErrorList {
+	if most >= 1 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, most, "must be at least 1, or nothing could be updated; without it, it is 1")}
+}
+
+// warnOfDeleting tells that nothing is taken away where users delete pods themselves.
+func warnOfDeleting(set *grovev1alpha1.PodCliqueSet, path *field.Path) []string {
+	if strategy := set.Spec.UpdateStrategy; strategy == nil || strategy.Type != grovev1alpha1.OnDelete {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: says nothing with %s %s, which takes nothing away: use %s, or leave it out",
+		path, strategyPath.Child("type"), grovev1alpha1.OnDelete, grovev1alpha1.RollingRecreate)}
+}
