@@ -191,14 +191,18 @@ func (w *world) wanted(podClique *grovev1alpha1.PodClique) bool {
 func (w *world) checkServing(units map[string]bool, replica int32) {
 	away := maps.Clone(units)
 	for _, name := range w.notBack() {
-		if of, _ := layout.ReplicaOf(w.podCliques[name]); of != replica {
-			continue
-		}
-		copyIndex, inGroup := layout.CopyOf(w.podCliques[name])
-		if !inGroup {
+		_, inGroup := layout.CopyOf(w.podCliques[name])
+		if of, _ := layout.ReplicaOf(w.podCliques[name]); of == replica && !inGroup {
 			w.t.Fatalf("%v is replaced while pods of %v are not back", units, name)
 		}
-		away[fmt.Sprintf("%s/%d", w.podCliques[name].Labels[grovev1alpha1.LabelPodCliqueScalingGroup], copyIndex)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
+		podClique := w.podCliques[name]
+		copyIndex, inGroup := layout.CopyOf(podClique)
+		of, _ := layout.ReplicaOf(podClique)
+		if inGroup && of == replica && w.wanted(podClique) && w.stoodOnce(podClique, copyIndex) && w.ready(name) < int(podClique.Spec.Replicas) {
+			away[fmt.Sprintf("%s/%d", podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup], copyIndex)] = true
+		}
 	}
 	if most := w.mostAway(units); len(away) > most {
 		w.t.Fatalf("%v are replaced, with which %v are away, at most %d may be", slices.Sorted(maps.Keys(units)), slices.Sorted(maps.Keys(away)), most)
@@ -239,6 +243,16 @@ func (w *world) checkMinimum(name string, units map[string]bool) {
 	if least := min(status.Minimum(podClique), podClique.Spec.Replicas-1); podClique.Status.ReachedMinAvailable && left < int(least) {
 		w.t.Fatalf("%s is left with %d ready pods, %d are needed", name, left, least)
 	}
+}
+
+// stoodOnce reports whether all PodCliques of a copy once had their minimum.
+func (w *world) stoodOnce(podClique *grovev1alpha1.PodClique, copyIndex int32) bool {
+	replica, _ := layout.ReplicaOf(podClique)
+	members := layout.Copy(w.set, replica, &w.set.Spec.Template.PodCliqueScalingGroups[0], copyIndex)
+	return !slices.ContainsFunc(members, func(member layout.Member) bool {
+		other := w.podCliques[member.Name]
+		return other == nil || !other.Status.ReachedMinAvailable
+	})
 }
 
 // neverStood counts the copies that wait for room that they never had.
