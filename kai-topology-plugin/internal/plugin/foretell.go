@@ -44,7 +44,7 @@ func (p *Plugin) foretellOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	metrics.Foretold(levelForecasts(forecasts), p.clock.Now(), pace.worked)
+	metrics.Foretold(levelForecasts(forecasts), p.clock.Now(), pace.end())
 	p.profiles.tell(repairabilities(cluster, forecasts))
 	return nil
 }
@@ -148,6 +148,9 @@ func (p *pace) step() {
 	p.rest(spent * (p.share - 1))
 	p.begin()
 }
+
+// end returns how long all of the work took without its rests.
+func (p *pace) end() time.Duration { return p.worked + p.now().Sub(p.since) }
 
 func sleep(ctx context.Context, length time.Duration) {
 	timer := time.NewTimer(length)

@@ -30,8 +30,8 @@ func TestWorkRestsSoThatItTakesItsShare(t *testing.T) {
 	if want := []time.Duration{180 * time.Millisecond, 909 * time.Millisecond}; !slices.Equal(rests, want) {
 		t.Errorf("it rests for %v, want %v", rests, want)
 	}
-	if want := 121 * time.Millisecond; work.worked != want {
-		t.Errorf("it has worked for %s, want %s", work.worked, want)
+	if want := 140 * time.Millisecond; work.end() != want {
+		t.Errorf("it has worked for %s, want %s", work.end(), want)
 	}
 }
 

@@ -61,6 +61,7 @@ var _ = Describe("Failures that are foretold", func() {
 		Expect(found.value("failure_domains", "level", corev1.LabelHostname, "outcome", "Lost")).To(BeEquivalentTo(2))
 		Expect(found.value("failure_domains", "level", rackLevel, "outcome", "NothingHit")).To(BeEquivalentTo(1))
 		Expect(found.value("failures_foretold_timestamp_seconds")).To(BeNumerically(">", 0))
+		Expect(found.value("failures_foretold_work_seconds")).To(BeNumerically(">", 0))
 		kill(scheduler)
 
 		By("another one, which finds a way out")
