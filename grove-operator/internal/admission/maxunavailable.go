@@ -26,12 +26,11 @@ func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string,
 		path, most := groupPath(i).Child("maxUnavailable"), *groups[i].MaxUnavailable
 		errs = append(errs, validateMost(path, most)...)
 		warnings = append(warnings, warnOfDeleting(set, path)...)
-		spare := ptr.Deref(groups[i].Replicas, 1) - ptr.Deref(groups[i].MinAvailable, 1)
-		if most > max(1, spare) {
-			warnings = append(warnings, fmt.Sprintf(
-				"%s: %d copies may be unavailable, and of the %d that the group starts with %d have to stay available: an update takes away "+
-					"%d at a time; lower minAvailable, or have more replicas", path, most, ptr.Deref(groups[i].Replicas, 1),
-				ptr.Deref(groups[i].MinAvailable, 1), max(1, spare)))
+		replicas, minimum := ptr.Deref(groups[i].Replicas, 1), ptr.Deref(groups[i].MinAvailable, 1)
+		if least := max(1, replicas-minimum); most > least {
+			warnings = append(warnings, fmt.Sprintf("%s: %d copies may be unavailable, and of the %d that the group starts "+
+				"with %d have to stay available: an update takes away %d at a time; lower minAvailable, or have more replicas",
+				path, most, replicas, minimum, least))
 		}
 	}
 	return warnings, errs
@@ -41,7 +40,9 @@ func validateMost(path *field.Path, most int32) field.ErrorList {
 	if most >= 1 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, most, "must be at least 1, or nothing could be updated; without it, it is 1")}
+	return field.ErrorList{
+		field.Invalid(path, most, "must be at least 1, or nothing could be updated; without it, it is 1"),
+	}
 }
 
 // warnOfDeleting tells that nothing is taken away where users delete pods themselves.

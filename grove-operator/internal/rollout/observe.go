@@ -142,7 +142,8 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 	for i := range o.Set.Spec.Template.PodCliqueScalingGroups {
 		config := &o.Set.Spec.Template.PodCliqueScalingGroups[i]
 		made := Group{
-			Name: layout.ScalingGroup(o.Set.Name, replica, config.Name), MaxUnavailable: ptr.Deref(config.MaxUnavailable, 1),
+			Name:           layout.ScalingGroup(o.Set.Name, replica, config.Name),
+			MaxUnavailable: ptr.Deref(config.MaxUnavailable, 1),
 		}
 		if group := o.scalingGroup(replica, config); group != nil {
 			made.Exists, made.Minimum = true, status.GroupMinimum(group)

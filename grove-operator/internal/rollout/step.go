@@ -99,7 +99,8 @@ func (g *Group) next(away int) (Step, bool) {
 	case 1:
 		step.Waiting = fmt.Sprintf("copy %s of PodCliqueScalingGroup %s is being updated", indexes[0], g.Name)
 	default:
-		step.Waiting = fmt.Sprintf("copies %s of PodCliqueScalingGroup %s are being updated", strings.Join(indexes, ", "), g.Name)
+		step.Waiting = fmt.Sprintf("copies %s of PodCliqueScalingGroup %s are being updated",
+			strings.Join(indexes, ", "), g.Name)
 	}
 	return step, true
 }

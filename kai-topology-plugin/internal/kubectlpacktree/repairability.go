@@ -96,7 +96,9 @@ func (p *plugin) progress(command *cobra.Command) func(of int) {
 	}
 }
 
-func repairabilityOf(ctx context.Context, cluster *inventory.Inventory, done func(of int)) (*repairabilityReport, error) {
+func repairabilityOf(
+	ctx context.Context, cluster *inventory.Inventory, done func(of int),
+) (*repairabilityReport, error) {
 	forecasts, forecaster, err := repair.All(ctx, cluster, done)
 	if err != nil {
 		return nil, err

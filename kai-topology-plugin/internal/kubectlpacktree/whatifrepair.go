@@ -54,7 +54,9 @@ func (p *pastOf) inventory() *inventory.Inventory {
 }
 
 // compareRepairability foretells all failures without what was asked about, and with it.
-func (p *plugin) compareRepairability(command *cobra.Command, before, after *inventory.Inventory) (*repair.Comparison, error) {
+func (p *plugin) compareRepairability(
+	command *cobra.Command, before, after *inventory.Inventory,
+) (*repair.Comparison, error) {
 	ctx, cancel := context.WithCancel(command.Context())
 	defer cancel()
 	past, _, err := repair.All(ctx, before, p.progress(command))

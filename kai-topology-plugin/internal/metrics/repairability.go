@@ -33,12 +33,13 @@ type LevelForecast struct {
 
 var (
 	worstFailureGangs = metrics.NewDesc(subsystem+"_worst_failure_gangs",
-		"What would become of gangs if the worst single domain of a level, or the worst single node, failed now: how many would be mended in "+
-			"place (InPlace), by moving some of their other pods (Moving), or not at all (Lost). Only if failures are foretold: see the "+
-			"argument repairabilityInterval.",
+		"What would become of gangs if the worst single domain of a level, or the worst single node, failed now: how "+
+			"many would be mended in place (InPlace), by moving some of their other pods (Moving), or not at all (Lost). "+
+			"Only if failures are foretold: see the argument repairabilityInterval.",
 		[]string{"level", "outcome"}, nil, metrics.STABLE, "")
 	failureDomains = metrics.NewDesc(subsystem+"_failure_domains",
-		"Domains of a level, and nodes, by the worst that would become of a gang if they failed: NothingHit, InPlace, Moving or Lost.",
+		"Domains of a level, and nodes, by the worst that would become of a gang if they failed: NothingHit, InPlace, "+
+			"Moving or Lost.",
 		[]string{"level", "outcome"}, nil, metrics.STABLE, "")
 	foretoldTime = metrics.NewDesc(subsystem+"_failures_foretold_timestamp_seconds",
 		"When failures were foretold last, in seconds since 1970.", nil, nil, metrics.STABLE, "")

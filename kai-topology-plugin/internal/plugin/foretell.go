@@ -80,10 +80,15 @@ func levelForecasts(forecasts []*repair.Forecast) []metrics.LevelForecast {
 		levels = append(levels, metrics.LevelForecast{
 			Level: level.Key,
 			Worst: map[metrics.FailureOutcome]int{
-				metrics.MendedInPlace: level.Worst.InPlace, metrics.MendedByMoving: level.Worst.Moving, metrics.Lost: level.Worst.Lost,
+				metrics.MendedInPlace:  level.Worst.InPlace,
+				metrics.MendedByMoving: level.Worst.Moving,
+				metrics.Lost:           level.Worst.Lost,
 			},
 			Domains: map[metrics.FailureOutcome]int{
-				metrics.NothingHit: level.Idle, metrics.MendedInPlace: level.InPlace, metrics.MendedByMoving: level.Moving, metrics.Lost: level.Losing,
+				metrics.NothingHit:     level.Idle,
+				metrics.MendedInPlace:  level.InPlace,
+				metrics.MendedByMoving: level.Moving,
+				metrics.Lost:           level.Losing,
 			},
 		})
 	}

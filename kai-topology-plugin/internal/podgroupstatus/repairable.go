@@ -29,7 +29,8 @@ func repairable(observed Observed, scheduled metav1.Condition, now metav1.Time) 
 	}
 	if lostWith := observed.Repairability.LostWith; lostWith != "" {
 		condition.Status, condition.Reason = metav1.ConditionFalse, scheduling.ReasonLostWithNode
-		condition.Message = fmt.Sprintf("if %s failed, there would be no place for the gang, even if all its pods moved", lostWith)
+		condition.Message = fmt.Sprintf(
+			"if %s failed, there would be no place for the gang, even if all its pods moved", lostWith)
 		if !observed.Repairability.Node {
 			condition.Reason = scheduling.ReasonLostWithDomain
 		}
