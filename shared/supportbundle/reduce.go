@@ -75,7 +75,7 @@ func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
 		condition.Message = ""
 		kept.Status.SchedulingConditions = append(kept.Status.SchedulingConditions, condition)
 	}
-	kept.Status.Placement = podGroup.Status.Placement
+	kept.Status.Placement, kept.Status.Seats = podGroup.Status.Placement, podGroup.Status.Seats
 	return kept
 }
 
