@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"packtree.dev/e2e/devcluster"
+	"packtree.dev/shared/freeport"
 )
 
 func read(ctx context.Context, url string) ([]byte, error) {
@@ -57,7 +58,7 @@ func (c Common) observe(
 	ctx context.Context, values map[string]any, pods *podCounter, do func(context.Context, *observed) error,
 	component string, others ...string,
 ) (report *OperatorReport, err error) {
-	pprof, err := freePort()
+	pprof, err := freeport.Port()
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (c Common) observe(
 
 // metricsOf has a component's chart serve metrics where they can be read.
 func metricsOf(component string, values map[string]any) (watched, error) {
-	port, err := freePort()
+	port, err := freeport.Port()
 	values["metrics"] = map[string]any{"bindAddress": "127.0.0.1", "port": port}
 	return watched{program: component, metrics: local(port) + "/metrics"}, err
 }

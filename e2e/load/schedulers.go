@@ -3,12 +3,12 @@ package load
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 
 	"packtree.dev/e2e/devcluster"
+	"packtree.dev/shared/freeport"
 )
 
 // scheduler is one of the two that are compared.
@@ -68,7 +68,7 @@ func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) 
 	if err := os.WriteFile(configuration, []byte(content), 0o600); err != nil {
 		return err
 	}
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err != nil {
 		return err
 	}
@@ -95,13 +95,4 @@ func buildReference(ctx context.Context, o Options) error {
 		return fmt.Errorf("building the unmodified kube-scheduler: %w", err)
 	}
 	return nil
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }

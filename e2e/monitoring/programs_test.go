@@ -18,6 +18,8 @@ import (
 
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"packtree.dev/shared/freeport"
 )
 
 // program is one that runs, and where it tells its metrics.
@@ -87,12 +89,11 @@ func (p *program) review(ctx context.Context, path string) {
 // address is one of this machine that nobody listens at.
 func address(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nothing to wait for
+	free, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return free
 }
 
 func write(t *testing.T, file, content string) string {

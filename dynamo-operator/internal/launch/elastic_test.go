@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 
 	"packtree.dev/dynamo-operator/internal/launch"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/freeport"
 )
 
 // noting are programs that write their command line into a file, and fail as long as a file of their name with .fails is there.
@@ -148,16 +150,13 @@ func TestWorkersWaitForTheLeader(t *testing.T) {
 func TestWaitingEndsWhenTheLeaderListens(t *testing.T) {
 	pod, main := &corev1.PodSpec{}, container([]string{"python3"}, []string{"-m", "dynamo.vllm", "-tp", "16"}, "8")
 	launch.Configure(v1beta1.BackendFrameworkVLLM, launch.Node{Count: 2, LeaderAddress: "127.0.0.1"}, pod, main)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Port()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().(*net.TCPAddr)
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
 	line := pod.InitContainers[0].Command
-	line[5] = address.AddrPort().String()[len("127.0.0.1:"):]
+	line[5] = strconv.Itoa(port)
 
 	// The first look fails; a sleep of the test's own has somebody listen before the second.
 	again := filepath.Join(t.TempDir(), "again")
@@ -172,7 +171,7 @@ func TestWaitingEndsWhenTheLeaderListens(t *testing.T) {
 			break
 		}
 	}
-	listener, err = net.ListenTCP("tcp", address)
+	listener, err := net.ListenTCP("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"packtree.dev/e2e/engine"
+	"packtree.dev/shared/freeport"
 )
 
 // asEngine in the environment has the program of the suite be an engine for a pod, with the rights of the account that it names.
@@ -67,12 +67,8 @@ func (l *log) String() string {
 
 // start runs an engine with the environment of a pod's main container, and nothing else of this process but where the cluster is.
 func start(pod *corev1.Pod) (*process, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
-		return nil, err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		return nil, err
 	}
 	program, err := os.Executable()

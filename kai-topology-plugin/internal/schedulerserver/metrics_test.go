@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/freeport"
 )
 
 var _ = Describe("/metrics", func() {
@@ -127,17 +128,16 @@ func slotsOf(pods int) string { return fmt.Sprintf("%d x %s=2 in one %s", pods, 
 // startSchedulerWithMetrics starts the program, with further flags, and returns what reads its /metrics.
 func startSchedulerWithMetrics(flags ...string) (scheduler *exec.Cmd, scrape func(Gomega) samples) {
 	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	Expect(err).NotTo(HaveOccurred())
-	_, port, err := net.SplitHostPort(listener.Addr().String())
+	host, port, err := net.SplitHostPort(address)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(listener.Close()).To(Succeed())
-	scheduler = startSchedulerWith(GinkgoWriter, append(flags, "--bind-address", "127.0.0.1", "--secure-port", port, "--v", "2",
+	scheduler = startSchedulerWith(GinkgoWriter, append(flags, "--bind-address", host, "--secure-port", port, "--v", "2",
 		"--authorization-always-allow-paths", "/metrics")...)
 	// The program made its certificate itself a moment ago.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	return scheduler, func(g Gomega) samples {
-		response, err := client.Get("https://127.0.0.1:" + port + "/metrics")
+		response, err := client.Get("https://" + address + "/metrics")
 		g.Expect(err).NotTo(HaveOccurred())
 		defer func() { g.Expect(response.Body.Close()).To(Succeed()) }()
 		body, err := io.ReadAll(response.Body)
