@@ -109,19 +109,34 @@ func (d *decision) about(i int) Explanation {
 	return e
 }
 
-// measure fills in the domain, what pods without room lack there, and which
-// nodes are excluded for them. It returns what to say when nothing is short.
-func (d *decision) measure(e *Explanation, r region, rest []askedPods) (otherwise string) {
+// measure fills in the domain, what further pods of a leaf lack there, and which nodes
+// are excluded for them. It returns the relations that keep them off nodes, and what to
+// say when nothing is short.
+func (d *decision) measure(e *Explanation, i int, r region, rest []askedPods) (with, otherwise string) {
 	d.name(e, r)
-	e.Short = d.shortages(r, rest)
+	e.Short = d.shortages(i, r, rest)
 	e.Excluded = d.exclusions(r, rest)
+	with = d.barring(i, r)
 	switch {
-	case slices.ContainsFunc(rest, func(a askedPods) bool { return d.admitted(r, a.kind) }):
-		return ", what is free is split over nodes or domains too small"
-	case len(e.Excluded) == 0:
-		return d.emptiness(r)
+	case slices.ContainsFunc(rest, func(a askedPods) bool { return d.admitted(i, r, a.kind) }):
+		return with, ", what is free is split over nodes or domains too small"
+	case len(e.Excluded) == 0 && with == "":
+		return with, d.emptiness(r)
 	}
-	return ""
+	return with, ""
+}
+
+// barring names the required relations that let no further pod of a leaf onto some node
+// of a region.
+func (d *decision) barring(i int, r region) (with string) {
+	for at := range d.p.relations {
+		barred := false
+		d.p.nodes(r, func(node int32) { barred = barred || d.p.bars(at, i, node) })
+		if barred {
+			with += ", with " + d.p.relations[at].source.rule()
+		}
+	}
+	return with
 }
 
 // name gives an explanation the domain of a region: that of the topology which it
@@ -147,10 +162,10 @@ func (d *decision) emptiness(r region) string {
 	return ", which has no node that they may use"
 }
 
-// shortages are what the rest asks for beyond what is free on nodes that any of
-// it may use. What filters keep off every node lacks no resource.
-func (d *decision) shortages(r region, rest []askedPods) []Shortage {
-	rest = slices.DeleteFunc(slices.Clone(rest), func(a askedPods) bool { return !d.admitted(r, a.kind) })
+// shortages are what the rest of a leaf asks for beyond what is free on nodes that any
+// of it may use. What is kept off every node lacks no resource.
+func (d *decision) shortages(i int, r region, rest []askedPods) []Shortage {
+	rest = slices.DeleteFunc(slices.Clone(rest), func(a askedPods) bool { return !d.admitted(i, r, a.kind) })
 	need := map[int]*Shortage{}
 	for _, a := range rest {
 		for _, q := range d.p.shapes[a.kind].requests {
@@ -163,7 +178,7 @@ func (d *decision) shortages(r region, rest []askedPods) []Shortage {
 	}
 	filters := d.filters(rest)
 	d.p.nodes(r, func(node int32) {
-		if !slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) }) {
+		if d.p.barred(i, node) || !slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) }) {
 			return
 		}
 		for resource, free := range d.p.cluster.resources.row(node) {
@@ -182,11 +197,12 @@ func (d *decision) shortages(r region, rest []askedPods) []Shortage {
 	return result
 }
 
-// admitted reports whether filters let pods of a shape onto any node of a region.
-func (d *decision) admitted(r region, shape int) bool {
+// admitted reports whether filters and relations let further pods of a leaf onto any
+// node of a region.
+func (d *decision) admitted(i int, r region, shape int) bool {
 	f := d.p.shapes[shape].filter
 	return !d.p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
-		return !d.p.cluster.lets(f, node) || !d.p.passes(r, node)
+		return !d.p.cluster.lets(f, node) || !d.p.passes(r, node) || d.p.barred(i, node)
 	})
 }
 
@@ -250,12 +266,12 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 		}
 		rest = slices.DeleteFunc(rest, func(a askedPods) bool { return a.pods == 0 })
 		in := d.standing(i, l)
-		otherwise := d.measure(&e, in, rest)
+		with, otherwise := d.measure(&e, i, in, rest)
 		roomless := func(a askedPods) bool { return d.p.capacity(in, a.kind) < int64(a.pods) }
 		if gaveUp := !d.optimal && len(e.Short) == 0 && !slices.ContainsFunc(rest, roomless); gaveUp {
 			e.Sentence = d.unsettledSentence(i, &e)
 		} else {
-			e.Sentence = d.waitingSentence(i, &e, otherwise)
+			e.Sentence = d.waitingSentence(i, &e, with, otherwise)
 		}
 		result = append(result, e)
 	}

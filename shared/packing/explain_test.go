@@ -140,6 +140,58 @@ func TestPodsBeyondTheMinimumThatTheSearchLeftSaySo(t *testing.T) {
 	t.Error("nothing was left that has room")
 }
 
+// Pods beyond the minimum that a relation keeps away from free nodes are told so, and what they lack where they may go.
+func TestPodsBeyondTheMinimumAreToldWhichRelationKeepsThemAway(t *testing.T) {
+	for name, tc := range map[string]struct {
+		site     site
+		relation packing.Relation
+		pods     int
+		asks     int64
+		message  string
+	}{
+		"near a gang, whose rack is full": {
+			site:     site{"z/a": {2, 1}, "z/b": {2, 2, 2}},
+			relation: packing.Relation{Near: []string{"z/a/0"}, Whose: "gang router"}, pods: 2, asks: 2,
+			message: `group "w": 1 pod beyond the minimum waits, since the cluster has no room for more, ` +
+				`with relation "r", near gang router by rack, short of 1 device (the rest needs 2, 1 free)`,
+		},
+		"near a gang, where there is enough but split": {
+			site:     site{"z/a": {2, 1, 1}, "z/b": {2, 2, 2}},
+			relation: packing.Relation{Near: []string{"z/a/0"}, Whose: "gang router"}, pods: 2, asks: 2,
+			message: `group "w": 1 pod beyond the minimum waits, since the cluster has no room for more, ` +
+				`with relation "r", near gang router by rack, what is free is split over nodes or domains too small`,
+		},
+		"each pod apart, and every rack has one": {
+			site: site{"z/a": {4}, "z/b": {4}}, relation: packing.Relation{Max: 1, PerPod: true}, pods: 4, asks: 1,
+			message: `group "w": 2 pods beyond the minimum wait, since the cluster has no room for more, with relation "r", apart by rack`,
+		},
+		"at most two of a rack, and none has a third": {
+			site: site{"z/a": {4}, "z/b": {1}}, relation: packing.Relation{Max: 2, PerPod: true}, pods: 4, asks: 1,
+			message: `group "w": 1 pod beyond the minimum waits, since the cluster has no room for more, ` +
+				`with relation "r", at most 2 per rack, short of 1 device`,
+		},
+		"no relation where nobody is kept away": {
+			site: site{"z/a": {1}, "z/b": {1}}, relation: packing.Relation{Max: 3, PerPod: true}, pods: 3, asks: 1,
+			message: `group "w": 1 pod beyond the minimum waits, since the cluster has no room for more, short of 1 device`,
+		},
+		"preferred ones keep nobody away": {
+			site: site{"z/a": {1}, "z/b": {1}}, relation: packing.Relation{Max: 1, PerPod: true, Preferred: true}, pods: 3, asks: 1,
+			message: `group "w": 1 pod beyond the minimum waits, since the cluster has no room for more, short of 1 device`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			workers := related(leaf("w", tc.pods, shape(tc.asks), packing.Constraint{}), "r")
+			workers.MinMember = 1
+			tc.relation.Name, tc.relation.Topology, tc.relation.Level = "r", "site", "rack"
+			gang := &packing.Gang{Root: packing.Group{Children: []packing.Group{workers}}, Relations: []packing.Relation{tc.relation}}
+			d := tc.site.cluster(t).Decide(gang, packing.Options{})
+			if d.Verdict != packing.Placed || d.Message() != tc.message {
+				t.Errorf("%s: %s\nnot %s", d.Verdict, d.Message(), tc.message)
+			}
+		})
+	}
+}
+
 // A gang that follows others is told whose pods it must join, and where.
 func TestExplanationsNameTheGangsToJoin(t *testing.T) {
 	two := site{"z1/a": {1, 1}, "z1/b": {1}, "z2/a": {4, 4}}

@@ -287,6 +287,37 @@ func (p *problem) joins(m membership, rank int32) bool {
 	return p.relations[m.relation].takes(rank) > 0 || p.stands[itemIn{m.relation, m.item, rank}] > 0
 }
 
+// bars reports whether a required relation lets no further pod of a leaf onto a node.
+func (p *problem) bars(at, leaf int, node int32) bool {
+	r := &p.relations[at]
+	if r.source.Preferred {
+		return false
+	}
+	rank := p.rankIn(r, node)
+	return slices.ContainsFunc(p.related[leaf], func(m membership) bool {
+		switch {
+		case int(m.relation) != at:
+			return false
+		case rank == none:
+			return true
+		case r.source.PerPod:
+			return r.takes(rank) == 0
+		default:
+			return !p.joins(m, rank)
+		}
+	})
+}
+
+// barred reports whether any required relation lets no further pod of a leaf onto a node.
+func (p *problem) barred(leaf int, node int32) bool {
+	for at := range p.relations {
+		if p.bars(at, leaf, node) {
+			return true
+		}
+	}
+	return false
+}
+
 // allowance is how many pods of a leaf the relations let into a domain that count
 // there or in a broader one.
 func (p *problem) allowance(leaf int, domain int32, of levelOf) int64 {

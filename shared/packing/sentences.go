@@ -80,8 +80,9 @@ func (d *decision) nowhereSentence(i int, e *Explanation) string {
 	return fmt.Sprintf("%s needs one domain of level %q, and no node stands in any", who, e.Level)
 }
 
-// waitingSentence tells why pods beyond the minimum wait.
-func (d *decision) waitingSentence(i int, e *Explanation, otherwise string) string {
+// waitingSentence tells why pods beyond the minimum wait, with the relations that keep
+// them off nodes.
+func (d *decision) waitingSentence(i int, e *Explanation, with, otherwise string) string {
 	where := "the cluster"
 	if len(e.Domain) > 0 {
 		where = fmt.Sprintf("%s %s", e.Level, e.Domain)
@@ -90,8 +91,8 @@ func (d *decision) waitingSentence(i int, e *Explanation, otherwise string) stri
 	if e.Wanted == 1 {
 		wait = "waits"
 	}
-	return fmt.Sprintf("%s: %s beyond the minimum %s, since %s has no room for more%s",
-		named(d.p.groups[i].source), counted(int64(e.Wanted), "pod"), wait, where, shortText(e, otherwise))
+	return fmt.Sprintf("%s: %s beyond the minimum %s, since %s has no room for more%s%s",
+		named(d.p.groups[i].source), counted(int64(e.Wanted), "pod"), wait, where, with, shortText(e, otherwise))
 }
 
 // unsettledSentence says of pods beyond the minimum that nobody knows whether there is

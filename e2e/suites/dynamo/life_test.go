@@ -20,6 +20,7 @@ var life = map[string]func(*world) *features.FeatureBuilder{
 	"no room to grow": noRoomToGrow,
 	"serving":         serving,
 	"units":           units,
+	"near":            near,
 }
 
 func TestLife(t *testing.T) { runLife(t, false) }
