@@ -185,7 +185,7 @@ func (d *decision) keep(s *selection, found []placement) {
 // them, then greedily, then exactly for one selection after the other, and then
 // greedily again in other orders for as long as there are steps.
 func (d *decision) feasible() Verdict {
-	if !d.p.partial && (!d.roomy && d.p.rigid() || newRelaxation(d.trial).refutes()) {
+	if !d.p.partial && !d.roomy && d.p.rigid() || newRelaxation(d.trial).refutes() {
 		return Infeasible
 	}
 	if !d.p.rigid() {

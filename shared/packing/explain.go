@@ -32,10 +32,13 @@ func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
 
 // explainUnknown says that nothing is known.
 func (d *decision) explainUnknown() Explanation {
-	steps := counted(int64(d.steps()), "step")
+	steps, why := counted(int64(d.steps()), "step"), ""
+	if d.p.partial {
+		why = "the pods are of too many kinds to look at every node for each, and "
+	}
 	return Explanation{
 		Group:    d.p.groups[0].source.Name,
-		Sentence: fmt.Sprintf("the search for a place gave up after %s; nothing proves that there is none", steps),
+		Sentence: fmt.Sprintf("the search for a place gave up after %s; %snothing proves that there is none", steps, why),
 	}
 }
 

@@ -2,6 +2,7 @@ package packing_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,31 @@ func TestPodsBeyondTheMinimumThatTheSearchLeftSaySo(t *testing.T) {
 		}
 	}
 	t.Error("nothing was left that has room")
+}
+
+// Where pods are of so many kinds that not each is counted on all its nodes, a refusal cannot be proved, and says why.
+func TestARefusalWithoutProofSaysWhatKeptItFromOne(t *testing.T) {
+	c := site{"z/a": slices.Repeat([]int64{1}, 2000)}.cluster(t)
+	workers := packing.Group{Name: "w", Constraint: at("rack"), MinMember: 2001}
+	for pod := range 2001 {
+		barred := fmt.Sprintf("z/a/%d", pod)
+		s := shape(1)
+		s.Key, s.Excluded = barred, func(node string) string {
+			if node == barred {
+				return "hardware"
+			}
+			return ""
+		}
+		workers.Pending = append(workers.Pending, packing.Pods{Shape: s, Names: []string{fmt.Sprint("w-", pod)}})
+	}
+	d := c.Decide(&packing.Gang{Root: packing.Group{Children: []packing.Group{workers}}}, packing.Options{})
+	want := "; the pods are of too many kinds to look at every node for each, and nothing proves that there is none"
+	if d.Verdict != packing.Unknown || !strings.HasSuffix(d.Message(), want) {
+		t.Errorf("%s: %s", d.Verdict, d.Message())
+	}
+	if d.Steps > 10_000 {
+		t.Errorf("%d steps for what 2000 devices cannot hold", d.Steps)
+	}
 }
 
 // Pods beyond the minimum that a relation keeps away from free nodes are told so, and what they lack where they may go.

@@ -13,7 +13,8 @@ func (x *relaxation) free(column int, in place) int64 {
 	return sum
 }
 
-// offer bounds what the nodes of a domain can take of a group's pods, by measure.
+// offer bounds what the nodes of a domain can take of a group's pods, by measure; where
+// not all nodes were looked at for each kind, by what is free on any.
 // O(nodes of the domain · kinds · measures).
 func (x *relaxation) offer(i int, in place) []int64 {
 	key := standing{x.p.groups[i].class, in}
@@ -21,6 +22,15 @@ func (x *relaxation) offer(i int, in place) []int64 {
 		return sums
 	}
 	sums := make([]int64, len(x.measures))
+	if x.p.partial {
+		for m := range x.measures {
+			if sums[m] = math.MaxInt64; x.measures[m].column != none {
+				sums[m] = x.free(x.measures[m].column, in)
+			}
+		}
+		x.offers[key] = sums
+		return sums
+	}
 	asked := x.p.asked(x.p.pending, i)
 	taking := x.p.taking(asked)
 	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {

@@ -93,11 +93,17 @@ func (g *reach) mayHold(i int, r region) bool {
 		}
 		return satisfied >= grp.minChildren
 	}
-	room := 0
+	// spare is how many of its pods it can do without.
+	room, spare := 0, g.p.total(g.p.pending, i)-grp.need
 	kinds := g.p.kindsOf(i)
 	for k, n := range g.p.wants(g.p.pending, i) {
-		if n > 0 && room < grp.need {
-			room += int(min(int64(n), g.p.capacity(r, int(kinds[k]))))
+		if n == 0 {
+			continue
+		}
+		fit := min(int64(n), g.p.capacity(r, int(kinds[k])))
+		room += int(fit)
+		if spare -= int(n) - int(fit); room >= grp.need || spare < 0 {
+			break
 		}
 	}
 	return room >= grp.need

@@ -232,7 +232,9 @@ func (x *relaxation) leaf(i int, in place) lower {
 	all := int64(0)
 	for at := range asked {
 		a := &asked[at]
-		a.pods = int32(min(int64(a.pods), p.shapes[a.kind].in(p.cluster, in.slot, in.at)))
+		if !p.partial {
+			a.pods = int32(min(int64(a.pods), p.shapes[a.kind].in(p.cluster, in.slot, in.at)))
+		}
 		all += int64(a.pods)
 	}
 	if l.fits = all >= need; !l.fits {

@@ -28,6 +28,8 @@ type world struct {
 	suite.World
 	// racks are the numbers of nodes of each rack; a node has one GPU, so it holds one pod.
 	racks []int
+	// zones has each rack in a zone of its own; they are in one otherwise.
+	zones bool
 	// setFile has the PodCliqueSet of the world, set-in-a-rack.yaml if empty.
 	setFile string
 }
@@ -70,7 +72,11 @@ func (w *world) nodeName(rack, i int) string { return fmt.Sprintf("%s-r%d-n%d", 
 
 // node is played by KWOK.
 func (w *world) node(rack, i int) *corev1.Node {
+	zone := w.Name
+	if w.zones {
+		zone = fmt.Sprintf("%s-%d", w.Name, rack)
+	}
 	return live.FakeNode(w.nodeName(rack, i), map[string]string{
-		suite.WorldLabel: w.Name, zoneLabel: w.Name, blockLabel: "block", rackLabel: fmt.Sprintf("rack-%d", rack),
+		suite.WorldLabel: w.Name, zoneLabel: zone, blockLabel: "block", rackLabel: fmt.Sprintf("rack-%d", rack),
 	}, 1)
 }

@@ -23,15 +23,8 @@ func podCuts(in *question) []certificate.Rule { return cutsOf(podMeasures(in)) }
 // inside it that must each stand in one domain, for each measure of pods.
 func cutsIn(in *question, group int) []certificate.Rule {
 	input := *in.Input
-	only := &question{&input, in.scarce}
-	only.Groups = slices.Clone(in.Groups)
-	inside := within(in, group)
-	for i := range only.Groups {
-		if !inside[i] {
-			only.Groups[i].Pending = nil
-		}
-	}
-	measures := podMeasures(only)
+	input.Groups = in.Groups[group:end(in, group)]
+	measures := podMeasures(&question{&input, in.scarce})
 	rules := append(cutsOf(measures), relationCuts(in)...)
 	for _, topology := range in.Topologies {
 		by := measures
@@ -244,39 +237,33 @@ func outermost(in *question, group int, topology certificate.Topology, depth int
 		g := &in.Groups[i]
 		return g.Required != "" && g.Topology == topology.Name && slices.Index(topology.Levels, g.Required) >= depth
 	}
-	inside, below := make([]bool, len(in.Groups)), within(in, group)
+	last := end(in, group)
+	inside := make([]bool, last-group)
 	var groups []int
-	for i := group + 1; i < len(in.Groups) && below[i]; i++ {
+	for i := group + 1; i < last; i++ {
 		parent := in.Groups[i].Parent
-		inside[i] = inside[parent] || parent > group && requires(parent)
-		if requires(i) && !inside[i] {
+		inside[i-group] = inside[parent-group] || parent > group && requires(parent)
+		if requires(i) && !inside[i-group] {
 			groups = append(groups, i)
 		}
 	}
 	return groups
 }
 
-// within says which groups are a group or below it.
-func within(in *question, group int) []bool {
-	inside := make([]bool, len(in.Groups))
-	for i := range in.Groups {
-		up := in.Groups[i].Parent
-		inside[i] = i == group || up >= 0 && inside[up]
+// end is the index after the groups below one, which stand behind it.
+func end(in *question, group int) int {
+	i := group + 1
+	for i < len(in.Groups) && in.Groups[i].Parent >= group {
+		i++
 	}
-	return inside
+	return i
 }
 
 // leaves are the names of the leaves of a group.
 func leaves(in *question, group int) []string {
-	inside, parent := within(in, group), make([]bool, len(in.Groups))
-	for i := range in.Groups {
-		if up := in.Groups[i].Parent; up >= 0 {
-			parent[up] = true
-		}
-	}
 	var names []string
-	for i := range in.Groups {
-		if inside[i] && !parent[i] {
+	for i, last := group, end(in, group); i < last; i++ {
+		if i+1 == last || in.Groups[i+1].Parent != i {
 			names = append(names, in.Groups[i].Name)
 		}
 	}
@@ -286,7 +273,7 @@ func leaves(in *question, group int) []string {
 // fewest is how many new pods a group needs at least, by its minima alone.
 func fewest(in *question, group int) int64 {
 	var children []int64
-	for i := group + 1; i < len(in.Groups); i++ {
+	for i, last := group+1, end(in, group); i < last; i++ {
 		if in.Groups[i].Parent == group {
 			children = append(children, fewest(in, i))
 		}
