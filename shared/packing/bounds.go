@@ -176,47 +176,7 @@ func (p *problem) crowded() bool {
 				room += min(unlimited-room, max(0, r.room(int32(rank))))
 			}
 		}
-		if room < need || p.odd(at, need) {
-			return true
-		}
-	}
-	return false
-}
-
-// odd reports whether no number of items that may come, at least so many, is what a
-// relation by which each domain has an exact number can do with: see certificate.Odd.
-func (p *problem) odd(at, least int) bool {
-	r, each := &p.relations[at], p.relations[at].source.Max
-	if !r.source.Even || each == 0 || r.near != nil {
-		return false
-	}
-	for _, item := range r.items {
-		if !r.source.PerPod && (len(r.source.Joined) > 0 || !p.confinedTo(item, levelOf{r.slot, r.level})) {
-			return false
-		}
-	}
-	most, lacks := 0, short(r.base, each)
-	for _, item := range r.items {
-		switch {
-		case r.source.PerPod:
-			most += p.total(p.pending, item)
-		case p.groups[item].running == 0:
-			most++
-		}
-	}
-	for k := least; k <= most && k < least+each; k++ {
-		if k%each <= lacks {
-			return false
-		}
-	}
-	return true
-}
-
-// confinedTo reports whether a group stands in one domain of a level, by what it or a
-// group around it requires.
-func (p *problem) confinedTo(i int, of levelOf) bool {
-	for up := i; up != none; up = p.groups[up].parent {
-		if p.groups[up].slot == of.slot && p.groups[up].required >= of.level {
+		if room < need {
 			return true
 		}
 	}

@@ -16,6 +16,7 @@ const maxExactNodes = 2048
 // decision is one run of Decide.
 type decision struct {
 	*trial
+	gang *Gang
 	snap *snapshot
 	slot int
 
@@ -54,13 +55,13 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	}
 	budget := cmp.Or(options.Budget, DefaultBudget)
 	allowance := p.total(p.pending, 0)*(1+c.topologies[p.tree].width()/passed) + len(p.groups)
-	d := &decision{trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
+	d := &decision{gang: gang, trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
 		spread: options.Placement == Spread, trail: make([]placement, 0, min(allowance, usual))}, optimal: true}
 	d.decide()
 	d.undo(0)
 	d.terse = options.Terse || options.Unproved && d.verdict != Placed
 	if !d.terse && (d.verdict == Infeasible || d.verdict == Unknown) {
-		d.certify(gang)
+		d.certify()
 	}
 	answer := d.answer()
 	c.trim()
@@ -73,18 +74,23 @@ const proofSteps = 1 << 22
 // certify has the verdict follow from a certificate: without one nothing is called
 // Infeasible, and with one nothing Unknown. Where not all nodes were looked at, it
 // does not look at them either.
-func (d *decision) certify(gang *Gang) {
+func (d *decision) certify() {
 	d.verdict = Unknown
-	if d.p.partial {
-		return
-	}
-	model, err := d.p.model(gang)
-	if err != nil {
-		return // A gang that newProblem takes has no fault that a model finds.
-	}
-	if d.certificate = refute.Prove(model, proofSteps, d.p.scarce()); d.certificate != nil {
+	if d.certificate = d.proof(refute.Prove); d.certificate != nil {
 		d.verdict = Infeasible
 	}
+}
+
+// proof looks for a certificate; nil if there is none.
+func (d *decision) proof(prove func(m *certificate.Model, steps int, scarce []string) *certificate.Proof) *certificate.Proof {
+	if d.p.partial {
+		return nil
+	}
+	model, err := d.p.model(d.gang)
+	if err != nil {
+		return nil // A gang that newProblem takes has no fault that a model finds.
+	}
+	return prove(model, proofSteps, d.p.scarce())
 }
 
 // decide searches, and settles what that left open where each way can be tried.
@@ -185,7 +191,8 @@ func (d *decision) keep(s *selection, found []placement) {
 // them, then greedily, then exactly for one selection after the other, and then
 // greedily again in other orders for as long as there are steps.
 func (d *decision) feasible() Verdict {
-	if !d.p.partial && !d.roomy && d.p.rigid() || newRelaxation(d.trial).refutes() {
+	if !d.p.partial && !d.roomy && d.p.rigid() || newRelaxation(d.trial).refutes() ||
+		len(d.p.even()) > 0 && d.proof(refute.Uneven) != nil {
 		return Infeasible
 	}
 	if !d.p.rigid() {

@@ -110,10 +110,11 @@ func (d *decision) complete(want []int32, i int) {
 	g := &d.p.groups[i]
 	if g.leaf() {
 		row, pending := d.p.wants(want, i), d.p.wants(d.p.pending, i)
-		for s := range row {
-			for d.p.total(want, i) < g.need && row[s] < pending[s] {
-				row[s]++
-			}
+		lacks := int32(g.need - d.p.total(want, i))
+		for s := 0; s < len(row) && lacks > 0; s++ {
+			n := min(lacks, pending[s]-row[s])
+			row[s] += n
+			lacks -= n
 		}
 		return
 	}

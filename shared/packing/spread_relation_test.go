@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/certificate"
 )
 
 // copies are groups of so many pods, each in one rack, and of some relations.
@@ -85,7 +86,7 @@ func TestRelationsAreEvenExactNearOrPreferred(t *testing.T) {
 		},
 		"seven pods cannot be even": {
 			racks, pods(7), rule(func(r *packing.Relation) { r.Even = true }), packing.Infeasible,
-			`group "x": too few pods fit into the cluster, whichever nodes they get, with relation "r", as many in each rack`, nil,
+			`relation "r", as many in each rack: 7 pods cannot be shared out like that over 3 domains with room for 4 at most`, nil,
 		},
 		"as even as may be where that is preferred": {
 			racks, pods(11), rule(func(r *packing.Relation) { r.Even, r.Preferred = true, true }), packing.Placed, "",
@@ -161,6 +162,50 @@ func TestRelationsAreEvenExactNearOrPreferred(t *testing.T) {
 				if tc.relation.Near != nil && n > 1 && got[rack] == 0 {
 					t.Errorf("by rack %v, want %v", got, tc.racks)
 				}
+			}
+		})
+	}
+}
+
+// However large the gang, a number of workers that no number of racks can have in equal parts is refused by a count of both.
+func TestNumbersThatCannotBeSharedOutAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		racks, room, workers, pods, minimum int
+		want                                string
+	}{
+		"16 on 6 racks with room for 3": {6, 3, 16, 8, 16, "16 groups cannot be shared out like that over 6 domains with room for 3 at most"},
+		"single pods":                   {6, 3, 16, 1, 16, "16 groups cannot be shared out like that over 6 domains with room for 3 at most"},
+		"8 on 3 racks":                  {3, 3, 8, 2, 8, "8 groups cannot be shared out like that over 3 domains with room for 3 at most"},
+		"a prime number of many":        {100, 30, 499, 4, 499, "499 groups cannot be shared out like that over 100 domains with room for 30 at most"},
+		"10 or 11 on 4 racks":           {4, 3, 11, 4, 10, "no number of groups from 10 to 11 can be shared out like that over 4 domains with room for 3 at most"},
+		"any 9 of 11 on 4 racks":        {4, 3, 11, 4, 9, ""},
+		"64 on 20 racks":                {20, 7, 64, 8, 64, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := site{}
+			for r := range tc.racks {
+				s[fmt.Sprintf("z/r%02d", r)] = slices.Repeat([]int64{int64(tc.pods)}, tc.room)
+			}
+			root := packing.Group{Name: "root", MinSubGroups: &tc.minimum}
+			for i := range tc.workers {
+				root.Children = append(root.Children, related(leaf(fmt.Sprintf("w-%d", i), tc.pods, shape(1), at("rack")), "even"))
+			}
+			c, gang := s.cluster(t), &packing.Gang{Root: root, Relations: []packing.Relation{{Name: "even", Topology: "site", Level: "rack", Even: true}}}
+			d := c.Decide(gang, packing.Options{})
+			if tc.want == "" {
+				if d.Verdict != packing.Placed {
+					t.Fatalf("%s: %s", d.Verdict, d.Message())
+				}
+				return
+			}
+			if want := `relation "even", as many in each rack: ` + tc.want; d.Verdict != packing.Infeasible || d.Message() != want {
+				t.Fatalf("%s: %s\nnot %s", d.Verdict, d.Message(), want)
+			}
+			if err := certificate.Verify(c.Input(gang), d.Certificate); err != nil {
+				t.Error(err)
+			}
+			if d.Steps > 20_000 {
+				t.Errorf("%d steps", d.Steps)
 			}
 		})
 	}

@@ -137,10 +137,15 @@ func (d *decision) oddWords(odd *certificate.Odd, e *Explanation) {
 	if r.PerPod {
 		what = "pod"
 	}
-	e.Sentence = fmt.Sprintf("%s: %s cannot be shared out like that", r.rule(), counted(odd.Least, what))
+	who := counted(odd.Least, what) + " cannot"
 	if odd.Most > odd.Least {
-		e.Sentence = fmt.Sprintf("%s: no number of %ss from %d to %d can be shared out like that", r.rule(), what, odd.Least, odd.Most)
+		who = fmt.Sprintf("no number of %ss from %d to %d can", what, odd.Least, odd.Most)
 	}
+	where := ""
+	if odd.Domains > 0 {
+		where = fmt.Sprintf(" over %s with room for %d at most", counted(odd.Domains, "domain"), odd.Each)
+	}
+	e.Sentence = fmt.Sprintf("%s: %s be shared out like that%s", r.rule(), who, where)
 }
 
 // rule says in words what a relation asks for.

@@ -58,7 +58,9 @@
 //     contained in the other matters, since more pods never satisfy less.
 //   - odd: if each item of a relation stands in one domain, and each domain that has any
 //     has exactly Max, then so many domains more get items as Max goes into the number of
-//     those that come, and what is over has to go where items lacked before.
+//     those that come, and what is over has to go where items lacked before. If the number
+//     of each is open, every one is tried: n in each domain with items, and u domains more
+//     of those that take n, as cuts bound what they take.
 //   - every: each way to give pods nodes, some pods or none, is gone through, and none
 //     of them is a placement.
 //

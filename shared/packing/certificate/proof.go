@@ -123,11 +123,18 @@ type Every struct {
 	Ways int64 `json:"ways"`
 }
 
-// Odd says that the items of a relation by which each domain has Max of them stand in one
+// Odd says that the items of a relation by which each domain has as many stand in one
 // domain each, and that whichever number of them comes, domains lack more than before.
 type Odd struct {
 	Relation string `json:"relation"`
+	// By are the measures that bound how many groups a domain takes, as of a cut, if the
+	// relation leaves open how many each has.
+	By []Measure `json:"by,omitempty"`
 	// Least and Most bound how many items come.
 	Least int64 `json:"least"`
 	Most  int64 `json:"most"`
+	// Domains is how many have items or take any, and Each the most that one of them can
+	// have, if the relation leaves that open.
+	Domains int64 `json:"domains,omitempty"`
+	Each    int64 `json:"each,omitempty"`
 }

@@ -367,7 +367,7 @@ func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules
 	case r.Every != nil:
 		return Rule{Every: &Every{Ways: f.first}}
 	case r.Odd != nil:
-		return Rule{Odd: &Odd{Relation: r.Odd.Relation, Least: f.first, Most: f.second}}
+		return Rule{Odd: &Odd{Relation: r.Odd.Relation, By: r.Odd.By, Least: f.first, Most: f.second, Domains: f.domains, Each: f.each}}
 	default:
 		return Rule{Search: &Search{Patterns: f.first}}
 	}

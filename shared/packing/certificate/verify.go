@@ -124,4 +124,6 @@ type figures struct {
 	barred int
 	place  string
 	lack   Lack
+	// domains and each are those of an Odd.
+	domains, each int64
 }

@@ -70,13 +70,21 @@ func relationCuts(in *question) []certificate.Rule {
 	return rules
 }
 
-// oddRules are about each relation by which domains have an exact number.
+// oddRules are about each relation by which domains have as many items each.
 func oddRules(in *question) []certificate.Rule {
 	var rules []certificate.Rule
 	for i := range in.Relations {
-		if r := &in.Relations[i]; bounds(r) && r.Even {
-			rules = append(rules, certificate.Rule{Odd: &certificate.Odd{Relation: r.Name}})
+		r := &in.Relations[i]
+		if r.Preferred || r.Near != nil || !r.Even {
+			continue
 		}
+		odd := &certificate.Odd{Relation: r.Name}
+		for _, topology := range in.Topologies {
+			if depth := slices.Index(topology.Levels, r.Level); topology.Name == r.Topology && r.Max == 0 && !r.PerPod {
+				odd.By = measuresIn(in, topology, depth)
+			}
+		}
+		rules = append(rules, certificate.Rule{Odd: odd})
 	}
 	return rules
 }
@@ -202,16 +210,10 @@ func firstPods(in *question) []string {
 func groupCuts(in *question) []certificate.Rule {
 	var rules []certificate.Rule
 	for _, topology := range in.Topologies {
-		by := podMeasures(in)
 		for depth := len(topology.Levels) - 1; depth >= 0; depth-- {
-			groups := outermost(in, 0, topology, depth)
+			m, groups := groupMeasure(in, topology, depth)
 			if len(groups) == 0 {
 				continue
-			}
-			m := certificate.Measure{Topology: topology.Name, Level: topology.Levels[depth], Groups: map[string]int64{},
-				By: append(slices.Clip(by), relationMeasures(in, topology, depth)...)}
-			for _, group := range groups {
-				m.Groups[in.Groups[group].Name] = 1
 			}
 			rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
 			sized := m
@@ -224,10 +226,32 @@ func groupCuts(in *question) []certificate.Rule {
 			if len(sized.Groups) > 0 {
 				rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: sized}})
 			}
-			by = append(slices.Clone(by), m)
 		}
 	}
 	return rules
+}
+
+// groupMeasure counts the outermost groups that must each stand in one domain of a level.
+func groupMeasure(in *question, topology certificate.Topology, depth int) (m certificate.Measure, groups []int) {
+	m = certificate.Measure{Topology: topology.Name, Level: topology.Levels[depth], Groups: map[string]int64{},
+		By: measuresIn(in, topology, depth)}
+	groups = outermost(in, 0, topology, depth)
+	for _, group := range groups {
+		m.Groups[in.Groups[group].Name] = 1
+	}
+	return m, groups
+}
+
+// measuresIn bound what a domain of a level takes: by pods, relations, and the groups that
+// must each stand in one domain of a narrower level.
+func measuresIn(in *question, topology certificate.Topology, depth int) []certificate.Measure {
+	by := podMeasures(in)
+	for below := len(topology.Levels) - 1; below > depth; below-- {
+		if m, groups := groupMeasure(in, topology, below); len(groups) > 0 {
+			by = append(by, m)
+		}
+	}
+	return append(by, relationMeasures(in, topology, depth)...)
 }
 
 // outermost are the groups inside one that require a level, or a narrower one, and

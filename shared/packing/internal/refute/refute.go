@@ -16,18 +16,9 @@ import (
 // none within so many steps of the verifier, which means nothing. Of resources that
 // are short alike it names the one that comes first in scarce.
 func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof {
-	in := &question{m.Input(), scarce}
+	in, try := asking(m, steps, scarce)
 	if len(in.Groups) == 0 {
 		return nil
-	}
-	left := steps
-	try := func(proof *certificate.Proof) *certificate.Proof {
-		completed, taken, err := m.Complete(proof, left)
-		left -= taken
-		if err != nil {
-			return nil
-		}
-		return completed
 	}
 	if proof := try(&certificate.Proof{Start: []int{0},
 		Rules: []certificate.Rule{{Few: &certificate.Few{}}}}); proof != nil {
@@ -38,10 +29,8 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 			return proof
 		}
 	}
-	if odd := oddRules(in); len(odd) > 0 {
-		if proof := try(&certificate.Proof{Start: from(0, len(odd)), Rules: odd}); proof != nil {
-			return proof
-		}
+	if proof := uneven(in, try); proof != nil {
+		return proof
 	}
 	for _, group := range distinct(in) {
 		if proof := try(alone(in, group)); proof != nil {
@@ -60,6 +49,36 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 
 // try completes a proof; nil if it proves nothing.
 type try func(*certificate.Proof) *certificate.Proof
+
+// Uneven is Prove by nothing but numbers of items and domains that have as many each.
+func Uneven(m *certificate.Model, steps int, scarce []string) *certificate.Proof {
+	return uneven(asking(m, steps, scarce))
+}
+
+func uneven(in *question, try try) *certificate.Proof {
+	rules := oddRules(in)
+	if len(rules) == 0 {
+		return nil
+	}
+	proof := try(&certificate.Proof{Start: from(0, len(rules)), Rules: rules})
+	if proof == nil {
+		return nil
+	}
+	return smaller(proof, try)
+}
+
+// asking is what is to be proved, and what completes a proof of it within so many steps.
+func asking(m *certificate.Model, steps int, scarce []string) (*question, try) {
+	left := steps
+	return &question{m.Input(), scarce}, func(proof *certificate.Proof) *certificate.Proof {
+		completed, taken, err := m.Complete(proof, left)
+		left -= taken
+		if err != nil {
+			return nil
+		}
+		return completed
+	}
+}
 
 // settled completes a proof until that changes nothing, as nothing may change for who
 // verifies it: a branch of which the rules that search are gone looks at all domains, and
@@ -93,12 +112,20 @@ func alone(in *question, group groups) *certificate.Proof {
 // smaller leaves out what a proof can do without.
 func smaller(proof *certificate.Proof, try try) *certificate.Proof {
 	for i := range proof.Rules {
-		for k := 0; proof.Rules[i].Cut != nil && k < len(proof.Rules[i].Cut.By); {
+		for k := 0; k < len(boundsOf(&proof.Rules[i])); {
+			rule := proof.Rules[i]
+			by := boundsOf(&rule)
+			by = slices.Delete(slices.Clone(by), k, k+1)
+			if rule.Cut != nil {
+				cut := *rule.Cut
+				cut.By, rule.Cut = by, &cut
+			} else {
+				odd := *rule.Odd
+				odd.By, rule.Odd = by, &odd
+			}
 			without := *proof
 			without.Rules = slices.Clone(proof.Rules)
-			cut := *proof.Rules[i].Cut
-			cut.By = slices.Delete(slices.Clone(cut.By), k, k+1)
-			without.Rules[i].Cut = &cut
+			without.Rules[i] = rule
 			if completed := try(&without); completed != nil && len(completed.Rules) == len(proof.Rules) {
 				proof = completed
 			} else {
@@ -107,6 +134,17 @@ func smaller(proof *certificate.Proof, try try) *certificate.Proof {
 		}
 	}
 	return proof
+}
+
+// boundsOf are the measures that bound how many groups a domain takes.
+func boundsOf(rule *certificate.Rule) []certificate.Measure {
+	switch {
+	case rule.Cut != nil:
+		return rule.Cut.By
+	case rule.Odd != nil:
+		return rule.Odd.By
+	}
+	return nil
 }
 
 // thorough has all rules: groups are set aside that cannot be satisfied, one
