@@ -74,6 +74,10 @@ var stories = map[string]story{
 	"PacktreeGangsIncomplete":   waiting("Incomplete", "Infeasible"),
 	"PacktreeGangsInvalid":      waiting("Invalid", "Incomplete"),
 	"PacktreeGangsBelowMinimum": waiting("BelowMinimum", "Waiting"),
+	"PacktreeRelationsBroken": {
+		bad:  "packtree_scheduler_relations{job=\"JOB\", requirement=\"required\", holds=\"false\"} 1x120",
+		good: "packtree_scheduler_relations{job=\"JOB\", requirement=\"required\", holds=\"false\"} 0x120\npacktree_scheduler_relations{job=\"JOB\", requirement=\"preferred\", holds=\"false\"} 4x120",
+	},
 	"PacktreePlansBroken": {
 		bad:  "packtree_scheduler_plan_invalidations_total{job=\"JOB\", reason=\"NodeRefused\"} 0+2x120\npacktree_scheduler_gangs_let_go_total{job=\"JOB\"} 0x120",
 		good: "packtree_scheduler_plan_invalidations_total{job=\"JOB\", reason=\"NodeRefused\"} 0+1x120\npacktree_scheduler_gangs_let_go_total{job=\"JOB\"} 0+5x120",
