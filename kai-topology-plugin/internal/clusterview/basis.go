@@ -65,6 +65,14 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved) bool 
 	return basis.reserved == 0 || basis.reserved == fingerprint(reserved)
 }
 
+// Bettered returns a number that is another one whenever the nodes that the view has seen last had room for somebody that
+// they had not before.
+func (v *View) Bettered() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.moments.better
+}
+
 var seed = maphash.MakeSeed()
 
 // fingerprint is the same for reserved rooms that are the same, and 0 for none.

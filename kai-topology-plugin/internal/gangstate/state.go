@@ -46,6 +46,8 @@ type State struct {
 	foretold bool
 	// room counts changes of nodes, and whatever else can make room for a gang.
 	room int64
+	// bettered is what the last decision that saw the nodes said of them: see RoomSeen.
+	bettered int
 	// edits counts changes of gangs and their pods.
 	edits int64
 	// nodes are those that there are, as they are.
@@ -231,6 +233,19 @@ func (s *State) RoomGrew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.room++
+}
+
+// RoomSeen records that a decision saw nodes that were bettered so often. If they had room that no decision saw before,
+// room became free, whether the event that tells of it has come or not; it returns by how much Room grew.
+func (s *State) RoomSeen(bettered int) (grew int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bettered != bettered {
+		s.bettered = bettered
+		s.room++
+		grew = 1
+	}
+	return grew
 }
 
 // Room is a number that grows whenever room becomes free.

@@ -132,7 +132,8 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 	return p.open(asked, answer) == "", nil
 }
 
-// answer decides a gang, and has it know of whatever kept it out.
+// answer decides a gang, and has it know of whatever kept it out. What the snapshot shows may be ahead of the events that
+// tell of room, or behind them: whose turn it is is a matter of the room that decisions see.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, error) {
 	question, from, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
 	if err != nil {
@@ -142,7 +143,9 @@ func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, 
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
 	p.gangs.Bar(asked.Key(), from.barred)
-	return solve.Solve(ctx, question)
+	answer, err := solve.Solve(ctx, question)
+	asked.began.Room += p.gangs.RoomSeen(p.view.Bettered())
+	return answer, err
 }
 
 // refuse records that a gang gets no node, and returns what to say of it.

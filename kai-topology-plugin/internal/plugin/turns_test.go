@@ -13,43 +13,62 @@ import (
 )
 
 // Whose pods come back first after a failure is a matter of their backoff. Who is given room that becomes free is a matter of
-// rank.
+// rank, whether the event that tells of the room comes before the snapshot shows it or after.
 func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
-	old, young := podGroup("old", 1), podGroup("young", 1)
-	old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
-	first, second := newPod("old", "first"), newPod("young", "second")
-	bench := newBench(t, nodes(1), []*corev1.Pod{first, second}, old, young)
-
-	taken := newPod("", "taken")
-	taken.Spec.NodeName = "n0"
-	infos, err := bench.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := framework.NewPodInfo(taken)
-	if err != nil {
-		t.Fatal(err)
-	}
-	infos[0].AddPodInfo(info)
-	if _, status := bench.schedule(t, first); status.IsSuccess() {
-		t.Fatal("there is no room yet")
-	}
-	if err := infos[0].RemovePod(klog.Background(), taken); err != nil {
-		t.Fatal(err)
-	}
-	bench.plugin.podHandler().OnDelete(taken)
-
-	if _, status := bench.schedule(t, second); status.IsSuccess() {
-		t.Error("the younger gang was given the room")
-	}
-	if node := bench.plugin.gangs.Nodes(gang.Key{Namespace: "default", Name: "old"}); len(node) != 1 {
-		t.Error("the older gang was not planned")
-	}
-	if !bench.activator.called("first") {
-		t.Error("the older gang's pod was not called")
-	}
-	if _, status := bench.schedule(t, first); !status.IsSuccess() {
-		t.Errorf("the older gang: %s", status.Message())
+	for name, when := range map[string]struct{ event, tried, left int }{
+		"the event comes with the room":                         {event: 2, left: 1},
+		"the event comes late":                                  {event: 3, left: 1},
+		"the event comes early, and the older is tried in vain": {event: 1, tried: 2, left: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, young := podGroup("old", 1), podGroup("young", 1)
+			old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
+			first, second := newPod("old", "first"), newPod("young", "second")
+			bench := newBench(t, nodes(1), []*corev1.Pod{first, second}, old, young)
+			taken := newPod("", "taken")
+			taken.Spec.NodeName = "n0"
+			infos, err := bench.SnapshotSharedLister().NodeInfos().List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := framework.NewPodInfo(taken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			infos[0].AddPodInfo(info)
+			if _, status := bench.schedule(t, first); status.IsSuccess() {
+				t.Fatal("there is no room yet")
+			}
+			for step := 1; step <= 3; step++ {
+				switch step {
+				case when.event:
+					bench.plugin.podHandler().OnDelete(taken)
+				case when.tried:
+					if _, status := bench.schedule(t, first); status.IsSuccess() {
+						t.Fatal("there is no room to be seen yet")
+					}
+				case when.left:
+					if err := infos[0].RemovePod(klog.Background(), taken); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if step == 2 && when.event == 3 || step == 3 && when.event < 3 {
+					bench.activator.reset()
+					if _, status := bench.schedule(t, second); status.IsSuccess() {
+						t.Error("the younger gang was given the room")
+					}
+				}
+			}
+			if node := bench.plugin.gangs.Nodes(gang.Key{Namespace: "default", Name: "old"}); len(node) != 1 {
+				t.Error("the older gang was not planned")
+			}
+			if !bench.activator.called("first") {
+				t.Error("the older gang's pod was not called")
+			}
+			if _, status := bench.schedule(t, first); !status.IsSuccess() {
+				t.Errorf("the older gang: %s", status.Message())
+			}
+		})
 	}
 }
 
