@@ -67,27 +67,28 @@ func (p *problem) sortByDifficulty(s *selection, siblings []int) {
 	if len(siblings) < 2 {
 		return
 	}
-	volume := make(map[int]int64, len(siblings))
-	if len(p.shapes) > 1 {
-		for _, sibling := range siblings {
-			volume[sibling] = p.volume(s.want, sibling)
+	keys := make([]difficulty, len(siblings))
+	for k, sibling := range siblings {
+		keys[k] = difficulty{group: sibling, kind: s.kind[sibling], rigour: p.rigour(sibling), pods: p.total(s.want, sibling)}
+		if len(p.shapes) > 1 {
+			keys[k].volume = p.volume(s.want, sibling)
 		}
 	}
-	slices.SortStableFunc(siblings, func(a, b int) int {
-		if s.kind[a] == s.kind[b] {
-			return 0
+	slices.SortFunc(keys, func(a, b difficulty) int {
+		if a.kind == b.kind {
+			return a.group - b.group
 		}
-		if d := p.rigour(b) - p.rigour(a); d != 0 {
-			return d
-		}
-		if d := cmp.Compare(volume[b], volume[a]); d != 0 {
-			return d
-		}
-		if d := p.total(s.want, b) - p.total(s.want, a); d != 0 {
-			return d
-		}
-		return s.kind[a] - s.kind[b]
+		return cmp.Or(b.rigour-a.rigour, cmp.Compare(b.volume, a.volume), b.pods-a.pods, a.kind-b.kind)
 	})
+	for k := range keys {
+		siblings[k] = keys[k].group
+	}
+}
+
+// difficulty is how hard to place a group is.
+type difficulty struct {
+	group, kind, rigour, pods int
+	volume                    int64
 }
 
 // volume measures the pods of a group: one counts the more, the fewer of its kind
