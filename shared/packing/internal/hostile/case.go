@@ -5,6 +5,7 @@ package hostile
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"packtree.dev/shared/packing"
 )
@@ -68,16 +69,28 @@ func (c Case) Ground() Case {
 
 // Cluster makes the cluster.
 func (c Case) Cluster() *packing.Cluster {
-	b := &builder{Case: c, random: rand.New(rand.NewPCG(c.Seed, 0))}
 	cluster := packing.NewCluster()
 	if err := cluster.SetTopology("t", levels); err != nil {
 		panic(err)
 	}
-	for i := range c.Nodes {
-		cluster.SetNode(b.node(i))
+	for _, node := range c.NodeList() {
+		cluster.SetNode(node)
 	}
 	return cluster
 }
+
+// NodeList makes the nodes of the cluster.
+func (c Case) NodeList() []packing.Node {
+	b := &builder{Case: c, random: rand.New(rand.NewPCG(c.Seed, 0))}
+	nodes := make([]packing.Node, c.Nodes)
+	for i := range nodes {
+		nodes[i] = b.node(i)
+	}
+	return nodes
+}
+
+// Levels are those of the cluster's topology, "t".
+func Levels() []string { return slices.Clone(levels) }
 
 // Gang makes the gang.
 func (c Case) Gang() *packing.Gang {
