@@ -173,13 +173,8 @@ func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *de
 }
 
 // Standing tells how each gang of a cluster is doing and where its groups stand, in the order of the scheduler. Nothing is decided.
-func Standing(ctx context.Context, cluster *inventory.Inventory) ([]*Gang, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	table, err := turns.Set(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
+// The table is that of the cluster.
+func Standing(cluster *inventory.Inventory, table *turns.Table) ([]*Gang, error) {
 	gangs := []*Gang{}
 	for _, turn := range turns.In(cluster) {
 		g, err := standing(table, turn)

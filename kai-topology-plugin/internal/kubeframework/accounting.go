@@ -23,6 +23,28 @@ func Requests(pod *corev1.Pod) (packing.Resources, error) {
 	return requests, nil
 }
 
+// Requested returns Requests for pods of which most stand on nodes, which have counted already what these take.
+func Requested(nodes []fwk.NodeInfo) func(*corev1.Pod) (packing.Resources, error) {
+	counted := map[*corev1.Pod]fwk.PodInfo{}
+	for _, node := range nodes {
+		for _, info := range node.GetPods() {
+			// Nodes also count pods whose affinity to pods cannot be read. Requests turns these down.
+			if affinity := info.GetPod().Spec.Affinity; affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
+				counted[info.GetPod()] = info
+			}
+		}
+	}
+	return func(pod *corev1.Pod) (packing.Resources, error) {
+		info, ok := counted[pod]
+		if !ok {
+			return Requests(pod)
+		}
+		requests := amounts(info.CalculateResource().Resource)
+		requests[ResourcePods] = 1
+		return requests, nil
+	}
+}
+
 // Alike reports whether two pods have the very same containers in memory and nothing else that takes resources, so that
 // they request the same. Most pods that do are not told by it.
 func Alike(a, b *corev1.Pod) bool {

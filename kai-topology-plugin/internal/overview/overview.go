@@ -18,6 +18,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
 	"packtree.dev/kai-topology-plugin/internal/shapes"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -117,10 +118,16 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 		topology := Topology{Name: name, Levels: append([]string{}, levels...), Shapes: []Shape{}, Cluster: drawn}
 		seen.Topologies = append(seen.Topologies, topology)
 	}
-	if err := countSlots(cluster, seen, asked); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	table, err := turns.Set(ctx, cluster)
+	if err != nil {
 		return nil, err
 	}
-	seen.Gangs, err = gangs(ctx, cluster, asked.shows)
+	if err := countSlots(cluster, table.Nodes(), seen, asked); err != nil {
+		return nil, err
+	}
+	seen.Gangs, err = gangs(cluster, table, asked.shows)
 	return seen, err
 }
 
@@ -139,8 +146,8 @@ func topologies(cluster *inventory.Inventory, only string) ([]string, error) {
 	return []string{only}, nil
 }
 
-func gangs(ctx context.Context, cluster *inventory.Inventory, shows func(gang.Key) bool) ([]*explanation.Gang, error) {
-	all, err := explanation.Standing(ctx, cluster)
+func gangs(cluster *inventory.Inventory, table *turns.Table, shows func(gang.Key) bool) ([]*explanation.Gang, error) {
+	all, err := explanation.Standing(cluster, table)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -29,8 +30,8 @@ type Shape struct {
 }
 
 // countSlots has each domain of the topologies say how many more gangs fit there, of the shapes that are asked about and
-// of those that gangs have.
-func countSlots(cluster *inventory.Inventory, seen *Overview, asked Question) error {
+// of those that gangs have. Nodes are those of the cluster, with the pods on them.
+func countSlots(cluster *inventory.Inventory, nodes []fwk.NodeInfo, seen *Overview, asked Question) error {
 	levels := map[string][]string{}
 	for _, topology := range seen.Topologies {
 		if topology.Name != "" {
@@ -41,13 +42,12 @@ func countSlots(cluster *inventory.Inventory, seen *Overview, asked Question) er
 	if err != nil {
 		return err
 	}
-	inUse, unread := shapesInUse(cluster, asked.shows)
-	stock, uncounted := stockOf(cluster)
-	seen.Notes = slices.Concat(seen.Notes, unread, uncounted)
+	inUse, unread := shapesInUse(cluster, kubeframework.Requested(nodes), asked.shows)
+	seen.Notes = append(seen.Notes, unread...)
 	everything := capacity.Bounds{PerLevel: math.MaxInt, InAll: math.MaxInt}
 	var counter capacity.Counter
 	counting := append(named, inUse...)
-	counted := counter.Count(stock, levels, counting, everything)
+	counted := counter.Count(stockOf(nodes), levels, counting, everything)
 	required := map[string]string{}
 	for i := range counting {
 		required[counting[i].Name] = counting[i].RequiredLevel
@@ -156,7 +156,9 @@ func LevelName(key string) string {
 }
 
 // shapesInUse returns the shapes that most groups of gangs have. Gangs whose shapes cannot be read have none.
-func shapesInUse(cluster *inventory.Inventory, shows func(gang.Key) bool) (most []capacity.Shape, notes []string) {
+func shapesInUse(
+	cluster *inventory.Inventory, requests shapes.Requests, shows func(gang.Key) bool,
+) (most []capacity.Shape, notes []string) {
 	var inUse shapes.InUse
 	found := map[gang.Key][]capacity.Shape{}
 	members := cluster.Members()
@@ -167,7 +169,7 @@ func shapesInUse(cluster *inventory.Inventory, shows func(gang.Key) bool) (most 
 		}
 		assembled, _ := gang.Assemble(podGroup, members[key], cluster.Levels)
 		var err error
-		if found[key], err = shapes.Of(assembled); err != nil {
+		if found[key], err = shapes.Of(assembled, requests); err != nil {
 			notes = append(notes, fmt.Sprintf("slots are not counted for gangs like %s: %v", key, err))
 		}
 		inUse.Touch(key)
@@ -176,23 +178,15 @@ func shapesInUse(cluster *inventory.Inventory, shows func(gang.Key) bool) (most 
 }
 
 // stockOf is what nodes offer and what is free on them. Nodes that are not ready offer nothing.
-func stockOf(cluster *inventory.Inventory) (stock capacity.Stock, notes []string) {
+func stockOf(nodes []fwk.NodeInfo) capacity.Stock {
 	var tracker capacity.Tracker
-	for _, node := range cluster.Nodes {
+	for _, node := range nodes {
 		var offered packing.Resources
-		if occupancy.Ready(node) {
-			offered = kubeframework.Allocatable(kubeframework.BareNode(node))
+		if occupancy.Ready(node.Node()) {
+			offered = kubeframework.Allocatable(node)
 		}
-		tracker.NodeSeen(node, offered)
+		tracker.Take(node.Node().Name, kubeframework.Used(node))
+		tracker.NodeSeen(node.Node(), offered)
 	}
-	for _, pod := range inventory.Standing(cluster.Pods) {
-		requests, err := kubeframework.Requests(pod)
-		if err != nil {
-			note := "slots are counted without pod %s/%s, whose requests cannot be read: %v"
-			notes = append(notes, fmt.Sprintf(note, pod.Namespace, pod.Name, err))
-			continue
-		}
-		tracker.Take(pod.Spec.NodeName, requests)
-	}
-	return tracker.Stock(), notes
+	return tracker.Stock()
 }

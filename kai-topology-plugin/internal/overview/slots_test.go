@@ -149,7 +149,7 @@ func TestWithoutATopologyNothingIsCounted(t *testing.T) {
 	}
 }
 
-func TestAPodThatCannotBeReadIsNamed(t *testing.T) {
+func TestAGangWhosePodCannotBeReadIsNamed(t *testing.T) {
 	cluster := inventory.New()
 	cluster.Topologies["racks"] = &kai.Topology{Spec: kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: rack}}}}
 	cluster.Nodes = []*corev1.Node{nodeNamed("n", "r")}
@@ -164,17 +164,47 @@ func TestAPodThatCannotBeReadIsNamed(t *testing.T) {
 	podGroup := &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)}}
 	podGroup.Namespace, podGroup.Name = "d", "g"
 	cluster.PodGroups = []*scheduling.PodGroup{podGroup}
-	seen := &Overview{Topologies: []Topology{{Name: "racks", Levels: []string{rack}, Cluster: &occupancy.Domain{}}}}
-	if err := countSlots(cluster, seen, Question{Shapes: named(t, "s=1 x nvidia.com/gpu=4")}); err != nil {
+	seen, err := Of(t.Context(), cluster, Question{Shapes: named(t, "s=1 x nvidia.com/gpu=4")})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := seen.Topologies[0].Cluster.Slots; !slices.Equal(got, []int64{2}) {
-		t.Errorf("slots %v", got)
+	if got := seen.Topologies[0].Cluster.Slots; !slices.Equal(got, []int64{1}) {
+		t.Errorf("slots %v; the pod takes what it requests, as on the nodes of the scheduler", got)
 	}
-	notes := strings.Join(seen.Notes, "\n")
-	for _, want := range []string{"slots are not counted for gangs like d/g: ", "slots are counted without pod d/broken, whose requests cannot be read: "} {
-		if !strings.Contains(notes, want) {
-			t.Errorf("notes %q lack %q", seen.Notes, want)
-		}
+	if notes := strings.Join(seen.Notes, "\n"); !strings.Contains(notes, "slots are not counted for gangs like d/g: ") {
+		t.Errorf("notes %q do not name the gang", seen.Notes)
+	}
+}
+
+// Nodes know what pods take that stand there. Of a pod that is being resized this is the larger of what it has and what
+// it asks for, for its shape as for the room that it leaves.
+func TestAPodThatIsResizedTakesWhatTheSchedulerCounts(t *testing.T) {
+	cluster := inventory.New()
+	cluster.Topologies["racks"] = &kai.Topology{Spec: kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: rack}}}}
+	cluster.Nodes = []*corev1.Node{nodeNamed("n", "r")}
+	cluster.Nodes[0].Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("8")
+	resized := podNamed("d", "resized", "g", 0)
+	resized.Spec.NodeName = "n"
+	resized.Spec.Containers[0].Name = "main"
+	cpus := func(amount string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
+	}
+	resized.Spec.Containers[0].Resources.Requests = cpus("1")
+	resized.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "main", AllocatedResources: cpus("3"), Resources: &corev1.ResourceRequirements{Requests: cpus("3")},
+	}}
+	cluster.Pods = []*corev1.Pod{resized}
+	podGroup := &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)}}
+	podGroup.Namespace, podGroup.Name = "d", "g"
+	cluster.PodGroups = []*scheduling.PodGroup{podGroup}
+	seen, err := Of(t.Context(), cluster, Question{Resource: "cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shape := seen.Topologies[0].Shapes[0].Name; shape != "1 x cpu=3" {
+		t.Errorf("shape %q", shape)
+	}
+	if got := seen.Topologies[0].Cluster.Slots; !slices.Equal(got, []int64{1}) {
+		t.Errorf("slots %v, want 5 CPUs for one more of 3", got)
 	}
 }

@@ -191,7 +191,7 @@ func (m *measure) read(key gang.Key) ([]capacity.Shape, bool) {
 		return nil, true
 	}
 	assembled, _ := gang.AssembleFor(m.lister.Ours, podGroup, pods, m.lister.Levels)
-	found, err := shapes.Of(assembled)
+	found, err := shapes.Of(assembled, kubeframework.Requests)
 	if err != nil {
 		klog.Background().Error(err, "Reading what a gang asks for", "podGroup", key)
 	}

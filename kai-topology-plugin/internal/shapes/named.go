@@ -32,6 +32,7 @@ func FromConfiguration(named []Named) ([]capacity.Shape, error) {
 		if err != nil {
 			return nil, fmt.Errorf("shapes[%d].resources: %w", i, err)
 		}
+		shape.Name = named[i].Name
 		found = append(found, shape)
 	}
 	return found, nil
@@ -114,7 +115,7 @@ func parse(line string) (Named, error) {
 
 // Asks is what the gangs of the shape ask for, as the shapes in use are called.
 func (n *Named) Asks() (string, error) {
-	unnamed, err := ofPod(n.pod(), n.Pods, n.RequiredLevel)
+	unnamed, err := n.shape()
 	if err != nil {
 		return "", err
 	}

@@ -22,10 +22,13 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
+// Requests returns what a pod takes of a node.
+type Requests func(*corev1.Pod) (packing.Resources, error)
+
 // Of returns the shape of each leaf of a gang whose pods are alike: as many pods as its minimum, in one domain of the
 // narrowest level that it or a group above it requires. A leaf without pods, without a minimum, or with pods that
 // differ has none.
-func Of(g *gang.Gang) ([]capacity.Shape, error) {
+func Of(g *gang.Gang, requests Requests) ([]capacity.Shape, error) {
 	if g.Tree == nil {
 		return nil, nil
 	}
@@ -40,23 +43,63 @@ func Of(g *gang.Gang) ([]capacity.Shape, error) {
 			continue
 		}
 		required := requiredOf(leaf, g.Shared)
-		shape, err := ofPod(pods[0], int64(leaf.MinMember), required)
+		asked, err := alike(pods, requests)
 		if err != nil {
 			return nil, err
 		}
-		differs := slices.ContainsFunc(pods[1:], func(pod *corev1.Pod) bool {
-			var other capacity.Shape
-			other, err = ofPod(pod, int64(leaf.MinMember), required)
-			return err != nil || other.Name != shape.Name
-		})
-		if err != nil {
-			return nil, err
-		}
-		if !differs {
-			found = append(found, shape)
+		if asked != nil {
+			found = append(found, asked.shape(int64(leaf.MinMember), required))
 		}
 	}
 	return found, nil
+}
+
+// demand is what a pod asks for, and what it says of its nodes.
+type demand struct {
+	pod      *corev1.Pod
+	requests packing.Resources
+	chosen   string
+}
+
+func demandOf(pod *corev1.Pod, requests Requests) (*demand, error) {
+	requested, err := requests(pod)
+	if err != nil {
+		return nil, fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	chosen, err := choiceOf(pod)
+	if err != nil {
+		return nil, fmt.Errorf("reading the node selection of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return &demand{pod, requested, chosen}, nil
+}
+
+// alike returns what each of some pods demands; nil if one demands something else than the others.
+func alike(pods []*corev1.Pod, requests Requests) (*demand, error) {
+	first, err := demandOf(pods[0], requests)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range pods[1:] {
+		other, err := demandOf(pod, requests)
+		if err != nil {
+			return nil, err
+		}
+		// Nothing of a resource is as good as none of it, which only the texts know.
+		same := maps.Equal(first.requests, other.requests) || amounts(first.requests) == amounts(other.requests)
+		if !same || first.chosen != other.chosen {
+			return nil, nil
+		}
+	}
+	return first, nil
+}
+
+// shape returns the shape of so many pods with a demand.
+func (d *demand) shape(pods int64, required string) capacity.Shape {
+	name := fmt.Sprintf("%d x %s", pods, amounts(d.requests))
+	if required != "" {
+		name += " in one " + required
+	}
+	return capacity.Shape{Name: name + d.chosen, Pods: pods, Requests: d.requests, RequiredLevel: required, Takes: takes(d.pod)}
 }
 
 func requiredOf(leaf *podgrouptree.Group, shared *gang.Shared) string {
@@ -69,23 +112,6 @@ func requiredOf(leaf *podgrouptree.Group, shared *gang.Shared) string {
 		return shared.Constraint.RequiredTopologyLevel
 	}
 	return ""
-}
-
-// ofPod returns the shape of so many pods like one.
-func ofPod(pod *corev1.Pod, pods int64, required string) (capacity.Shape, error) {
-	requests, err := kubeframework.Requests(pod)
-	if err != nil {
-		return capacity.Shape{}, fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	name := fmt.Sprintf("%d x %s", pods, amounts(requests))
-	if required != "" {
-		name += " in one " + required
-	}
-	chosen, err := choiceOf(pod)
-	if err != nil {
-		return capacity.Shape{}, fmt.Errorf("reading the node selection of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	return capacity.Shape{Name: name + chosen, Pods: pods, Requests: requests, RequiredLevel: required, Takes: takes(pod)}, nil
 }
 
 // amounts is as people write requests: sorted, without the pod itself.
@@ -173,11 +199,13 @@ type Named struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 }
 
-// shape returns the shape of what is valid.
+// shape returns the shape of what is valid, under a name that says what it asks for.
 func (n *Named) shape() (capacity.Shape, error) {
-	shape, err := ofPod(n.pod(), n.Pods, n.RequiredLevel)
-	shape.Name = n.Name
-	return shape, err
+	asked, err := demandOf(n.pod(), kubeframework.Requests)
+	if err != nil {
+		return capacity.Shape{}, err
+	}
+	return asked.shape(n.Pods, n.RequiredLevel), nil
 }
 
 func (n *Named) pod() *corev1.Pod {

@@ -15,6 +15,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/shapes"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -66,7 +67,7 @@ func read(t *testing.T, spec scheduling.PodGroupSpec, pods ...*corev1.Pod) []cap
 	t.Helper()
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g"}, Spec: spec}
 	assembled, _ := gang.Assemble(podGroup, pods, levels)
-	found, err := shapes.Of(assembled)
+	found, err := shapes.Of(assembled, kubeframework.Requests)
 	if err != nil {
 		t.Fatal(err)
 	}

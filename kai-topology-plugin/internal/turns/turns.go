@@ -193,6 +193,9 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 
 func anyScheduler(string) bool { return true }
 
+// Nodes returns the nodes on the table, by name, with the pods on them. They are not to be changed.
+func (t *Table) Nodes() []fwk.NodeInfo { return t.nodes }
+
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's bound.
 func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
 	return t.decide(ctx, turn, func(question *decision.Question) { question.Budget = budget })
