@@ -34,7 +34,7 @@ type kind struct {
 	selector string
 	// needed kinds decide everything: without them there is no bundle.
 	needed bool
-	// reduce returns what a bundle has of an object.
+	// reduce returns what a bundle has of an object; nil if it has nothing of this one.
 	reduce func(*unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
@@ -48,6 +48,7 @@ var kinds = []kind{
 	{resource: scheduling.GroupVersion.WithResource("podgroups"), reduce: of(reducePodGroup)},
 	// Pods that are over use no node and wait for none.
 	{resource: corev1.SchemeGroupVersion.WithResource("pods"), selector: "status.phase!=Succeeded,status.phase!=Failed", needed: true, reduce: of(reducePod)},
+	{resource: corev1.SchemeGroupVersion.WithResource("events"), reduce: of(reduceEvent)},
 }
 
 // of makes the reduction of a type one of its fields.
@@ -57,7 +58,11 @@ func of[T any](reduce func(*T) *T) func(*unstructured.Unstructured) (*unstructur
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, whole); err != nil {
 			return nil, err
 		}
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(reduce(whole))
+		kept := reduce(whole)
+		if kept == nil {
+			return nil, nil
+		}
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(kept)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +122,9 @@ func (b *bundle) add(ctx context.Context, client dynamic.Interface, kind kind) e
 		if err != nil {
 			return fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 		}
-		whole = append(whole, reduced)
+		if reduced != nil {
+			whole = append(whole, reduced)
+		}
 		return nil
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ func clusterWithout(resource string, failure error) *fake.FakeDynamicClient {
 		}
 		item := unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": listed.GroupVersion().String(), "kind": listed.Resource, "metadata": map[string]any{"name": "one"},
+			"involvedObject": map[string]any{"kind": "PodGroup"}, // Of events those are kept that are about gangs.
 		}}
 		return true, &unstructured.UnstructuredList{Object: map[string]any{}, Items: []unstructured.Unstructured{item}}, nil
 	})

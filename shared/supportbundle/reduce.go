@@ -190,3 +190,31 @@ func reduceWorkload(object *workload) *workload {
 		Status:     workloadStatus{Conditions: reduceConditions(object.Status.Conditions)},
 	}
 }
+
+// historic are the kinds whose events make up the history of a gang.
+var historic = []string{"PodGroup", "PodGang", "Pod"}
+
+// schedulers are the actions that kube-scheduler and the plugin in it name in their events.
+var schedulers = []string{"Scheduling", "Binding", "Preempting"}
+
+// reduceEvent keeps notes of schedulers only, which are made of names and amounts. Those of others can quote a manifest.
+// Of pods what a kubelet does is left out, but for warnings: it says nothing of where they go.
+func reduceEvent(event *corev1.Event) *corev1.Event {
+	scheduling := slices.Contains(schedulers, event.Action)
+	about := event.InvolvedObject
+	usual := about.Kind == "Pod" && !scheduling && event.Type != corev1.EventTypeWarning
+	if !slices.Contains(historic, about.Kind) || usual {
+		return nil
+	}
+	kept := &corev1.Event{TypeMeta: event.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Name: event.Name, Namespace: event.Namespace, CreationTimestamp: event.CreationTimestamp,
+	}}
+	kept.InvolvedObject = corev1.ObjectReference{Kind: about.Kind, Namespace: about.Namespace, Name: about.Name}
+	kept.Type, kept.Reason, kept.Action = event.Type, event.Reason, event.Action
+	kept.FirstTimestamp, kept.LastTimestamp, kept.EventTime = event.FirstTimestamp, event.LastTimestamp, event.EventTime
+	kept.Count, kept.Series = event.Count, event.Series
+	if scheduling {
+		kept.Message = event.Message
+	}
+	return kept
+}

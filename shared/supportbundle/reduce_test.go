@@ -33,6 +33,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // what is left of it in a bundle against a list that people read. A field that is kept by mistake adds a line.
 func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 	for name, object := range map[string]any{
+		"events":                 &corev1.Event{},
 		"nodes":                  &corev1.Node{},
 		"pods":                   &corev1.Pod{},
 		"topologies":             &kai.Topology{},
@@ -43,6 +44,9 @@ func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plant(reflect.ValueOf(object).Elem(), "")
+			if event, ok := object.(*corev1.Event); ok {
+				event.InvolvedObject.Kind, event.Action = "PodGroup", "Scheduling" // Of others less is kept, or nothing.
+			}
 			reduced := reduced(t, name, object)
 			got := strings.Join(planted(reduced), "\n") + "\n"
 			golden := filepath.Join("testdata", "kept", name+".txt")
@@ -165,6 +169,40 @@ func TestOfMessagesOnlyTheSchedulersAreKept(t *testing.T) {
 	got := []string{conditions[0].Message, conditions[1].Message, pods[0].Message, pods[1].Message}
 	if diff := cmp.Diff([]string{"no rack has room", "", "no rack has room", ""}, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestOfEventsWhatSaysWhereGangsGoIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind, kindOf, action string
+		// note is what is left of "a note"; "nothing" where the event is left out.
+		note string
+	}{
+		"the scheduler about a gang":           {"PodGroup", "Warning", "Scheduling", "a note"},
+		"the scheduler about a pod":            {"Pod", "Normal", "Binding", "a note"},
+		"whoever stopped a pod for another":    {"Pod", "Normal", "Preempting", "a note"},
+		"a controller about what it made":      {"PodGang", "Normal", "Creating", ""},
+		"a controller about a gang":            {"PodGroup", "Warning", "Creating", ""},
+		"a kubelet that cannot pull an image":  {"Pod", "Warning", "", ""},
+		"a kubelet that starts a container":    {"Pod", "Normal", "", "nothing"},
+		"what is about nobody in a bundle":     {"Deployment", "Warning", "Scaling", "nothing"},
+		"a scheduler about nobody in a bundle": {"ResourceClaim", "Warning", "Scheduling", "nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := reduceEvent(&corev1.Event{
+				InvolvedObject: corev1.ObjectReference{Kind: c.kind, Name: "one"}, Type: c.kindOf, Action: c.action, Reason: "R", Message: "a note",
+			})
+			note := "nothing"
+			if kept != nil {
+				note = kept.Message
+			}
+			if note != c.note {
+				t.Errorf("kept is %q, want %q", note, c.note)
+			}
+			if kept != nil && (kept.Reason != "R" || kept.InvolvedObject.Name != "one") {
+				t.Errorf("kept is %+v", kept)
+			}
+		})
 	}
 }
 

@@ -27,6 +27,8 @@ type Inventory struct {
 	Placement packing.Placement
 	// Workloads are the objects that gangs are made for, as far as they are known: see WorkloadKinds.
 	Workloads []*unstructured.Unstructured
+	// Events are those of gangs and pods, as far as they were read.
+	Events []*corev1.Event
 	// Written has the manifests of those pods that came from one, to be printed again.
 	Written map[*corev1.Pod]*unstructured.Unstructured
 }

@@ -19,6 +19,7 @@ var (
 	nodeKind     = corev1.SchemeGroupVersion.WithKind("Node").GroupKind()
 	podKind      = corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()
 	topologyKind = kai.GroupVersion.WithKind("Topology").GroupKind()
+	eventKind    = corev1.SchemeGroupVersion.WithKind("Event").GroupKind()
 	podGroupKind = scheduling.GroupVersion.WithKind("PodGroup").GroupKind()
 )
 
@@ -39,6 +40,8 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 			wrong = read.addTopology(document)
 		case podGroupKind:
 			wrong = read.addPodGroup(document)
+		case eventKind:
+			read.addEvent(document)
 		default:
 			if isWorkload(kind) {
 				read.Workloads = append(read.Workloads, document.Object)
@@ -73,6 +76,14 @@ func (in *Inventory) addTopology(document manifests.Document) []manifests.Findin
 	findings := offline.Admit(document, topology, offline.Admission[*kai.Topology]{WithoutRules: true})
 	in.Topologies[topology.Name] = topology
 	return findings
+}
+
+// addEvent leaves out what cannot be read: events decide nothing.
+func (in *Inventory) addEvent(document manifests.Document) {
+	event := &corev1.Event{}
+	if len(document.DecodeInto(event)) == 0 {
+		in.Events = append(in.Events, event)
+	}
 }
 
 // addPodGroup takes a status as it is: whichever scheduler wrote it, its form is nobody's mistake who asks.

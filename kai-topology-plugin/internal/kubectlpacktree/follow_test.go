@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/kai-topology-plugin/internal/overview"
 )
@@ -80,11 +83,17 @@ func (p *page) hears(kind string) string {
 // reads returns the latest overview.
 func (p *page) reads() *overview.Overview {
 	GinkgoHelper()
-	response := p.get("overview")
-	defer response.Body.Close()
 	seen := &overview.Overview{}
-	Expect(json.NewDecoder(response.Body).Decode(seen)).To(Succeed())
+	p.answers("overview", seen)
 	return seen
+}
+
+// answers reads what the page is answered.
+func (p *page) answers(what string, answer any) {
+	GinkgoHelper()
+	response := p.get(what)
+	defer response.Body.Close()
+	Expect(json.NewDecoder(response.Body).Decode(answer)).To(Succeed())
 }
 
 // nodeOf is where a pod stands in an overview.
@@ -119,11 +128,47 @@ func followsTheCluster(viewer string) {
 	Expect(seen.Topologies[0].Cluster.Used).To(BeEquivalentTo(5))
 	Expect(seen.Gangs[0].SubGroups[0].Domains).To(HaveKeyWithValue("example.com/rack", []string{"r1"}))
 
-	By("asking why")
-	response := p.get("explain?namespace=default&name=gang")
+	By("asking what has happened")
+	happened := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "gang.1"},
+		InvolvedObject: corev1.ObjectReference{Namespace: "default", Kind: "PodGang", Name: "gang"},
+		Type:           corev1.EventTypeWarning, Reason: "Late", Message: "it took its time",
+	}
+	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}}
+	Expect(admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gang"}, group)).To(Succeed())
+	group.SetOwnerReferences([]metav1.OwnerReference{
+		{APIVersion: "scheduler.grove.io/v1alpha1", Kind: "PodGang", Name: "gang", UID: "of-the-podgang"},
+	})
+	Expect(admin.Update(ctx, group)).To(Succeed())
+	Expect(admin.Create(ctx, happened)).To(Succeed())
+	var told overview.History
+	Eventually(func() []overview.Event {
+		told = overview.History{}
+		p.answers("history?namespace=default&name=gang", &told)
+		return told.Events
+	}).WithTimeout(patience).Should(HaveLen(1), "the page knows of the owner soon")
+	Expect(told.Events[0]).To(And(HaveField("Kind", "PodGang"), HaveField("Warning", true), HaveField("Note", "it took its time")))
+
+	By("asking what if")
+	response, err := http.Post(p.address+"what-if?file=asked.yaml", "application/yaml", strings.NewReader(fmt.Sprintf(asked, "priorityClassName: urgent,")))
+	Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
+	Expect(response.StatusCode).To(Equal(http.StatusOK))
+	var said struct {
+		PodGroups []struct{ Name, Verdict string }
+		Notes     []string
+		Overview  overview.Overview
+	}
+	Expect(json.NewDecoder(response.Body).Decode(&said)).To(Succeed())
+	Expect(said.PodGroups).To(HaveLen(1))
+	Expect(said.PodGroups[0].Verdict).To(Equal("Infeasible"), "the gang has taken n2")
+	Expect(said.Notes).To(BeEmpty(), "the class is known")
+	Expect(said.Overview.Gangs).To(HaveLen(2))
+	Expect(p.reads().Gangs).To(HaveLen(1), "nothing was written")
+
+	By("asking why")
 	var gang struct{ State, Name string }
-	Expect(json.NewDecoder(response.Body).Decode(&gang)).To(Succeed())
+	p.answers("explain?namespace=default&name=gang", &gang)
 	Expect(gang.Name).To(Equal("gang"))
 	Expect(gang.State).To(Equal("Runs"))
 }

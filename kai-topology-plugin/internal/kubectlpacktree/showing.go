@@ -3,6 +3,7 @@ package kubectlpacktree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 )
@@ -22,6 +24,8 @@ type showing struct {
 	trouble func(string)
 
 	latest
+	// reader is that of the cluster, nil for a dump.
+	reader *live.Reader
 }
 
 // follow returns what keeps people up to date until its context is done. What cannot be read at all is an error at once.
@@ -31,6 +35,7 @@ func (s *showing) follow(command *cobra.Command, from *source) (func(context.Con
 		if err != nil {
 			return nil, err
 		}
+		s.reader = reader
 		return func(ctx context.Context) error {
 			return reader.Watch(ctx, func(read *live.Cluster) { s.show(ctx, read) }, func(err error) { s.trouble(err.Error()) })
 		}, nil
@@ -62,6 +67,25 @@ func (s *showing) show(ctx context.Context, read *live.Cluster) {
 	s.seen(seen)
 }
 
+// history tells what events say of a gang. Those of a cluster are read now, those of a dump are in it.
+func (s *showing) history(ctx context.Context, namespace, name string) (*overview.History, error) {
+	read, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	events := read.Events
+	if s.reader != nil {
+		if events, err = s.reader.Events(ctx, namespace); err != nil {
+			return nil, fmt.Errorf("reading the events of namespace %s: %w", namespace, err)
+		}
+	}
+	told := overview.HistoryOf(read.Inventory, events, gang.Key{Namespace: namespace, Name: name})
+	if told == nil {
+		return nil, fmt.Errorf("there is no PodGroup %s/%s", namespace, name)
+	}
+	return told, nil
+}
+
 // latest is a cluster as it was read last.
 type latest struct {
 	read atomic.Pointer[live.Cluster]
@@ -71,13 +95,21 @@ type latest struct {
 
 func (l *latest) keep(read *live.Cluster) { l.read.Store(read) }
 
+func (l *latest) cluster() (*live.Cluster, error) {
+	read := l.read.Load()
+	if read == nil {
+		return nil, errors.New("the cluster has not been read yet")
+	}
+	return read, nil
+}
+
 // explain decides a gang on the cluster as it was read last.
 func (l *latest) explain(ctx context.Context, namespace, name string) (*explanation.Gang, error) {
 	l.searching.Lock()
 	defer l.searching.Unlock()
-	read := l.read.Load()
-	if read == nil {
-		return nil, errors.New("the cluster has not been read yet")
+	read, err := l.cluster()
+	if err != nil {
+		return nil, err
 	}
 	report, err := explanation.Of(ctx, read.Inventory, namespace, explanation.Target{Kind: explanation.KindPodGroup, Name: name})
 	if err != nil {

@@ -85,7 +85,7 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 
 // exportView writes the page to a file, which has its name only once it is whole.
 func (p *plugin) exportView(command *cobra.Command, options *viewOptions) error {
-	read, err := options.from.read(command, live.Wanted{})
+	read, err := options.from.read(command, live.Wanted{Events: true})
 	if err != nil {
 		return err
 	}
@@ -160,10 +160,17 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 	if err != nil {
 		return err
 	}
-	explain := func(ctx context.Context, namespace, name string) (any, error) {
-		return shown.explain(ctx, namespace, name)
-	}
-	server, err := view.Listen(feed, explain, options.port)
+	server, err := view.Listen(feed, view.Answers{
+		Explain: func(ctx context.Context, namespace, name string) (any, error) {
+			return shown.explain(ctx, namespace, name)
+		},
+		History: func(ctx context.Context, namespace, name string) (any, error) {
+			return shown.history(ctx, namespace, name)
+		},
+		WhatIf: func(ctx context.Context, file string, content []byte) (any, error) {
+			return shown.whatIf(ctx, file, content)
+		},
+	}, options.port)
 	if err != nil {
 		return fmt.Errorf("opening a port: %w", err)
 	}

@@ -1,10 +1,12 @@
 package kubectlpacktree
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,31 +107,51 @@ func (p *plugin) whatIf(command *cobra.Command, flags whatIfFlags) error {
 	if err != nil {
 		return err
 	}
-	notes := append(priorityNotes(read, asked), read.Notes...)
-	cluster := read.Merge(asked)
-	read.Placement, cluster.Placement = flags.options.Placement, flags.options.Placement
-	notes = append(notes, plainNotes(cluster, asked)...)
-	question := questionOf(cluster, asked, metav1.NewTime(p.now()))
-	past := remember(read.Inventory, question)
-	decided, err := place.Decide(command.Context(), cluster, question.turns, flags.options, question.unasked)
+	tried, err := try(command.Context(), read, asked, flags.options, p.now())
 	if err != nil {
-		return fmt.Errorf("deciding: %w", err)
+		return err
+	}
+	tried.notes(priorityNotes(read, asked))
+	if flags.repairability {
+		tried.Repairability, err = p.compareRepairability(command, tried.past.inventory(), tried.cluster)
+		if err != nil {
+			return fmt.Errorf("foretelling: %w", err)
+		}
+	}
+	if err := printWhatIf(command, flags.output, tried.cluster, &tried.whatIfResult); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return tried.Err()
+}
+
+// tried is what was decided about manifests, and the cluster as it would be with them.
+type tried struct {
+	whatIfResult
+	cluster *inventory.Inventory
+	past    *pastOf
+}
+
+// notes puts notes before those that there are.
+func (t *tried) notes(before []string) { t.Notes = slices.Concat(before, t.Notes) }
+
+// try decides manifests on a cluster that was read. Pods of both that wait are given nodes.
+func try(
+	ctx context.Context, read *live.Cluster, asked *inventory.Inventory, options packing.Options, now time.Time,
+) (*tried, error) {
+	cluster := read.Merge(asked)
+	read.Placement, cluster.Placement = options.Placement, options.Placement
+	notes := slices.Concat([]string{}, read.Notes, plainNotes(cluster, asked))
+	question := questionOf(cluster, asked, metav1.NewTime(now))
+	past := remember(read.Inventory, question)
+	decided, err := place.Decide(ctx, cluster, question.turns, options, question.unasked)
+	if err != nil {
+		return nil, fmt.Errorf("deciding: %w", err)
 	}
 	decided.DropCertificates()
 	if len(decided.PodGroups) == 0 {
 		notes = append(notes, "the manifests have no PodGroup, and no gang of the cluster waits: there was nothing to decide")
 	}
-	result := whatIfResult{Result: decided, DecidedFirst: question.first, Notes: append([]string{}, notes...)}
-	if flags.repairability {
-		result.Repairability, err = p.compareRepairability(command, past.inventory(), cluster)
-		if err != nil {
-			return fmt.Errorf("foretelling: %w", err)
-		}
-	}
-	if err := printWhatIf(command, flags.output, cluster, &result); err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
-	return decided.Err()
+	return &tried{whatIfResult{Result: decided, DecidedFirst: question.first, Notes: notes}, cluster, past}, nil
 }
 
 func printWhatIf(command *cobra.Command, output string, cluster *inventory.Inventory, result *whatIfResult) error {
@@ -166,16 +188,21 @@ func (p *plugin) readAsked(command *cobra.Command, files []string) (*inventory.I
 	if err != nil {
 		return nil, err
 	}
+	read, findings := askedBy(documents, namespace)
+	if err := render.Reject(command, findings); err != nil {
+		return nil, err
+	}
+	return read, decidable(read, documents)
+}
+
+// askedBy reads what manifests ask for; those that name no namespace are for this one.
+func askedBy(documents []manifests.Document, namespace string) (*inventory.Inventory, []manifests.Finding) {
 	for _, document := range documents {
 		if kind := document.Object.GetKind(); document.Object.GetNamespace() == "" && (kind == "Pod" || kind == "PodGroup") {
 			document.Object.SetNamespace(namespace)
 		}
 	}
-	read, findings := inventory.Read(documents)
-	if err := render.Reject(command, findings); err != nil {
-		return nil, err
-	}
-	return read, decidable(read, documents)
+	return inventory.Read(documents)
 }
 
 // decidable turns down manifests that say nothing to the scheduler.

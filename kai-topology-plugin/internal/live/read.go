@@ -71,6 +71,8 @@ type Wanted struct {
 	WorkloadsIn string
 	// Priorities asks for the PriorityClasses.
 	Priorities bool
+	// Events asks for those of all namespaces.
+	Events bool
 }
 
 // Cluster is what was read.
@@ -93,6 +95,13 @@ func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	group.Go(func() error { return reading.optional("PodGroups", r.podGroups(ctx, read)) })
 	if wanted.Priorities {
 		group.Go(func() error { return reading.optional("PriorityClasses", r.priorities(ctx, read)) })
+	}
+	if wanted.Events {
+		group.Go(func() error {
+			var err error
+			read.Events, err = r.Events(ctx, metav1.NamespaceAll)
+			return reading.optional("events", err)
+		})
 	}
 	if wanted.WorkloadsIn != "" {
 		group.Go(func() error { return r.workloads(ctx, &reading, wanted.WorkloadsIn) })
@@ -177,6 +186,22 @@ func (r *Reader) priorities(ctx context.Context, read *Cluster) error {
 		return r.kube.SchedulingV1().PriorityClasses().List(ctx, options)
 	}
 	return each(ctx, list, metav1.ListOptions{}, func(class *schedulingv1.PriorityClass) { read.Priorities = append(read.Priorities, class) })
+}
+
+// WithPriorities returns a cluster that was read together with the PriorityClasses that there are now.
+func (r *Reader) WithPriorities(ctx context.Context, read *Cluster) (*Cluster, error) {
+	with := &Cluster{Inventory: read.Inventory, Notes: slices.Clone(read.Notes)}
+	reading := reading{read: with}
+	return with, reading.optional("PriorityClasses", r.priorities(ctx, with))
+}
+
+// Events returns the events of a namespace.
+func (r *Reader) Events(ctx context.Context, namespace string) (events []*corev1.Event, err error) {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.kube.CoreV1().Events(namespace).List(ctx, options)
+	}
+	err = each(ctx, list, metav1.ListOptions{}, func(event *corev1.Event) { events = append(events, event) })
+	return events, err
 }
 
 func (r *Reader) workloads(ctx context.Context, reading *reading, namespace string) error {

@@ -41,6 +41,8 @@ type Overview struct {
 	Nodes []Node   `json:"nodes"`
 	Pods  []Pod    `json:"pods"`
 	Notes []string `json:"notes"`
+	// Histories are those of gangs that events say something about; nil where no events were read.
+	Histories []*History `json:"histories,omitempty"`
 }
 
 // Topology is a tree of domains.
@@ -99,6 +101,7 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 		Nodes:        nodes(cluster),
 		Pods:         pods(cluster, resource, asked),
 		Notes:        []string{},
+		Histories:    histories(cluster, asked.shows),
 	}
 	var err error
 	if seen.Relations, err = relationsOf(cluster, asked.shows); err != nil {

@@ -7,21 +7,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 )
 
-// Explainer says of a gang why it waits. The error is for people.
-type Explainer func(ctx context.Context, namespace, name string) (any, error)
+// Answers are what people can ask for beyond the overview. What is answered is sent as JSON; errors are for people.
+type Answers struct {
+	// Explain says of a gang why it waits.
+	Explain func(ctx context.Context, namespace, name string) (any, error)
+	// History says what happened to a gang.
+	History func(ctx context.Context, namespace, name string) (any, error)
+	// WhatIf says what would become of the manifests in a file, and changes nothing.
+	WhatIf func(ctx context.Context, file string, content []byte) (any, error)
+}
+
+// largest is how many bytes of manifests are read.
+const largest = 8 << 20
 
 // Server shows the latest overview to whoever on this machine knows its address.
 type Server struct {
 	// Feed has the overviews.
-	Feed *Feed
-	// Explain is asked about gangs that people choose.
-	Explain Explainer
+	Feed    *Feed
+	answers Answers
 
 	token    string
 	listener net.Listener
@@ -31,12 +41,12 @@ type Server struct {
 const goodbye = 3 * time.Second
 
 // Listen opens the server on the loopback interface, on a free port if port is 0.
-func Listen(feed *Feed, explain Explainer, port int) (*Server, error) {
+func Listen(feed *Feed, answers Answers, port int) (*Server, error) {
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil, err
 	}
-	return &Server{Feed: feed, Explain: explain, token: rand.Text(), listener: listener}, nil
+	return &Server{Feed: feed, answers: answers, token: rand.Text(), listener: listener}, nil
 }
 
 // Address is that of the page. Who knows it sees what the user may see.
@@ -70,6 +80,9 @@ func (s *Server) Serve(ctx context.Context) error {
 // policy lets the page load what it is made of from here, and nothing from anywhere else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// whatIfPath is where manifests are sent to. It is the only thing that is sent here, and nothing is kept of it.
+const whatIfPath = "what-if"
+
 // guarded refuses what does not come from the page itself, or from a person who was given its address. A page of another site can
 // make a browser ask here, also under a name of its own that leads to this machine, but it neither knows the token nor can it
 // hide whose page it is.
@@ -91,7 +104,7 @@ func (s *Server) guarded(page http.Handler) http.Handler {
 			http.Error(w, "pages of other sites get no answer", http.StatusForbidden)
 		case !inside || subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
 			http.Error(w, "the address lacks the token that kubectl packtree view has printed", http.StatusForbidden)
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || path != whatIfPath):
 			http.Error(w, "there is nothing to be changed here", http.StatusMethodNotAllowed)
 		default:
 			r.URL.Path = path
@@ -122,7 +135,11 @@ func (s *Server) page() http.Handler {
 		case "events":
 			s.events(w, r)
 		case "explain":
-			s.explain(w, r)
+			about(w, r, s.answers.Explain)
+		case "history":
+			about(w, r, s.answers.History)
+		case whatIfPath:
+			s.whatIf(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -168,11 +185,39 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+// about answers what is asked about one gang.
+func about(
+	w http.ResponseWriter, r *http.Request, answer func(ctx context.Context, namespace, name string) (any, error),
+) {
 	asked := r.URL.Query()
-	said, err := s.Explain(r.Context(), asked.Get("namespace"), asked.Get("name"))
+	said, err := answer(r.Context(), asked.Get("namespace"), asked.Get("name"))
+	reply(w, said, err, http.StatusNotFound)
+}
+
+// whatIf takes manifests as a page sends them that was asked to: a form of another page cannot send this type.
+func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/yaml" {
+		http.Error(w, "manifests are sent by POST, as application/yaml", http.StatusUnsupportedMediaType)
+		return
+	}
+	content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largest))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		http.Error(w, fmt.Sprintf("the file has more than %d MiB", largest>>20), http.StatusRequestEntityTooLarge)
+		return
+	}
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	said, err := s.answers.WhatIf(r.Context(), r.URL.Query().Get("file"), content)
+	reply(w, said, err, http.StatusUnprocessableEntity)
+}
+
+// reply sends an answer, or under a status why there is none.
+func reply(w http.ResponseWriter, said any, err error, failed int) {
+	if err != nil {
+		http.Error(w, err.Error(), failed)
 		return
 	}
 	content, err := json.Marshal(said)

@@ -66,12 +66,21 @@ func mustMarshal(t *testing.T, value any) string {
 // serve runs a server until the test is over.
 func serve(t *testing.T) *Server {
 	t.Helper()
-	server, err := Listen(NewFeed(), func(_ context.Context, namespace, name string) (any, error) {
-		if name == "gone" {
-			return nil, errors.New("there is no gang " + name)
+	about := func(what string) func(context.Context, string, string) (any, error) {
+		return func(_ context.Context, namespace, name string) (any, error) {
+			if name == "gone" {
+				return nil, errors.New("there is no gang " + name)
+			}
+			return map[string]string{"what": what, "namespace": namespace, "name": name}, nil
 		}
-		return map[string]string{"namespace": namespace, "name": name}, nil
-	}, 0)
+	}
+	whatIf := func(_ context.Context, file string, content []byte) (any, error) {
+		if string(content) == "wrong" {
+			return nil, errors.New(file + ": no manifest")
+		}
+		return map[string]any{"file": file, "secret": len(content)}, nil
+	}
+	server, err := Listen(NewFeed(), Answers{Explain: about("explain"), History: about("history"), WhatIf: whatIf}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +125,8 @@ func TestThePageAndWhatItIsMadeOf(t *testing.T) {
 		"":                              `<script src="page.js"></script>`,
 		"page.js":                       "EventSource",
 		"page.css":                      "prefers-color-scheme",
-		"explain?namespace=d&name=gang": `{"name":"gang","namespace":"d"}`,
+		"explain?namespace=d&name=gang": `{"name":"gang","namespace":"d","what":"explain"}`,
+		"history?namespace=d&name=gang": `{"name":"gang","namespace":"d","what":"history"}`,
 	} {
 		status, header, body := ask(t, server.Address()+path, plain)
 		if status != http.StatusOK || !strings.Contains(body, want) {
@@ -137,10 +147,65 @@ func TestThePageAndWhatItIsMadeOf(t *testing.T) {
 	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusOK || body != `{"nodes":[]}` {
 		t.Errorf("overview: %d, %s", status, body)
 	}
-	if status, _, body := ask(t, server.Address()+"explain?name=gone", plain); status != http.StatusNotFound || !strings.Contains(body, "there is no gang gone") {
-		t.Errorf("explain: %d, %s", status, body)
+	for _, path := range []string{"explain?name=gone", "history?name=gone"} {
+		status, _, body := ask(t, server.Address()+path, plain)
+		if status != http.StatusNotFound || !strings.Contains(body, "there is no gang gone") {
+			t.Errorf("%s: %d, %s", path, status, body)
+		}
 	}
 }
+
+// post sends manifests as the page does.
+func post(content string, adjust ...func(*http.Request)) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Method, r.Body, r.ContentLength = http.MethodPost, io.NopCloser(strings.NewReader(content)), int64(len(content))
+		r.Header.Set("Content-Type", "application/yaml")
+		for _, adjust := range adjust {
+			adjust(r)
+		}
+	}
+}
+
+func TestManifestsAreTakenFromThePageAlone(t *testing.T) {
+	server := serve(t)
+	root := strings.TrimSuffix(server.Address(), "/"+server.token+"/")
+	to := server.Address() + "what-if?file=gang.yaml"
+	for name, test := range map[string]struct {
+		address string
+		adjust  func(*http.Request)
+		want    int
+		says    string
+	}{
+		"the page":                  {to, post("abc", with("Origin", root)), http.StatusOK, `{"file":"gang.yaml","secret":3}`},
+		"what is wrong is said":     {to, post("wrong"), http.StatusUnprocessableEntity, "gang.yaml: no manifest"},
+		"as large as may be":        {to, post(strings.Repeat("a", 8<<20)), http.StatusOK, `"secret":8388608`},
+		"too large":                 {to, post(strings.Repeat("a", 8<<20+1)), http.StatusRequestEntityTooLarge, "more than 8 MiB"},
+		"too large, and not said":   {to, post(strings.Repeat("a", 8<<20+1), chunked), http.StatusRequestEntityTooLarge, "more than 8 MiB"},
+		"a form of another page":    {to, post("abc", with("Content-Type", "text/plain")), http.StatusUnsupportedMediaType, "POST"},
+		"nothing sent":              {to, plain, http.StatusUnsupportedMediaType, "POST"},
+		"another origin":            {to, post("abc", with("Origin", "http://evil.example")), http.StatusForbidden, "origins"},
+		"another server":            {to, post("abc", with("Origin", "http://127.0.0.1:1")), http.StatusForbidden, "origins"},
+		"another site":              {to, post("abc", with("Sec-Fetch-Site", "cross-site")), http.StatusForbidden, "sites"},
+		"a name that leads here":    {to, post("abc", func(r *http.Request) { r.Host = "evil.example" }), http.StatusForbidden, "host"},
+		"no token":                  {root + "/what-if", post("abc"), http.StatusForbidden, "token"},
+		"another method":            {to, post("abc", func(r *http.Request) { r.Method = http.MethodPut }), http.StatusMethodNotAllowed, "changed"},
+		"a path that only looks so": {server.Address() + "x/../what-if", post("abc"), http.StatusMethodNotAllowed, "changed"},
+		"sent to the overview":      {server.Address() + "overview", post("abc"), http.StatusMethodNotAllowed, "changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, _, body := ask(t, test.address, test.adjust)
+			if status != test.want || !strings.Contains(body, test.says) {
+				t.Errorf("%d, %.200s; want %d, %s", status, body, test.want, test.says)
+			}
+			if status != http.StatusOK && strings.Contains(body, "secret") {
+				t.Errorf("it was answered: %.200s", body)
+			}
+		})
+	}
+}
+
+// chunked sends a body whose length is not told beforehand.
+func chunked(r *http.Request) { r.ContentLength = -1 }
 
 func TestStrangersAreRefused(t *testing.T) {
 	server := serve(t)
@@ -222,7 +287,7 @@ func TestEventsTellOfOverviewsAndOfTrouble(t *testing.T) {
 }
 
 func TestTheServerEndsThoughSomebodyWaitsForEvents(t *testing.T) {
-	server, err := Listen(NewFeed(), nil, 0)
+	server, err := Listen(NewFeed(), Answers{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { clusterOf, key, shapeOf, titleOf } from "./cluster";
-import { choiceOf, hashOf, type Choice } from "./choice";
+import { choiceOf, hashOf, nothing, type Choice } from "./choice";
 import { coloursFor, useColour } from "./colours";
 import { Map as Picture } from "./map";
 import { Panel } from "./panel";
 import { Search } from "./search";
 import { Tables } from "./tables";
-import type { Gang, Overview } from "./model";
+import { Attempted, TryOut } from "./attempt";
+import type { Attempt, Gang, History, Overview } from "./model";
 import type { Source } from "./source";
 
 const colourings: Choice["by"][] = ["gangs", "use", "slots"];
@@ -44,14 +45,45 @@ function useChoice(): [Choice, (change: Partial<Choice>) => void] {
   return [choice, choose];
 }
 
+// So long is waited until events are read again, however often the cluster changes.
+const breath = 2000;
+
+/** What happened to a gang: read when it is chosen, and again while the cluster changes. */
+function useHistory(source: Source, gang: string | undefined, overview: Overview | undefined): History | string | undefined {
+  const [told, setTold] = useState<{ gang: string; history: History | string | undefined }>();
+  const read = useRef({ gang: "", at: 0 });
+  const there = overview !== undefined && !overview.histories;
+  useEffect(() => {
+    if (!gang || !there) return;
+    let wanted = true;
+    const wait = read.current.gang === gang ? Math.max(0, read.current.at + breath - Date.now()) : 0;
+    const timer = setTimeout(() => {
+      read.current = { gang, at: Date.now() };
+      const [namespace, name] = gang.split("/") as [string, string];
+      source.history(namespace, name).then(
+        (history) => wanted && setTold({ gang, history }),
+        (error: unknown) => wanted && setTold({ gang, history: error instanceof Error ? error.message : String(error) }),
+      );
+    }, wait);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [source, gang, there, overview]);
+  return told && told.gang === gang ? told.history : undefined;
+}
+
 export function App({ source }: { source: Source }) {
-  const [overview, setOverview] = useState<Overview>();
+  const [latestOverview, setOverview] = useState<Overview>();
+  const [attempt, setAttempt] = useState<{ file: string; said: Attempt }>();
   const [state, setState] = useState({ text: "Reading…", live: false });
   const [explained, setExplained] = useState<Gang>();
   const [choice, choose] = useChoice();
   const dark = useDark();
 
   useEffect(() => source.open(setOverview, (text, live) => setState({ text, live })), [source]);
+
+  const overview = attempt?.said.overview ?? latestOverview;
 
   const cluster = useMemo(() => {
     if (!overview) return undefined;
@@ -61,7 +93,7 @@ export function App({ source }: { source: Source }) {
     return found;
   }, [overview, explained]);
 
-  const waits = choice.gang !== undefined && overview?.gangs.find((gang) => key(gang) === choice.gang)?.state !== "Runs";
+  const waits = !attempt && choice.gang !== undefined && overview?.gangs.find((gang) => key(gang) === choice.gang)?.state !== "Runs";
   useEffect(() => {
     if (!waits || !choice.gang) return;
     let wanted = true;
@@ -72,6 +104,8 @@ export function App({ source }: { source: Source }) {
     };
   }, [choice.gang, waits, overview]);
 
+  const history = useHistory(source, attempt ? undefined : choice.gang, overview);
+
   const latest = useRef(choice);
   latest.current = choice;
   useEffect(() => {
@@ -79,7 +113,7 @@ export function App({ source }: { source: Source }) {
       const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
       if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "/") document.getElementById("search")?.focus();
-      else if (event.key === "Escape") choose({ gang: undefined, group: undefined, node: undefined, domain: undefined });
+      else if (event.key === "Escape") choose(nothing);
       else if (event.key === "t") choose({ page: latest.current.page === "map" ? "tables" : "map" });
       else if (event.key === "c") choose({ by: colourings[(colourings.indexOf(latest.current.by) + 1) % colourings.length] });
       else return;
@@ -125,12 +159,23 @@ export function App({ source }: { source: Source }) {
           </label>
         )}
         <Search {...shared} />
+        {source.tryOut && (
+          <TryOut
+            tryOut={source.tryOut}
+            took={(file, said) => {
+              setAttempt({ file, said });
+              const first = said.podGroups[0];
+              choose({ ...nothing, gang: first && key(first) });
+            }}
+          />
+        )}
         <p class={state.live ? "state live" : "state"} role="status">{state.text}</p>
       </header>
+      {attempt && <Attempted {...attempt} choose={choose} back={() => { setAttempt(undefined); choose(nothing); }} />}
       <main class={choice.page}>
         {choice.page === "map" ? <><Picture {...shared} dark={dark} /><Legend dark={dark} by={choice.by} /></> : <Tables {...shared} />}
       </main>
-      <aside aria-label="Details"><Panel {...shared} dark={dark} /></aside>
+      <aside aria-label="Details"><Panel {...shared} dark={dark} history={history} /></aside>
     </>
   );
 }

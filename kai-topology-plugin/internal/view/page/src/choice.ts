@@ -14,6 +14,9 @@ export interface Choice {
   table: "domains" | "nodes" | "gangs" | "pods" | "slots";
 }
 
+/** What leads back to the start. */
+export const nothing: Partial<Choice> = { gang: undefined, group: undefined, node: undefined, domain: undefined };
+
 const texts = ["topology", "gang", "group", "node", "domain", "shape"] as const;
 
 export function choiceOf(hash: string): Choice {

@@ -1,6 +1,6 @@
 // What is asked of an overview again and again, found once.
 
-import type { Domain, Gang, Node, Overview, Pod, Relation, Seat, Shape, SubGroup, Topology, Waiting } from "./model";
+import type { Domain, Gang, History, Node, Overview, Pod, Relation, Seat, Shape, SubGroup, Topology, Waiting } from "./model";
 
 export interface Cluster {
   overview: Overview;
@@ -12,6 +12,7 @@ export interface Cluster {
   relationsOfGang: Map<string, Relation[]>;
   seatsOfGang: Map<string, Seat[]>;
   seatsOnNode: Map<string, Seat[]>;
+  historyOfGang: Map<string, History>;
 }
 
 export function clusterOf(overview: Overview): Cluster {
@@ -25,6 +26,7 @@ export function clusterOf(overview: Overview): Cluster {
     relationsOfGang: new Map(),
     seatsOfGang: new Map(),
     seatsOnNode: new Map(),
+    historyOfGang: new Map((overview.histories ?? []).map((history) => [gangOf(history), history])),
   };
   for (const relation of overview.relations) append(cluster.relationsOfGang, gangOf(relation), relation);
   for (const seat of overview.seats ?? []) {
@@ -55,7 +57,7 @@ export function key(object: { namespace: string; name: string }): string {
   return `${object.namespace}/${object.name}`;
 }
 
-/** The key of the gang that a pod, a relation or a seat belongs to; empty if it belongs to none. */
+/** The key of the gang that a pod, a relation, a seat or a history belongs to; empty if it belongs to none. */
 export function gangOf({ namespace, gang }: Pick<Pod, "namespace" | "gang">): string {
   return gang ? `${namespace}/${gang}` : "";
 }

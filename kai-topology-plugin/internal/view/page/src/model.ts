@@ -10,6 +10,36 @@ export interface Overview {
   nodes: Node[];
   pods: Pod[];
   notes: string[];
+  /** What events say of gangs, where events were read with all else. */
+  histories?: History[];
+}
+
+/** What events say of a gang, in the order in which it happened. */
+export interface History {
+  namespace: string;
+  gang: string;
+  events: Happened[];
+  /** How many earlier events are left out. */
+  earlier?: number;
+}
+
+export interface Happened {
+  kind: string;
+  name: string;
+  first?: string;
+  last: string;
+  count: number;
+  warning?: boolean;
+  reason: string;
+  note?: string;
+}
+
+/** What manifests would become, and the cluster with them. */
+export interface Attempt {
+  podGroups: { namespace: string; name: string; verdict: string; message: string; assignments: Record<string, string> }[];
+  decidedFirst: string[];
+  notes: string[];
+  overview: Overview;
 }
 
 export interface Topology {

@@ -2,18 +2,18 @@
 
 import { amount, constraintsOf, counted, gangOf, key, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
-import type { Choice } from "./choice";
-import type { Domain, Gang, Pod, Seat, SubGroup, Topology } from "./model";
+import { nothing, type Choice } from "./choice";
+import type { Domain, Gang, History, Pod, Seat, SubGroup, Topology } from "./model";
 
 interface Props {
   cluster: Cluster;
   topology: Topology;
   choice: Choice;
   dark: boolean;
+  /** What was read of the events of the gang that is chosen, or why they could not be. */
+  history?: History | string;
   choose(change: Partial<Choice>): void;
 }
-
-const nothing: Partial<Choice> = { gang: undefined, group: undefined, node: undefined, domain: undefined };
 
 export function Panel(props: Props) {
   const { cluster, choice, choose } = props;
@@ -176,6 +176,7 @@ function GangView(props: Props & { gang: Gang }) {
       <section><h3>Groups</h3><Groups {...props} /></section>
       <Relations {...props} name={name} />
       <Seats {...props} seats={cluster.seatsOfGang.get(name)} of="gang" />
+      <Events history={cluster.historyOfGang.get(name) ?? props.history} />
       <section>
         <h3>Pods{choice.group ? ` of ${choice.group}` : ""}</h3>
         <Pods {...props} pods={pods.filter((pod) => !choice.group || pod.subGroup === choice.group)} of="gang" />
@@ -221,6 +222,35 @@ function Seats(props: Props & { seats: Seat[] | undefined; of: "gang" | "node" }
       {seats.length > 300 && <p class="quiet">and {seats.length - 300} more</p>}
     </section>
   );
+}
+
+/** What happened to a gang, in the order in which it did. */
+function Events({ history }: { history: History | string | undefined }) {
+  if (history === undefined) return null;
+  if (typeof history === "string") return <section><h3>History</h3><p class="careful">{history}</p></section>;
+  return (
+    <section>
+      <h3>History</h3>
+      {!history.events.length && <p class="quiet">There are no events of it. Clusters keep them for an hour, unless they are told otherwise.</p>}
+      {!!history.earlier && <p class="quiet">{counted(history.earlier, "earlier event")} left out.</p>}
+      <ol class="events">
+        {history.events.map((event) => (
+          <li>
+            <time dateTime={event.last}>{timeOf(event.last)}</time>{" "}
+            <b class={event.warning ? "careful" : ""}>{event.reason}</b>
+            {event.warning && <span class="unseen"> (warning)</span>}{" "}
+            <span class="quiet">{event.kind} {event.name}{event.count > 1 ? `, ${event.count} times` : ""}{event.first ? ` since ${timeOf(event.first)}` : ""}</span>
+            {event.note && <div>{event.note}</div>}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** A moment as the cluster writes it, which is the same for everybody who looks. */
+function timeOf(at: string): string {
+  return at.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
 }
 
 function Tick({ holds, yes, no }: { holds: boolean; yes: string; no: string }) {

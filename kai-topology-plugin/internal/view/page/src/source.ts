@@ -1,12 +1,16 @@
 // Where the page has its data from: the file itself, or the server that it came from.
 
-import type { Gang, Overview } from "./model";
+import type { Attempt, Gang, History, Overview } from "./model";
 
 export interface Source {
   /** Calls back with what is seen, again and again if it is live, and with whether it still is. */
   open(seen: (overview: Overview) => void, state: (text: string, live: boolean) => void): void;
   /** Why a gang waits and what would help; undefined if nobody can be asked. */
   explain(namespace: string, name: string): Promise<Gang | undefined>;
+  /** What happened to a gang; undefined if nobody can be asked. What is in the way is an error. */
+  history(namespace: string, name: string): Promise<History | undefined>;
+  /** Tries the manifests of a file; unset if nobody can be asked. What is wrong with them is an error. */
+  tryOut?(file: File): Promise<Attempt>;
 }
 
 export function source(): Source {
@@ -21,6 +25,9 @@ function file(text: string): Source {
       state(document.getElementById("overview")?.dataset.taken ?? "", false);
     },
     async explain() {
+      return undefined;
+    },
+    async history() {
       return undefined;
     },
   };
@@ -63,5 +70,18 @@ function server(): Source {
       const response = await fetch(`explain?${new URLSearchParams({ namespace, name })}`);
       return response.ok ? ((await response.json()) as Gang) : undefined;
     },
+    async history(namespace, name) {
+      return answer<History>(await fetch(`history?${new URLSearchParams({ namespace, name })}`));
+    },
+    async tryOut(file) {
+      const headers = { "Content-Type": "application/yaml" };
+      const asked = `what-if?${new URLSearchParams({ file: file.name })}`;
+      return answer<Attempt>(await fetch(asked, { method: "POST", headers, body: file }));
+    },
   };
+}
+
+async function answer<T>(response: Response): Promise<T> {
+  if (!response.ok) throw new Error((await response.text()).trim());
+  return (await response.json()) as T;
 }
