@@ -69,6 +69,18 @@ func (d *dump) pod(namespace, name, gang, node string, gpus int) {
 	}
 }
 
+// event adds what happened to something, minutes after noon.
+func (d *dump) event(kind, namespace, name, reason, note string, minutes int, rest object) {
+	at := fmt.Sprintf("2026-01-01T12:%02d:00Z", minutes)
+	event := d.add("v1", "Event", namespace, fmt.Sprintf("event-%d", len(d.items)), object{
+		"involvedObject": object{"kind": kind, "namespace": namespace, "name": name},
+		"type":           "Normal", "reason": reason, "message": note, "firstTimestamp": at, "lastTimestamp": at, "count": 1,
+	})
+	for field, value := range rest {
+		event[field] = value
+	}
+}
+
 // write returns the file with the dump.
 func (d *dump) write(t *testing.T) string {
 	t.Helper()
@@ -116,6 +128,11 @@ func small() *dump {
 		d.pod("team", fmt.Sprintf("wide-%d", i), "wide", "", 8)
 	}
 	d.pod("team", hostile, "", "r2-n0", 1)
+	d.event("Pod", "team", "runs-0", "Scheduled", "assigned to r1-n0", 3, nil)
+	d.event("PodGroup", "team", "runs", "Infeasible", "no rack has room: "+hostile, 1, object{
+		"type": "Warning", "count": 5, "lastTimestamp": "2026-01-01T12:02:30Z",
+	})
+	d.event("Pod", "other", "runs-0", "Scheduled", "of another namespace", 0, nil)
 	return d
 }
 

@@ -96,6 +96,29 @@ func TestThePage(t *testing.T) {
 		}
 	})
 
+	t.Run("a gang has its events in the order in which they happened", func(t *testing.T) {
+		page := open(t, "#gang=team/runs")
+		want := []string{
+			"2026-01-01 12:02:30 UTC Infeasible (warning) PodGroup runs, 5 times since 2026-01-01 12:01:00 UTC no rack has room: " + hostile,
+			"2026-01-01 12:03:00 UTC Scheduled Pod runs-0 assigned to r1-n0",
+		}
+		if got := browser.Evaluate[[]string](page, listed(".events li")); !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
+		}
+		page = open(t, "#gang=team/wide")
+		page.Says("What would help")
+		if count := browser.Evaluate[int](page, "document.querySelectorAll('.events').length"); count != 0 {
+			t.Error("a gang without events has a history")
+		}
+	})
+
+	t.Run("manifests cannot be tried where nobody is there to decide", func(t *testing.T) {
+		page := open(t, "")
+		if count := browser.Evaluate[int](page, "document.querySelectorAll('.try, input[type=file]').length"); count != 0 {
+			t.Errorf("%d controls", count)
+		}
+	})
+
 	t.Run("a node is chosen by a click, and its gang from there", func(t *testing.T) {
 		page := open(t, "")
 		page.ClickAt(100, 200)
@@ -214,6 +237,11 @@ func TestThePage(t *testing.T) {
 		open(t, "#node=gone").Says("There is no node gone (any more).")
 		open(t, "#domain=gone").Says("has no domain gone (any more).")
 	})
+}
+
+// listed are the texts of some elements, each in a line.
+func listed(selector string) string {
+	return fmt.Sprintf("[...document.querySelectorAll(%q)].map((item) => item.innerText.replace(/\\s+/g, ' ').trim())", selector)
 }
 
 // pixel is the colour of a point of the window, in which the map is drawn: red, green, blue.

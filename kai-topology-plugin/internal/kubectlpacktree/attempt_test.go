@@ -94,7 +94,7 @@ func TestManifestsOnThePage(t *testing.T) {
 			if got := strings.Join(said.DecidedFirst, ", "); got != c.first {
 				t.Errorf("first went %q, want %q", got, c.first)
 			}
-			if got := strings.Join(said.Notes, ", "); got != c.notes {
+			if got := strings.Join(said.Notes, ", "); got != c.notes || said.Notes == nil || said.DecidedFirst == nil {
 				t.Errorf("notes %q, want %q", got, c.notes)
 			}
 			for _, pod := range said.Overview.Pods {

@@ -132,7 +132,7 @@ type tried struct {
 }
 
 // notes puts notes before those that there are.
-func (t *tried) notes(before []string) { t.Notes = slices.Concat(before, t.Notes) }
+func (t *tried) notes(before []string) { t.Notes = append(append([]string{}, before...), t.Notes...) }
 
 // try decides manifests on a cluster that was read. Pods of both that wait are given nodes.
 func try(
@@ -140,7 +140,7 @@ func try(
 ) (*tried, error) {
 	cluster := read.Merge(asked)
 	read.Placement, cluster.Placement = options.Placement, options.Placement
-	notes := slices.Concat([]string{}, read.Notes, plainNotes(cluster, asked))
+	notes := append(append([]string{}, read.Notes...), plainNotes(cluster, asked)...)
 	question := questionOf(cluster, asked, metav1.NewTime(now))
 	past := remember(read.Inventory, question)
 	decided, err := place.Decide(ctx, cluster, question.turns, options, question.unasked)
