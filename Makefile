@@ -22,7 +22,7 @@ export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo binaries images freeze release-check release matrix clean
+.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo binaries images plugin freeze release-check release matrix clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,12 +48,15 @@ binaries: ## static programs (IMAGES, PLATFORMS) into dist/, the same bytes wher
 images: ## an image of each program for PLATFORMS, with SBOM, into dist/images, or with PUSH=1 to REGISTRY (needs docker buildx)
 	@.ci/images images
 
+plugin: ## archives of the kubectl plugin (PLATFORMS) and its Krew manifest into dist/krew; DOWNLOADS is where people fetch the archives
+	@.ci/images plugin
+
 release-check: build tools ## what files of a CHANGELOG ask for can be released (MODULE=… for one): rules, build and tests
 	go run ./e2e/cmd/release check $(if $(MODULE),--module $(MODULE))
 
-release: ## says what a release would publish; with PUSH=1 REGISTRY=… images, charts and tags go out, with SIGN=1 signed (MODULE, REMOTE, BRANCH)
+release: ## says what a release would publish; with PUSH=1 REGISTRY=… images, charts and tags go out, with SIGN=1 signed, with DOWNLOADS a draft with the kubectl plugin (MODULE, REMOTE, BRANCH)
 	@e2e/tools/build.sh helm
-	go run ./e2e/cmd/release run $(if $(MODULE),--module $(MODULE)) $(if $(PUSH),--push) $(if $(SIGN),--sign) $(if $(REGISTRY),--registry $(REGISTRY)) \
+	go run ./e2e/cmd/release run $(if $(MODULE),--module $(MODULE)) $(if $(PUSH),--push) $(if $(SIGN),--sign) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(DOWNLOADS),--downloads $(DOWNLOADS)) \
 		$(if $(REMOTE),--remote $(REMOTE)) $(if $(BRANCH),--branch $(BRANCH))
 
 space := $(subst ,, )

@@ -20,6 +20,8 @@ type Destination struct {
 	Registry string
 	// Remote is the git remote that gets the tags.
 	Remote string
+	// Downloads is the address in front of <tag>/<file> of what GitHub keeps for people to fetch; empty if there is no such place.
+	Downloads string
 	// Sign has cosign sign what goes into the registry, as whoever cosign takes the caller for.
 	Sign bool
 }
@@ -69,6 +71,7 @@ func Steps(release Release, destination Destination) []Step {
 			})
 		}
 	}
+	steps = append(steps, pluginSteps(release, destination)...)
 	// --force is for a tag that was made here and never arrived at the remote, which is what has been asked for tags.
 	return append(steps, Step{
 		Says:    "tag the commit, with the text of the CHANGELOG",
@@ -79,6 +82,25 @@ func Steps(release Release, destination Destination) []Step {
 		Command: []string{"git", "push", destination.Remote, "refs/tags/" + release.Tag()},
 		Outward: true,
 	})
+}
+
+// pluginSteps have a draft with the archives of the kubectl plugin wait at GitHub: who publishes it does so once the tag is there.
+func pluginSteps(release Release, destination Destination) []Step {
+	if release.Plugin == "" || destination.Downloads == "" {
+		return nil
+	}
+	files, version := strings.TrimSuffix(destination.Downloads, "/")+"/"+release.Tag(), "VERSION="+release.Version
+	return []Step{{
+		Says:    "make the archives of the kubectl plugin and its Krew manifest",
+		Command: []string{".ci/images", "plugin"},
+		Set:     []string{version, "DOWNLOADS=" + files},
+		Outward: true,
+	}, {
+		Says:    "draft a release with them",
+		Command: []string{".ci/images", "draft"},
+		Set:     []string{version, "RELEASE=" + release.Tag(), "NOTES=" + release.File()},
+		Outward: true,
+	}}
 }
 
 // Run runs the steps of one release, and stops at the first that fails. Without push, those that others would see are only told.

@@ -107,6 +107,55 @@ func TestAReleaseIsSignedBeforeItIsTagged(t *testing.T) {
 	}
 }
 
+func TestTheKubectlPluginWaitsInADraftBeforeTheTag(t *testing.T) {
+	component := release.Release{
+		Train: release.Train{Name: "later", Directory: "later", Images: []string{"later"}, Plugin: "later/krew.yaml"}, Version: "v0.1.0",
+	}
+	said := func(component release.Release, downloads string) string {
+		destination := elsewhere
+		destination.Downloads = downloads
+		var lines []string
+		for _, step := range release.Steps(component, destination) {
+			lines = append(lines, strings.Join(append(step.Set, step.Command...), " "))
+			if !step.Outward {
+				t.Errorf("a dry run would do it: %v", step.Command)
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	want := strings.Join([]string{
+		"IMAGES=later VERSION=v0.1.0 TAG=0.1.0 REGISTRY=registry.example/team PUSH=1 .ci/images images",
+		"VERSION=v0.1.0 DOWNLOADS=https://example.com/files/later/v0.1.0 .ci/images plugin",
+		"VERSION=v0.1.0 RELEASE=later/v0.1.0 NOTES=later/CHANGELOG/v0.1.0.md .ci/images draft",
+		"git tag --annotate --force --cleanup=whitespace --file later/CHANGELOG/v0.1.0.md later/v0.1.0 HEAD",
+		"git push origin refs/tags/later/v0.1.0",
+	}, "\n")
+	if diff := cmp.Diff(want, said(component, "https://example.com/files/")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := said(component, ""); strings.Contains(got, "plugin") {
+		t.Errorf("there is nowhere to fetch it from: %s", got)
+	}
+	component.Plugin = ""
+	if got := said(component, "https://example.com/files"); strings.Contains(got, "plugin") {
+		t.Errorf("there is no plugin: %s", got)
+	}
+}
+
+func TestWhoHasAPluginSaysWhatKrewIsToSayOfIt(t *testing.T) {
+	checkout := repository(t, nil, edit{"podgrouper/krew.yaml": "kind: Plugin\n"})
+	trains, err := release.Trains(checkout.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, train := range trains {
+		want := map[string]string{"podgrouper": "podgrouper/krew.yaml"}[train.Name]
+		if train.Plugin != want {
+			t.Errorf("%s has %q, want %q", train.Name, train.Plugin, want)
+		}
+	}
+}
+
 func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
 	checkout, remote := published(t)
 	write(t, checkout.Root, map[string]string{"broken": "yes\n"})

@@ -29,6 +29,8 @@ type Train struct {
 	Chart string
 	// Images are the programs that it has an image of.
 	Images []string
+	// Plugin is what Krew says of a kubectl plugin among its programs; empty if there is none.
+	Plugin string
 	// Versions are those that the files of its CHANGELOG are named after, in no order.
 	Versions []string
 }
@@ -91,6 +93,9 @@ func readTrain(root, directory string) (Train, error) {
 	}
 	if chart := path.Join("charts", train.Name); exists(root, path.Join(chart, "Chart.yaml")) {
 		train.Chart = chart
+	}
+	if plugin := path.Join(directory, "krew.yaml"); exists(root, plugin) {
+		train.Plugin = plugin
 	}
 	train.Images, err = images(root, directory)
 	return train, err

@@ -69,6 +69,8 @@ func run(repository *release.Repository, module *string) *cobra.Command {
 	}
 	command.Flags().BoolVar(&push, "push", false, "publish: otherwise say what would be done")
 	command.Flags().StringVar(&destination.Registry, "registry", "", "host and path in front of packtree/<program>")
+	command.Flags().StringVar(&destination.Downloads, "downloads", "",
+		"the address in front of <tag>/<file> of GitHub's releases, which get a draft with the kubectl plugin")
 	command.Flags().BoolVar(&destination.Sign, "sign", false, "have cosign sign what is pushed into the registry")
 	command.Flags().StringVar(&destination.Remote, "remote", "origin", "the git remote that gets the tags, and is asked which there are")
 	command.Flags().StringVar(&branch, "branch", "main", "the branch of the remote that releases are made from")
