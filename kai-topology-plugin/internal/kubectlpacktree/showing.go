@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/overview"
+	"packtree.dev/kai-topology-plugin/internal/view"
 )
 
 // showing is a cluster that is followed, as it was read last.
@@ -65,6 +67,23 @@ func (s *showing) show(ctx context.Context, read *live.Cluster) {
 	seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
 	s.keep(read)
 	s.seen(seen)
+}
+
+// answers are those to the questions of a page.
+func (s *showing) answers() view.Answers {
+	return view.Answers{
+		Ask: map[string]view.Answer{
+			"explain": func(ctx context.Context, asked url.Values) (any, error) {
+				return s.explain(ctx, asked.Get("namespace"), asked.Get("name"))
+			},
+			"history": func(ctx context.Context, asked url.Values) (any, error) {
+				return s.history(ctx, asked.Get("namespace"), asked.Get("name"))
+			},
+		},
+		WhatIf: func(ctx context.Context, file string, content []byte) (any, error) {
+			return s.whatIf(ctx, file, content)
+		},
+	}
 }
 
 // history tells what events say of a gang. Those of a cluster are read now, those of a dump are in it.

@@ -31,6 +31,7 @@ type viewOptions struct {
 	asked     overview.Question
 	named     shapesFlag
 	export    string
+	recording string
 	port      int
 	noBrowser bool
 }
@@ -38,7 +39,7 @@ type viewOptions struct {
 func (p *plugin) viewCommand() *cobra.Command {
 	options := &viewOptions{from: &source{plugin: p}}
 	command := &cobra.Command{
-		Use:   "view [-f BUNDLE] [--export FILE] [--shape SHAPE]...",
+		Use:   "view [-f BUNDLE | --recording FILE] [--export FILE] [--shape SHAPE]...",
 		Short: "Show every domain, node and gang on a page: live, of a dump, or as one file",
 		Long: `view opens a page in the browser: a map of the domains of each Topology, as large as their devices are many, with a colour for
 each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster by watches as long as it runs.
@@ -49,10 +50,13 @@ knows the address. Nothing is installed in the cluster, and nothing is asked of 
 --export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as explain does,
 for up to 10 seconds; so they are for a page of a dump.
 
+--recording shows what "simulate -o recording" has written, with a time line over its moments.
+
 Keys: / search, t map or tables, c colours, esc back; on the map the arrows, page up and down, enter, + - and 0.`,
 		Example: `  kubectl packtree view
   kubectl packtree view -f bundle.yaml
   kubectl packtree view --export page.html
+  kubectl packtree view --recording week.recording
   kubectl packtree support-bundle | kubectl packtree view -f - --export - > page.html`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -66,6 +70,9 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			command.SetContext(ctx)
+			if options.recording != "" && (options.export != "" || len(options.from.files) > 0) {
+				return usage(command, "--recording has a cluster of its own, and takes neither -f nor --export")
+			}
 			if options.export != "" {
 				return p.exportView(command, options)
 			}
@@ -76,6 +83,8 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	options.named.bind(command)
 	flags := command.Flags()
 	flags.StringVar(&options.export, "export", "", "write the page to this file, - for standard output, and quit")
+	flags.StringVar(&options.recording, "recording", "",
+		"show what simulate -o recording has written, with a time line, instead of a cluster")
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
 	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to tell of; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
@@ -147,30 +156,11 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 	ctx, cancel := context.WithCancel(command.Context())
 	defer cancel()
 	feed := view.NewFeed()
-	shown := &showing{plugin: p, asked: options.asked, trouble: feed.Trouble}
-	shown.seen = func(seen *overview.Overview) {
-		content, err := json.Marshal(seen)
-		if err != nil {
-			feed.Trouble(err.Error())
-			return
-		}
-		feed.Publish(content)
-	}
-	follow, err := shown.follow(command, options.from)
+	follow, answers, err := p.shown(command, options, feed)
 	if err != nil {
 		return err
 	}
-	server, err := view.Listen(feed, view.Answers{
-		Explain: func(ctx context.Context, namespace, name string) (any, error) {
-			return shown.explain(ctx, namespace, name)
-		},
-		History: func(ctx context.Context, namespace, name string) (any, error) {
-			return shown.history(ctx, namespace, name)
-		},
-		WhatIf: func(ctx context.Context, file string, content []byte) (any, error) {
-			return shown.whatIf(ctx, file, content)
-		},
-	}, options.port)
+	server, err := view.Listen(feed, answers, options.port)
 	if err != nil {
 		return fmt.Errorf("opening a port: %w", err)
 	}
@@ -193,6 +183,35 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 		cancel()
 		return cmp.Or(err, <-followed)
 	}
+}
+
+// shown returns what feeds the page until its context is done, and what answers its questions.
+func (p *plugin) shown(
+	command *cobra.Command, options *viewOptions, feed *view.Feed,
+) (follow func(context.Context) error, answers view.Answers, err error) {
+	publish := func(seen *overview.Overview) {
+		content, err := json.Marshal(seen)
+		if err != nil {
+			feed.Trouble(err.Error())
+			return
+		}
+		feed.Publish(content)
+	}
+	if options.recording != "" {
+		recorded, err := readTimeline(options.recording, options.asked)
+		if err != nil {
+			return nil, answers, err
+		}
+		seen, err := recorded.beginning(command.Context())
+		return func(ctx context.Context) error {
+			publish(seen)
+			<-ctx.Done()
+			return nil
+		}, view.Answers{Ask: recorded.answers()}, err
+	}
+	shown := &showing{plugin: p, asked: options.asked, trouble: feed.Trouble, seen: publish}
+	follow, err = shown.follow(command, options.from)
+	return follow, shown.answers(), err
 }
 
 // open shows an address in the browser, if there is one.

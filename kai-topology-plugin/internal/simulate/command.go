@@ -68,7 +68,9 @@ pods leave, and it runs what is left of its duration when it fits again. So does
           preemptions, moves}, capacity{RESOURCE: amount}, series[]{at, used, waiting, running}, device, until,
   idle{noDemand, filters, reserved, unavoidable, avoidable}, metrics{NAME: value}
 where idle is in resource-seconds of the device that the stream asks for most; used and idle add up to what nodes that are
-not down offer. -o csv prints a line per gang, -o html a page with plots that needs no other file.
+not down offer. -o csv prints a line per gang, -o html a page with plots that needs no other file. -o recording prints JSON
+lines for "kubectl packtree view --recording": {"cluster": {…}}, and for each moment at which anything happened
+  {"at", over[] (gangs), arrivals[]{podGroup, pods}, changes[] (as below)}
 
 --compare simulates the same streams with one thing changed, and prints by how much the metrics differ; with several
 streams, such as those of several seeds, with confidence intervals of 95 %. -o json then prints
@@ -120,8 +122,8 @@ func CommandOn(source Source) *cobra.Command {
 	flags.StringVar(&asked.resume, "resume", "",
 		"a file for the simulations of a comparison that are finished, which are not run again")
 	flags.StringVarP(&asked.output, "output", "o", "",
-		"json (the default), csv with a line per gang, or html: a page with plots; of a comparison text (the default), json "+
-			"or html")
+		"json (the default), csv with a line per gang, html: a page with plots, or recording, for kubectl packtree view; of a "+
+			"comparison text (the default), json or html")
 	flags.StringVar(&asked.placement, "placement", string(packing.Pack),
 		"the domains of gangs that do not say it themselves: Pack or Spread")
 	command.AddCommand(generateCommand(source), importCommand())
@@ -171,7 +173,7 @@ func (a *asked) checkOutput() error {
 	case a.comparing() && comparisonFormats[a.output] == nil:
 		return fmt.Errorf("-o is text, json or html for a comparison, not %q", a.output)
 	case !a.comparing() && formats[a.output] == nil:
-		return fmt.Errorf("-o is json, csv or html, not %q", a.output)
+		return fmt.Errorf("-o is json, csv, html or recording, not %q", a.output)
 	}
 	return nil
 }
@@ -199,7 +201,7 @@ func (a *asked) run(command *cobra.Command, source Source, sides []side) error {
 
 var (
 	formats = map[string]func(*Result, io.Writer) error{
-		"json": (*Result).JSON, "csv": (*Result).CSV, "html": (*Result).HTML,
+		"json": (*Result).JSON, "csv": (*Result).CSV, "html": (*Result).HTML, "recording": (*Result).Recording,
 	}
 	comparisonFormats = map[string]func(*Comparison, io.Writer) error{
 		"text": (*Comparison).Text, "json": (*Comparison).JSON, "html": (*Comparison).HTML,

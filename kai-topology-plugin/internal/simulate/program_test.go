@@ -162,7 +162,7 @@ func TestTheCommand(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-o", "yaml"}, `-o is json, csv or html, not "yaml"`},
+		{[]string{"-o", "yaml"}, `-o is json, csv, html or recording, not "yaml"`},
 		{[]string{"--until", "-1"}, "--until is a number of seconds"},
 		{[]string{"--until", "Inf"}, "--until is a number of seconds"},
 		{[]string{"-f", "-", "--jobs", "-"}, "-f and --jobs cannot both read standard input"},
@@ -181,6 +181,10 @@ func TestTheCommand(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) || stdout != "" {
 			t.Errorf("%v: printed %q, error %v, want %q", test.args, stdout, err, test.want)
 		}
+	}
+	stdout, _, err = simulateWith(t, threeJobs, "-o", "recording")
+	if lines := strings.Split(strings.TrimSpace(stdout), "\n"); err != nil || len(lines) < 4 || !strings.HasPrefix(lines[0], `{"cluster":{"nodes":[{`) {
+		t.Errorf("the recording has %d lines, error %v: %.300s", len(lines), err, stdout)
 	}
 	broken := threeJobs + "{}\n" + `{"at": 1, "node": "n9", "down": true}` + "\n"
 	stdout, stderr, err = simulateWith(t, broken)

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,6 +38,8 @@ type Result struct {
 	pieces   []*pieces
 	// misjudged counts the gangs that another decider than the scheduler refused though they fitted.
 	misjudged int
+	// recorded is the recording of it, if that was asked for.
+	recorded *bytes.Buffer
 }
 
 // Gang is what became of a gang.
@@ -74,7 +77,7 @@ func (s *simulator) result(ctx context.Context) (*Result, error) {
 		result.capacity = append(result.capacity, inUnits(name, s.account.capacity[name]))
 	}
 	for _, r := range s.runs {
-		state, err := s.state(ctx, r)
+		state, err := s.stateOf(ctx, r)
 		if err != nil {
 			return nil, fmt.Errorf("gang %s: %w", r.job.Name, err)
 		}
@@ -104,7 +107,7 @@ func (i Idle) in(device string) Idle {
 	}
 }
 
-func (s *simulator) state(ctx context.Context, r *run) (string, error) {
+func (s *simulator) stateOf(ctx context.Context, r *run) (string, error) {
 	switch {
 	case !math.IsNaN(r.ended):
 		return Ended, nil
@@ -206,6 +209,12 @@ func (r *Result) JSON(w io.Writer) error {
 	}
 	fmt.Fprintf(out, "],%s\n", rest[1:])
 	return out.Flush()
+}
+
+// Recording writes what happened moment by moment.
+func (r *Result) Recording(w io.Writer) error {
+	_, err := r.recorded.WriteTo(w)
+	return err
 }
 
 func list[T any](out *bufio.Writer, items func(yield func(*T) bool)) error {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/recording"
 	"packtree.dev/shared/packing"
 )
 
@@ -146,6 +148,14 @@ func (a *asked) simulate(
 	}
 	cluster.Placement = packing.Placement(side.placement)
 	options := Options{Until: a.end(command), Progress: progress(command.ErrOrStderr())}
+	var recorded bytes.Buffer
+	if a.output == "recording" {
+		writer, err := recording.NewWriter(&recorded, cluster)
+		if err != nil {
+			return nil, fmt.Errorf("recording: %w", err)
+		}
+		options.Record = writer.Write
+	}
 	result, err := simulateBy(ctx, command.ErrOrStderr(), side.decider, cluster, stream, options)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -153,6 +163,7 @@ func (a *asked) simulate(
 	case err != nil:
 		return nil, err
 	}
+	result.recorded = &recorded
 	fmt.Fprintf(command.ErrOrStderr(), "simulated %.0f seconds: %s\n", result.Until, result.Summary())
 	return result, nil
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
+	"packtree.dev/kai-topology-plugin/internal/recording"
 	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
@@ -45,6 +47,9 @@ type Options struct {
 	Decider Decider
 	// Progress is told the time that was reached, and how many events of the stream are done of how many.
 	Progress func(at float64, done, of int)
+	// Record is told the cluster after each moment at which anything happened; nil for nobody. What it is given is only valid
+	// until it returns.
+	Record func(at float64, state recording.State) error
 }
 
 // Run simulates a stream, as Read returned it for the cluster. The pods that stand in the cluster stay.
@@ -178,6 +183,11 @@ func (s *simulator) run(ctx context.Context, stream []Event) error {
 			return err
 		}
 		s.account.look(s)
+		if s.options.Record != nil {
+			if err := s.options.Record(now, s.state()); err != nil {
+				return fmt.Errorf("recording: %w", err)
+			}
+		}
 		if s.options.Progress != nil {
 			s.options.Progress(now, at, len(stream))
 		}
@@ -188,6 +198,18 @@ func (s *simulator) run(ctx context.Context, stream []Event) error {
 		s.account.look(s)
 	}
 	return nil
+}
+
+// state is the cluster as it is recorded.
+func (s *simulator) state() recording.State {
+	state := recording.State{Gangs: map[gang.Key]recording.Gang{}, Down: map[string]bool{}}
+	for key, r := range s.by {
+		state.Gangs[key] = recording.Gang{PodGroup: r.podGroup, Pods: slices.Concat(r.standing, r.pending)}
+	}
+	for name := range s.down {
+		state.Down[name] = true
+	}
+	return state
 }
 
 // next is when something happens again.

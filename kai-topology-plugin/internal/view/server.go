@@ -10,16 +10,18 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
 
-// Answers are what people can ask for beyond the overview. What is answered is sent as JSON; errors are for people.
+// Answer is what is said to a question. It is sent as JSON; an error is for people.
+type Answer func(ctx context.Context, asked url.Values) (any, error)
+
+// Answers are what people can ask for beyond the overview.
 type Answers struct {
-	// Explain says of a gang why it waits.
-	Explain func(ctx context.Context, namespace, name string) (any, error)
-	// History says what happened to a gang.
-	History func(ctx context.Context, namespace, name string) (any, error)
+	// Ask has answers by the name of the question.
+	Ask map[string]Answer
 	// WhatIf says what would become of the manifests in a file, and changes nothing.
 	WhatIf func(ctx context.Context, file string, content []byte) (any, error)
 }
@@ -134,14 +136,16 @@ func (s *Server) page() http.Handler {
 			s.overview(w)
 		case "events":
 			s.events(w, r)
-		case "explain":
-			about(w, r, s.answers.Explain)
-		case "history":
-			about(w, r, s.answers.History)
 		case whatIfPath:
 			s.whatIf(w, r)
 		default:
-			http.NotFound(w, r)
+			answer, known := s.answers.Ask[r.URL.Path]
+			if !known {
+				http.NotFound(w, r)
+				return
+			}
+			said, err := answer(r.Context(), r.URL.Query())
+			reply(w, said, err, http.StatusNotFound)
 		}
 	})
 }
@@ -185,15 +189,6 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// about answers what is asked about one gang.
-func about(
-	w http.ResponseWriter, r *http.Request, answer func(ctx context.Context, namespace, name string) (any, error),
-) {
-	asked := r.URL.Query()
-	said, err := answer(r.Context(), asked.Get("namespace"), asked.Get("name"))
-	reply(w, said, err, http.StatusNotFound)
-}
-
 // whatIf takes manifests as a page sends them that was asked to: a form of another page cannot send this type.
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/yaml" {
@@ -208,6 +203,10 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if s.answers.WhatIf == nil {
+		http.Error(w, "manifests are tried on a cluster or a dump", http.StatusNotFound)
 		return
 	}
 	said, err := s.answers.WhatIf(r.Context(), r.URL.Query().Get("file"), content)

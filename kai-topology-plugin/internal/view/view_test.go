@@ -66,12 +66,12 @@ func mustMarshal(t *testing.T, value any) string {
 // serve runs a server until the test is over.
 func serve(t *testing.T) *Server {
 	t.Helper()
-	about := func(what string) func(context.Context, string, string) (any, error) {
-		return func(_ context.Context, namespace, name string) (any, error) {
-			if name == "gone" {
-				return nil, errors.New("there is no gang " + name)
+	about := func(what string) Answer {
+		return func(_ context.Context, asked url.Values) (any, error) {
+			if asked.Get("name") == "gone" {
+				return nil, errors.New("there is no gang gone")
 			}
-			return map[string]string{"what": what, "namespace": namespace, "name": name}, nil
+			return map[string]string{"what": what, "namespace": asked.Get("namespace"), "name": asked.Get("name")}, nil
 		}
 	}
 	whatIf := func(_ context.Context, file string, content []byte) (any, error) {
@@ -80,7 +80,9 @@ func serve(t *testing.T) *Server {
 		}
 		return map[string]any{"file": file, "secret": len(content)}, nil
 	}
-	server, err := Listen(NewFeed(), Answers{Explain: about("explain"), History: about("history"), WhatIf: whatIf}, 0)
+	server, err := Listen(NewFeed(), Answers{
+		Ask: map[string]Answer{"explain": about("explain"), "history": about("history")}, WhatIf: whatIf,
+	}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

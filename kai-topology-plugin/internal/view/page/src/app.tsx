@@ -6,6 +6,7 @@ import { Map as Picture } from "./map";
 import { Panel } from "./panel";
 import { Search } from "./search";
 import { Tables } from "./tables";
+import { TimeLine, useMoment } from "./timeline";
 import { Attempted, TryOut } from "./attempt";
 import type { Attempt, Gang, History, Overview } from "./model";
 import type { Source } from "./source";
@@ -34,7 +35,11 @@ function useChoice(): [Choice, (change: Partial<Choice>) => void] {
   const choose = (change: Partial<Choice>) => {
     const next = { ...choiceOf(location.hash), ...change };
     const hash = hashOf(next);
-    if (hash !== location.hash) history.pushState(null, "", hash || location.pathname + location.search);
+    if (hash !== location.hash) {
+      // A recording that is played is one step back, and not one for each moment.
+      const keep = "moment" in change ? "replaceState" : "pushState";
+      history[keep](null, "", hash || location.pathname + location.search);
+    }
     setChoice(next);
   };
   useEffect(() => {
@@ -49,10 +54,10 @@ function useChoice(): [Choice, (change: Partial<Choice>) => void] {
 const breath = 2000;
 
 /** What happened to a gang: read when it is chosen, and again while the cluster changes. */
-function useHistory(source: Source, gang: string | undefined, overview: Overview | undefined): History | string | undefined {
+function useHistory(source: Source, gang: string | undefined, overview: Overview | undefined, recorded: boolean): History | string | undefined {
   const [told, setTold] = useState<{ gang: string; history: History | string | undefined }>();
   const read = useRef({ gang: "", at: 0 });
-  const there = overview !== undefined && !overview.histories;
+  const there = overview !== undefined && !overview.histories && !recorded;
   useEffect(() => {
     if (!gang || !there) return;
     let wanted = true;
@@ -77,34 +82,39 @@ export function App({ source }: { source: Source }) {
   const [latestOverview, setOverview] = useState<Overview>();
   const [attempt, setAttempt] = useState<{ file: string; said: Attempt }>();
   const [state, setState] = useState({ text: "Reading…", live: false });
-  const [explained, setExplained] = useState<Gang>();
+  const [explained, setExplained] = useState<{ gang: Gang; moment: number }>();
   const [choice, choose] = useChoice();
   const dark = useDark();
 
   useEffect(() => source.open(setOverview, (text, live) => setState({ text, live })), [source]);
 
-  const overview = attempt?.said.overview ?? latestOverview;
+  const [recorded, moment, wrong] = useMoment(source, latestOverview, choice.moment);
+  const overview = attempt?.said.overview ?? recorded;
 
   const cluster = useMemo(() => {
     if (!overview) return undefined;
     const found = clusterOf(overview);
-    const again = explained && found.gangs.get(key(explained));
-    if (again) found.gangs.set(key(again), { ...again, decision: explained.decision, behind: explained.behind, remedies: explained.remedies });
+    // What was said of one moment, or of the cluster without manifests, says nothing of others.
+    const said = explained && !attempt && explained.moment === moment ? explained.gang : undefined;
+    const again = said && found.gangs.get(key(said));
+    if (said && again) found.gangs.set(key(again), { ...again, decision: said.decision, behind: said.behind, remedies: said.remedies });
     return found;
-  }, [overview, explained]);
+  }, [overview, explained, attempt, moment]);
 
-  const waits = !attempt && choice.gang !== undefined && overview?.gangs.find((gang) => key(gang) === choice.gang)?.state !== "Runs";
+  const chosen = overview?.gangs.find((gang) => key(gang) === choice.gang);
+  const waits = !attempt && chosen !== undefined && chosen.state !== "Runs";
   useEffect(() => {
     if (!waits || !choice.gang) return;
     let wanted = true;
     const [namespace, name] = choice.gang.split("/") as [string, string];
-    void source.explain(namespace, name).then((gang) => wanted && gang && setExplained(gang));
+    void source.explain(namespace, name, moment).then((gang) => wanted && gang && setExplained({ gang, moment }));
     return () => {
       wanted = false;
     };
   }, [choice.gang, waits, overview]);
 
-  const history = useHistory(source, attempt ? undefined : choice.gang, overview);
+  const moments = latestOverview?.moments;
+  const history = useHistory(source, attempt ? undefined : choice.gang, overview, !!moments);
 
   const latest = useRef(choice);
   latest.current = choice;
@@ -159,7 +169,7 @@ export function App({ source }: { source: Source }) {
           </label>
         )}
         <Search {...shared} />
-        {source.tryOut && (
+        {source.tryOut && !moments && (
           <TryOut
             tryOut={source.tryOut}
             took={(file, said) => {
@@ -169,8 +179,9 @@ export function App({ source }: { source: Source }) {
             }}
           />
         )}
-        <p class={state.live ? "state live" : "state"} role="status">{state.text}</p>
+        <p class={state.live && !moments ? "state live" : "state"} role="status">{state.live && moments ? wrong ?? "a recording" : state.text}</p>
       </header>
+      {moments && <TimeLine moments={moments} at={moment} shown={overview} choose={choose} />}
       {attempt && <Attempted {...attempt} choose={choose} back={() => { setAttempt(undefined); choose(nothing); }} />}
       <main class={choice.page}>
         {choice.page === "map" ? <><Picture {...shared} dark={dark} /><Legend dark={dark} by={choice.by} /></> : <Tables {...shared} />}

@@ -5,8 +5,10 @@ import type { Attempt, Gang, History, Overview } from "./model";
 export interface Source {
   /** Calls back with what is seen, again and again if it is live, and with whether it still is. */
   open(seen: (overview: Overview) => void, state: (text: string, live: boolean) => void): void;
-  /** Why a gang waits and what would help; undefined if nobody can be asked. */
-  explain(namespace: string, name: string): Promise<Gang | undefined>;
+  /** Why a gang waits, at a moment if this is a recording, and what would help; undefined if nobody can be asked. */
+  explain(namespace: string, name: string, moment: number): Promise<Gang | undefined>;
+  /** A moment of a recording, by its place. */
+  moment(place: number): Promise<Overview>;
   /** What happened to a gang; undefined if nobody can be asked. What is in the way is an error. */
   history(namespace: string, name: string): Promise<History | undefined>;
   /** Tries the manifests of a file; unset if nobody can be asked. What is wrong with them is an error. */
@@ -29,6 +31,9 @@ function file(text: string): Source {
     },
     async history() {
       return undefined;
+    },
+    async moment() {
+      throw new Error("there is one moment only");
     },
   };
 }
@@ -66,8 +71,11 @@ function server(): Source {
       events.addEventListener("error", () => state("The connection is lost: is kubectl packtree view still running?", false));
       events.addEventListener("trouble", (event) => state((event as MessageEvent<string>).data, false));
     },
-    async explain(namespace, name) {
-      const response = await fetch(`explain?${new URLSearchParams({ namespace, name })}`);
+    async moment(place) {
+      return answer<Overview>(await fetch(`moment?moment=${place}`));
+    },
+    async explain(namespace, name, moment) {
+      const response = await fetch(`explain?${new URLSearchParams({ namespace, name, moment: String(moment) })}`);
       return response.ok ? ((await response.json()) as Gang) : undefined;
     },
     async history(namespace, name) {

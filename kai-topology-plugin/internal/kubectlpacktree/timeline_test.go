@@ -1,0 +1,92 @@
+package kubectlpacktree
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"packtree.dev/kai-topology-plugin/internal/explanation"
+	"packtree.dev/kai-topology-plugin/internal/overview"
+)
+
+// recordedGang has a gang that waits at second 5, since it asks for more than the node has, and is over at second 9.
+const recordedGang = `{"cluster":{"nodes":[{"metadata":{"name":"n","labels":{"example.com/rack":"r"}},"status":{"allocatable":{"nvidia.com/gpu":"8","pods":"9"}}}],
+ "topologies":[{"metadata":{"name":"racks"},"spec":{"levels":[{"nodeLabel":"example.com/rack"}]}}],"pods":[]}}
+{"at":5,"arrivals":[{"podGroup":{"metadata":{"namespace":"d","name":"g","uid":"g","creationTimestamp":"1970-01-01T00:00:05Z"},
+ "spec":{"minMember":1,"topologyConstraint":{"topology":"racks","requiredTopologyLevel":"example.com/rack"}}},
+ "pods":[{"metadata":{"namespace":"d","name":"p","uid":"p","annotations":{"pod-group-name":"g"}},
+  "spec":{"containers":[{"name":"c","resources":{"requests":{"nvidia.com/gpu":"9"}}}]}}]}]}
+{"at":9,"over":["d/g"]}
+`
+
+func TestQuestionsAboutARecordingAreAboutAMoment(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "recording")
+	if err := os.WriteFile(file, []byte(recordedGang), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line, err := readTimeline(file, overview.Question{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := line.beginning(t.Context())
+	if err != nil || !slices.Equal(first.Moments, []float64{0, 5, 9}) || len(first.Gangs) != 0 {
+		t.Fatalf("%+v, error %v", first, err)
+	}
+	ask := func(what, query string) (any, error) {
+		asked, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line.answers()[what](t.Context(), asked)
+	}
+	for query, gangs := range map[string]int{"moment=0": 0, "moment=1": 1, "moment=2": 0} {
+		said, err := ask("moment", query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen := said.(*overview.Overview); len(seen.Gangs) != gangs || seen.Moments != nil {
+			t.Errorf("%s: %d gangs, moments %v", query, len(seen.Gangs), seen.Moments)
+		}
+	}
+	said, err := ask("explain", "moment=1&namespace=d&name=g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := said.(*explanation.Gang); g.Decision == nil || g.Decision.Verdict != "Infeasible" {
+		content, _ := json.Marshal(g)
+		t.Errorf("the gang is %s", content)
+	}
+	for query, want := range map[string]string{
+		"moment=2&namespace=d&name=g": "g", "moment=3": "there are moments 0 to 2", "moment=x": `"x" is no number of a moment`, "": `"" is no number`,
+	} {
+		if said, err := ask("explain", query); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, error %v, want %s", query, said, err, want)
+		}
+	}
+	for _, query := range []string{"moment=-1", "moment=3", "moment=1.5"} {
+		if said, err := ask("moment", query); err == nil {
+			t.Errorf("%s: %v", query, said)
+		}
+	}
+}
+
+func TestARecordingIsShownByItself(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"takes neither -f nor --export": {"--recording", empty, "-f", dump},
+		"and takes neither -f":          {"--recording", empty, "--export", "-"},
+		"the recording is empty":        {"--recording", empty},
+		"--recording: open":             {"--recording", empty + "x"},
+	} {
+		if _, _, err := run(t, append([]string{"view", "--no-browser"}, args...)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %s", args, err, want)
+		}
+	}
+}
