@@ -34,7 +34,9 @@ func TestManifestsAreTriedOnThePage(t *testing.T) {
 	address, ended := start(t, command)
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
-		<-ended
+		if err := <-ended; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
 	})
 	open := func(t *testing.T, dark bool) *browser.Page {
 		page := chromium.Open(t, address, dark)

@@ -49,7 +49,9 @@ func TestARecordingHasATimeLine(t *testing.T) {
 	address, ended := start(t, command)
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
-		<-ended
+		if err := <-ended; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
 	})
 	open := func(t *testing.T, hash string, dark bool) *browser.Page {
 		page := chromium.Open(t, address+hash, dark)

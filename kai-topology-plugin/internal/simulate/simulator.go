@@ -183,19 +183,28 @@ func (s *simulator) run(ctx context.Context, stream []Event) error {
 			return err
 		}
 		s.account.look(s)
-		if s.options.Record != nil {
-			if err := s.options.Record(now, s.state()); err != nil {
-				return fmt.Errorf("recording: %w", err)
-			}
-		}
-		if s.options.Progress != nil {
-			s.options.Progress(now, at, len(stream))
+		if err := s.tell(at, len(stream)); err != nil {
+			return err
 		}
 	}
 	if s.options.Until != nil {
 		s.account.pass(*s.options.Until - s.now)
 		s.now = *s.options.Until
 		s.account.look(s)
+	}
+	return nil
+}
+
+// tell has those know who asked what is so now, when so many lines of the stream are done.
+func (s *simulator) tell(done, of int) error {
+	if s.options.Progress != nil {
+		s.options.Progress(s.now, done, of)
+	}
+	if s.options.Record == nil {
+		return nil
+	}
+	if err := s.options.Record(s.now, s.state()); err != nil {
+		return fmt.Errorf("recording: %w", err)
 	}
 	return nil
 }
