@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ spec: {priority: 9, containers: [{name: c, image: c, resources: {requests: {nvid
 // TestManifestsAreTriedOnThePage has the server of a dump say what would become of files, and draw it.
 func TestManifestsAreTriedOnThePage(t *testing.T) {
 	chromium := browser.Start(t)
-	command := packtree(t.Context(), t, "view", "-f", small().write(t), "--no-browser")
+	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", small().write(t), "--no-browser")
 	command.Stderr = os.Stderr
 	address, ended := start(t, command)
 	t.Cleanup(func() {

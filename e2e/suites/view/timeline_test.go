@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,7 +45,7 @@ func recorded(t *testing.T) string {
 // TestARecordingHasATimeLine moves through what a simulation has recorded.
 func TestARecordingHasATimeLine(t *testing.T) {
 	chromium := browser.Start(t)
-	command := packtree(t.Context(), t, "view", "--recording", recorded(t), "--no-browser")
+	command := packtree(context.WithoutCancel(t.Context()), t, "view", "--recording", recorded(t), "--no-browser")
 	command.Stderr = os.Stderr
 	address, ended := start(t, command)
 	t.Cleanup(func() {

@@ -201,11 +201,15 @@ class Painting {
     const rows = seats ? Math.ceil(seats / columns) : 1;
     const w = rect.w / columns;
     const h = rect.h / rows;
-    const gap = Math.min(w, h) > 5 ? 1 : Math.min(w, h) > 3 ? 0.5 : 0;
-    if (seats && gap) {
+    // Where gaps would be all that is seen, free seats are one rectangle, and so are those of a pod in a row.
+    const gap = Math.min(w, h) > 5 ? 1 : 0;
+    const free = this.scene.colours.level[1] as string;
+    if (seats && !gap) {
+      this.cells.add(free, rect.x, rect.y, rect.w, rect.h);
+    } else if (seats) {
       for (let i = 0; i < seats; i++) {
         const x = rect.x + (i % columns) * w;
-        this.cells.add(this.scene.colours.level[1] as string, x, rect.y + Math.floor(i / columns) * h, w - gap, h - gap);
+        this.cells.add(free, x, rect.y + Math.floor(i / columns) * h, w - gap, h - gap);
       }
     }
     let at = 0;
