@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -243,6 +245,26 @@ var _ = Describe("a user", Ordered, func() {
 	It("who may list but not watch sees the page as far as that goes, and which role to ask for", func() {
 		p := viewed(userWith("lister", nodesAndPods))
 		Expect(p.hears("trouble")).To(And(ContainSubstring("watching"), ContainSubstring("ask for ClusterRole packtree-viewer")))
+	})
+
+	It("who may watch but list no events sees the page, and why a gang has no history", func() {
+		p := viewed(userWith("eventless", rbacv1.PolicyRule{
+			APIGroups: []string{"", "scheduling.run.ai", "kai.scheduler"},
+			Resources: []string{"nodes", "pods", "podgroups", "topologies"}, Verbs: []string{"list", "watch"},
+		}))
+		p.hears("overview")
+		response, err := http.Get(p.address + "history?namespace=default&name=gang")
+		Expect(err).NotTo(HaveOccurred())
+		defer response.Body.Close()
+		said, err := io.ReadAll(response.Body)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(response.StatusCode).To(Equal(http.StatusNotFound))
+		Expect(string(said)).To(And(ContainSubstring("events is forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer")))
+
+		page, stderr, err := packtree(userWith("eventless-exporter", nodesAndPods), "view", "--export", "-")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(BeEmpty())
+		Expect(page).To(ContainSubstring("you may not list events, so they are left out: ClusterRole packtree-viewer allows it"))
 	})
 
 	It("who may see nothing gets no page", func() {

@@ -195,12 +195,15 @@ func (r *Reader) WithPriorities(ctx context.Context, read *Cluster) (*Cluster, e
 	return with, reading.optional("PriorityClasses", r.priorities(ctx, with))
 }
 
-// Events returns the events of a namespace.
+// Events returns the events of a namespace. The error says which role to ask for, if it is a matter of rights.
 func (r *Reader) Events(ctx context.Context, namespace string) (events []*corev1.Event, err error) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.kube.CoreV1().Events(namespace).List(ctx, options)
 	}
 	err = each(ctx, list, metav1.ListOptions{}, func(event *corev1.Event) { events = append(events, event) })
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("%w; ask for ClusterRole %s", err, ViewerRole)
+	}
 	return events, err
 }
 

@@ -60,20 +60,17 @@ function useHistory(source: Source, gang: string | undefined, overview: Overview
   const there = overview !== undefined && !overview.histories && !recorded;
   useEffect(() => {
     if (!gang || !there) return;
-    let wanted = true;
     const wait = read.current.gang === gang ? Math.max(0, read.current.at + breath - Date.now()) : 0;
     const timer = setTimeout(() => {
       read.current = { gang, at: Date.now() };
       const [namespace, name] = gang.split("/") as [string, string];
+      // The cluster may change faster than events are read, and what was read is taken all the same.
       source.history(namespace, name).then(
-        (history) => wanted && setTold({ gang, history }),
-        (error: unknown) => wanted && setTold({ gang, history: error instanceof Error ? error.message : String(error) }),
+        (history) => setTold({ gang, history }),
+        (error: unknown) => setTold({ gang, history: error instanceof Error ? error.message : String(error) }),
       );
     }, wait);
-    return () => {
-      wanted = false;
-      clearTimeout(timer);
-    };
+    return () => clearTimeout(timer);
   }, [source, gang, there, overview]);
   return told && told.gang === gang ? told.history : undefined;
 }

@@ -1,0 +1,95 @@
+package view_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"packtree.dev/e2e/browser"
+)
+
+// restless stands before the server of a page, and makes its cluster one that changes all the time, and whose events take
+// longer to be read than it stays as it is.
+func restless(t *testing.T, address string) (page string) {
+	t.Helper()
+	behind, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: behind.Scheme, Host: behind.Host})
+			r.Out.Header.Del("Accept-Encoding")
+		},
+		ModifyResponse: withoutHistories,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case behind.Path + "events":
+			w.Header().Set("Content-Type", "text/event-stream")
+			for revision := 1; r.Context().Err() == nil; revision++ {
+				fmt.Fprintf(w, "event: overview\ndata: %d\n\n", revision)
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(50 * time.Millisecond)
+			}
+		case behind.Path + "history":
+			time.Sleep(500 * time.Millisecond)
+			proxy.ServeHTTP(w, r)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL + behind.Path
+}
+
+// withoutHistories makes the overview of a dump, which has what events say, like that of a cluster.
+func withoutHistories(response *http.Response) error {
+	var overview map[string]any
+	content, err := io.ReadAll(response.Body)
+	if err == nil && json.Unmarshal(content, &overview) == nil && overview["histories"] != nil {
+		delete(overview, "histories")
+		content, err = json.Marshal(overview)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	response.ContentLength = int64(len(content))
+	response.Header.Set("Content-Length", strconv.Itoa(len(content)))
+	return err
+}
+
+func TestAHistoryIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
+	chromium := browser.Start(t)
+	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", small().write(t), "--no-browser")
+	command.Stderr = os.Stderr
+	address, ended := start(t, command)
+	t.Cleanup(func() {
+		_ = command.Process.Signal(os.Interrupt)
+		if err := <-ended; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	page := chromium.Open(t, restless(t, address)+"#gang=team/runs", false)
+	page.Says("assigned to r1-n0")
+	asked := 0
+	for _, request := range page.Requests() {
+		if parsed, err := url.Parse(request); err == nil && parsed.Query().Get("name") == "runs" {
+			asked++
+		}
+	}
+	if asked > 3 {
+		t.Errorf("the history was asked for %d times, and should be every two seconds at most", asked)
+	}
+}
