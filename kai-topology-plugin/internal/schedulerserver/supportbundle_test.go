@@ -268,6 +268,11 @@ var _ = Describe("a support bundle", func() {
 		Expect(decided["stands"].Verdict).To(Equal(scheduling.ReasonPlaced))
 		Expect(decided["waits"].Verdict).To(Equal(scheduling.ReasonInfeasible))
 		Expect(decided["waits"].Message).To(Equal(scheduled(namespace, "waits")().Message))
+		// The recorder writes events a little later than the status.
+		Eventually(supportBundle).Should(And(
+			MatchRegexp(`(?m)^message: ["']?Successfully assigned `+namespace+`/stands-`),
+			MatchRegexp(`(?m)^  kind: PodGroup\n  name: waits\n`),
+		), "what schedulers say of gangs and pods is in the bundle")
 	})
 
 	It("has nothing of what pods run and are told, wherever it is written", func() {
@@ -286,8 +291,14 @@ var _ = Describe("a support bundle", func() {
 		Expect(err).NotTo(HaveOccurred())
 		givenTelling(strings.ReplaceAll(strings.ReplaceAll(workloadsThatTell, "SECRET", secret), "NAMESPACE", namespace))
 
+		_, err = kube.CoreV1().Events(namespace).Create(ctx, &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: "telling"}, Type: corev1.EventTypeWarning, Reason: "BackOff", Message: secret,
+			InvolvedObject: corev1.ObjectReference{Namespace: namespace, Kind: "Pod", Name: "gang-0"},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+
 		bundle := supportBundle()
-		Expect(bundle).To(And(ContainSubstring("kind: PodCliqueSet"), ContainSubstring("kind: DynamoGraphDeployment"),
+		Expect(bundle).To(And(ContainSubstring("reason: BackOff"), ContainSubstring("kind: PodCliqueSet"), ContainSubstring("kind: DynamoGraphDeployment"),
 			ContainSubstring("kind: PodGang"), ContainSubstring("name: gang-0"), ContainSubstring("name: z1-r1-0")))
 		Expect(bundle).NotTo(Or(ContainSubstring(secret), ContainSubstring("aHVudGVyMg"), ContainSubstring("ConfigMap"), ContainSubstring("Secret")))
 		Expect(replay(bundle)["gang"].Assignments).To(Equal(map[string]string{"gang-0": "z1-r1-0"}))
