@@ -71,13 +71,23 @@ type Writer struct {
 	down    map[string]bool
 }
 
-// NewWriter writes the cluster as it is before anything happens. Pods that wait there are left out.
+// NewWriter writes the cluster as it is before anything happens. Pods and gangs that wait there are left out.
 func NewWriter(w io.Writer, cluster *inventory.Inventory) (*Writer, error) {
-	first := &Cluster{Nodes: cluster.Nodes, Topologies: []*kai.Topology{}, PodGroups: cluster.PodGroups}
+	first := &Cluster{Nodes: cluster.Nodes, Topologies: []*kai.Topology{}}
 	for _, name := range slices.Sorted(maps.Keys(cluster.Topologies)) {
 		first.Topologies = append(first.Topologies, cluster.Topologies[name])
 	}
 	first.Pods = append([]*corev1.Pod{}, inventory.Standing(cluster.Pods)...)
+	stands := map[gang.Key]bool{}
+	for _, pod := range first.Pods {
+		key, _ := gang.KeyOf(pod)
+		stands[key] = true
+	}
+	for _, podGroup := range cluster.PodGroups {
+		if stands[gang.KeyOfPodGroup(podGroup)] {
+			first.PodGroups = append(first.PodGroups, podGroup)
+		}
+	}
 	written := &Writer{
 		encoder: json.NewEncoder(w), known: map[gang.Key]bool{}, on: map[string]string{}, down: map[string]bool{},
 	}

@@ -19,14 +19,21 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// beginning is a cluster of two nodes, with a pod that stays on one of them, and one that waits and is nobody's.
+// beginning is a cluster of two nodes, with a gang that stays on one of them, one that waits, and a pod that is over.
 func beginning() *inventory.Inventory {
 	cluster := inventory.New()
 	cluster.Topologies["net"] = &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "net"}}
 	for _, name := range []string{"n0", "n1"} {
 		cluster.Nodes = append(cluster.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	cluster.Pods = []*corev1.Pod{pod("settled", "n0"), pod("waits", "")}
+	for _, name := range []string{"stands", "idle"} {
+		podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		cluster.PodGroups = append(cluster.PodGroups, podGroup)
+	}
+	cluster.Pods = []*corev1.Pod{pod("settled", "n0"), pod("waits", ""), pod("over", "n1")}
+	cluster.Pods[0].Annotations = map[string]string{scheduling.AnnotationPodGroupName: "stands"}
+	cluster.Pods[1].Annotations = map[string]string{scheduling.AnnotationPodGroupName: "idle"}
+	cluster.Pods[2].Status.Phase = corev1.PodSucceeded
 	return cluster
 }
 
@@ -57,7 +64,7 @@ func TestEachMomentIsAsItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := map[string]string{"pod settled": "on n0", "node n0": "ready true", "node n1": "ready true"}
+		first := map[string]string{"gang stands": "there", "pod settled": "on n0", "node n0": "ready true", "node n1": "ready true"}
 		want, moments := []map[string]string{first}, []float64{0}
 		gangs := map[gang.Key]recording.Gang{}
 		for step := range rapid.IntRange(0, 12).Draw(t, "steps") {
@@ -72,7 +79,7 @@ func TestEachMomentIsAsItWas(t *testing.T) {
 					PodGroup: podGroup, Pods: []*corev1.Pod{pod(name+"-0", ""), pod(name+"-1", "")},
 				}
 			}
-			seen := map[string]string{"pod settled": "on n0", "node n0": "ready true", "node n1": "ready true"}
+			seen := map[string]string{"gang stands": "there", "pod settled": "on n0", "node n0": "ready true", "node n1": "ready true"}
 			if state.Down["n0"] {
 				delete(seen, "pod settled")
 				seen["node n0"] = "ready false"
