@@ -1,5 +1,5 @@
-// Package krew makes what Krew installs a kubectl plugin from: an archive for each platform, and the manifest that names
-// them with their checksums.
+// Package krew makes what Krew installs a kubectl plugin from: an archive for each platform, and the manifest that
+// names them with their checksums.
 package krew
 
 import (
@@ -182,7 +182,8 @@ func (p Plugin) Check() error {
 	}
 	refuse(p.APIVersion != apiVersion, "apiVersion: is %q, and Krew reads %s", p.APIVersion, apiVersion)
 	refuse(p.Kind != kind, "kind: is %q, and Krew reads %s", p.Kind, kind)
-	refuse(!safeName.MatchString(p.Metadata.Name), "metadata.name: %q has more than small letters, digits and dashes", p.Metadata.Name)
+	name := p.Metadata.Name
+	refuse(!safeName.MatchString(name), "metadata.name: %q has more than small letters, digits and dashes", name)
 	short := p.Spec.ShortDescription
 	refuse(short == "" || strings.ContainsAny(short, "\r\n") || len(short) > longest,
 		"spec.shortDescription: needs one line of at most %d bytes, not %q", longest, short)
@@ -193,7 +194,8 @@ func (p Plugin) Check() error {
 	for i, platform := range p.Spec.Platforms {
 		at := fmt.Sprintf("spec.platforms[%d]", i)
 		address, err := url.Parse(platform.URI)
-		refuse(err != nil || address.Scheme != "https" || address.Host == "", "%s.uri: %q is no https address", at, platform.URI)
+		refuse(err != nil || address.Scheme != "https" || address.Host == "",
+			"%s.uri: %q is no https address", at, platform.URI)
 		refuse(!checksum.MatchString(platform.Sha256), "%s.sha256: %q is no checksum", at, platform.Sha256)
 		refuse(platform.Bin == "", "%s.bin: is not set", at)
 		system := platform.Selector.MatchLabels["os"] + "/" + platform.Selector.MatchLabels["arch"]

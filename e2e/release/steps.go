@@ -20,7 +20,8 @@ type Destination struct {
 	Registry string
 	// Remote is the git remote that gets the tags.
 	Remote string
-	// Downloads is the address in front of <tag>/<file> of what GitHub keeps for people to fetch; empty if there is no such place.
+	// Downloads is the address in front of <tag>/<file> of what GitHub keeps for people to fetch; empty if there is no such
+	// place.
 	Downloads string
 	// Sign has cosign sign what goes into the registry, as whoever cosign takes the caller for.
 	Sign bool
@@ -84,7 +85,8 @@ func Steps(release Release, destination Destination) []Step {
 	})
 }
 
-// pluginSteps have a draft with the archives of the kubectl plugin wait at GitHub: who publishes it does so once the tag is there.
+// pluginSteps have a draft with the archives of the kubectl plugin wait at GitHub: who publishes it does so once the tag
+// is there.
 func pluginSteps(release Release, destination Destination) []Step {
 	if release.Plugin == "" || destination.Downloads == "" {
 		return nil

@@ -43,7 +43,7 @@ func command() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&about, "about", "", "the manifest without version and platforms")
 	flags.StringVar(&release.Version, "version", "", "the version, as vX.Y.Z")
-	flags.StringVar(&release.Downloads, "downloads", "", "the address of the directory from which people fetch the archives")
+	flags.StringVar(&release.Downloads, "downloads", "", "where people fetch the archives: the address of a directory")
 	flags.StringVar(&release.License, "license", "LICENSE", "a file that goes into each archive")
 	flags.StringVarP(&output, "output", "o", ".", "the directory that receives archives and manifest")
 	for _, needed := range []string{"about", "version", "downloads"} {

@@ -75,7 +75,8 @@ func rejected(findings []manifests.Finding) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// apart returns a cluster whose pods that wait are others, so that they can be given nodes while people look at the cluster.
+// apart returns a cluster whose pods that wait are others, so that they can be given nodes while people look at the
+// cluster.
 func apart(read *live.Cluster) *live.Cluster {
 	copied := *read
 	inventory := *read.Inventory
@@ -89,10 +90,12 @@ func apart(read *live.Cluster) *live.Cluster {
 	return &copied
 }
 
-// dumpNotes names the PriorityClasses by which pods of manifests would be ranked in a cluster, and of which a dump says nothing.
+// dumpNotes names the PriorityClasses by which pods of manifests would be ranked in a cluster, and of which a dump says
+// nothing.
 func dumpNotes(read *live.Cluster, pods []*corev1.Pod) (notes []string) {
 	for _, class := range read.MissingPriorities(pods) {
-		notes = append(notes, fmt.Sprintf("a dump has no PriorityClasses: pods of class %s are decided with priority 0", class))
+		note := "a dump has no PriorityClasses: pods of class %s are decided with priority 0"
+		notes = append(notes, fmt.Sprintf(note, class))
 	}
 	slices.Sort(notes)
 	return slices.Compact(notes)

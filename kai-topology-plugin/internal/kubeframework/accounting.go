@@ -28,8 +28,9 @@ func Requested(nodes []fwk.NodeInfo) func(*corev1.Pod) (packing.Resources, error
 	counted := map[*corev1.Pod]fwk.PodInfo{}
 	for _, node := range nodes {
 		for _, info := range node.GetPods() {
+			affinity := info.GetPod().Spec.Affinity
 			// Nodes also count pods whose affinity to pods cannot be read. Requests turns these down.
-			if affinity := info.GetPod().Spec.Affinity; affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
+			if affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
 				counted[info.GetPod()] = info
 			}
 		}

@@ -13,7 +13,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// mostEvents is how many events of a gang are told, the latest: a pod that restarts over and over has any number of them.
+// mostEvents is how many events of a gang are told, the latest: a pod that restarts over and over has any number of
+// them.
 const mostEvents = 300
 
 // History is what events say of a gang.
@@ -26,7 +27,8 @@ type History struct {
 	Earlier int     `json:"earlier,omitempty"`
 }
 
-// Event is something that happened to the PodGroup of a gang, to the object that the PodGroup was made for, or to a pod.
+// Event is something that happened to the PodGroup of a gang, to the object that the PodGroup was made for, or to a
+// pod.
 type Event struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`

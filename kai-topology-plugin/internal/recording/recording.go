@@ -172,7 +172,8 @@ func Read(from io.Reader) (*Recording, error) {
 		case err != nil:
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		case (number == 1) != (next.Cluster != nil) || (number == 1) == (next.Moment != nil):
-			return nil, fmt.Errorf("line %d: the first line of a recording has a cluster, and each other a moment with at", number)
+			const form = "line %d: the first line of a recording has a cluster, and each other a moment with at"
+			return nil, fmt.Errorf(form, number)
 		case number == 1:
 			read.cluster = next.Cluster
 			if err := next.Cluster.check(); err != nil {
@@ -192,7 +193,8 @@ func Read(from io.Reader) (*Recording, error) {
 
 // check returns what would be missed in what was read.
 func (c *Cluster) check() error {
-	if slices.Contains(c.Nodes, nil) || slices.Contains(c.Topologies, nil) || slices.Contains(c.PodGroups, nil) || slices.Contains(c.Pods, nil) {
+	if slices.Contains(c.Nodes, nil) || slices.Contains(c.Topologies, nil) ||
+		slices.Contains(c.PodGroups, nil) || slices.Contains(c.Pods, nil) {
 		return errors.New("an object is null")
 	}
 	return nil
@@ -210,7 +212,8 @@ func (m *Moment) check() error {
 	return nil
 }
 
-// Moments are the seconds at which anything happened, the first of which is the beginning: 0, as the cluster is by itself.
+// Moments are the seconds at which anything happened, the first of which is the beginning: 0, as the cluster is by
+// itself.
 func (r *Recording) Moments() []float64 {
 	at := []float64{0}
 	for i := range r.moments {
@@ -249,7 +252,9 @@ func (r *Recording) At(place int) (*inventory.Inventory, error) {
 }
 
 // with returns the cluster with gangs, in the order of their arrival, whose pods stand on nodes.
-func (c *Cluster) with(gangs map[string]Gang, order []string, on map[string]string, down map[string]bool) *inventory.Inventory {
+func (c *Cluster) with(
+	gangs map[string]Gang, order []string, on map[string]string, down map[string]bool,
+) *inventory.Inventory {
 	cluster := inventory.New()
 	for _, topology := range c.Topologies {
 		cluster.Topologies[topology.Name] = topology

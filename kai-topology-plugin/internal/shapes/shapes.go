@@ -99,7 +99,9 @@ func (d *demand) shape(pods int64, required string) capacity.Shape {
 	if required != "" {
 		name += " in one " + required
 	}
-	return capacity.Shape{Name: name + d.chosen, Pods: pods, Requests: d.requests, RequiredLevel: required, Takes: takes(d.pod)}
+	return capacity.Shape{
+		Name: name + d.chosen, Pods: pods, Requests: d.requests, RequiredLevel: required, Takes: takes(d.pod),
+	}
 }
 
 func requiredOf(leaf *podgrouptree.Group, shared *gang.Shared) string {

@@ -122,8 +122,8 @@ func CommandOn(source Source) *cobra.Command {
 	flags.StringVar(&asked.resume, "resume", "",
 		"a file for the simulations of a comparison that are finished, which are not run again")
 	flags.StringVarP(&asked.output, "output", "o", "",
-		"json (the default), csv with a line per gang, html: a page with plots, or recording, for kubectl packtree view; of a "+
-			"comparison text (the default), json or html")
+		"json (the default), csv with a line per gang, html: a page with plots, or recording, for kubectl packtree view; "+
+			"of a comparison text (the default), json or html")
 	flags.StringVar(&asked.placement, "placement", string(packing.Pack),
 		"the domains of gangs that do not say it themselves: Pack or Spread")
 	command.AddCommand(generateCommand(source), importCommand())

@@ -47,8 +47,8 @@ type Options struct {
 	Decider Decider
 	// Progress is told the time that was reached, and how many events of the stream are done of how many.
 	Progress func(at float64, done, of int)
-	// Record is told the cluster after each moment at which anything happened; nil for nobody. What it is given is only valid
-	// until it returns.
+	// Record is told the cluster after each moment at which anything happened; nil for nobody. What it is given is only
+	// valid until it returns.
 	Record func(at float64, state recording.State) error
 }
 
