@@ -2,9 +2,11 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,15 +23,26 @@ type conditions struct {
 func applyCondition(
 	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before *metav1.Condition, condition metav1.Condition,
 ) (bool, error) {
-	condition.LastTransitionTime = metav1.NewTime(now)
-	stands := conditions{}
+	var stands []metav1.Condition
 	if before != nil {
-		stands.Conditions = []metav1.Condition{*before}
-		if before.Status == condition.Status {
-			condition.LastTransitionTime = before.LastTransitionTime
+		stands = []metav1.Condition{*before}
+	}
+	return applyConditions(ctx, w, now, object, stands, []metav1.Condition{condition})
+}
+
+// applyConditions is applyCondition for all conditions of an object that the pod grouper writes: one that is wanted no more
+// is taken away.
+func applyConditions(
+	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before, wanted []metav1.Condition,
+) (bool, error) {
+	wanted = slices.Clone(wanted)
+	for i := range wanted {
+		wanted[i].LastTransitionTime = metav1.NewTime(now)
+		if stands := meta.FindStatusCondition(before, wanted[i].Type); stands != nil && stands.Status == wanted[i].Status {
+			wanted[i].LastTransitionTime = stands.LastTransitionTime
 		}
 	}
-	written, err := w.Status(ctx, object, &stands, &conditions{[]metav1.Condition{condition}})
+	written, err := w.Status(ctx, object, &conditions{before}, &conditions{wanted})
 	if apierrors.IsConflict(err) {
 		return false, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/successors"
 
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
@@ -81,15 +82,53 @@ func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
 	return len(pods) > 0
 }
 
-// mirror writes the PodGang's condition Scheduled: what the scheduler says of the PodGroup, or why it will not get so far.
+// mirror writes the conditions of the PodGang that repeat what the scheduler says of the PodGroup, or why it will not get so
+// far: Scheduled and, where somebody asks, SuccessorsFit.
 func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.PodGang, result kept) error {
-	condition := scheduledCondition(gang, result)
-	condition.ObservedGeneration = gang.Generation
-	before := meta.FindStatusCondition(gang.Status.Conditions, condition.Type)
-	if _, err := applyCondition(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, before, condition); err != nil {
-		return fmt.Errorf("writing condition of PodGang: %w", err)
+	wanted := []metav1.Condition{scheduledCondition(gang, result)}
+	if answer := successorsCondition(gang, result.podGroup); answer != nil {
+		wanted = append(wanted, *answer)
+	}
+	var before []metav1.Condition
+	for _, kind := range []string{scheduling.ConditionScheduled, scheduling.ConditionSuccessorsFit} {
+		if stands := meta.FindStatusCondition(gang.Status.Conditions, kind); stands != nil {
+			before = append(before, *stands)
+		}
+	}
+	for i := range wanted {
+		wanted[i].ObservedGeneration = gang.Generation
+	}
+	if _, err := applyConditions(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, before, wanted); err != nil {
+		return fmt.Errorf("writing conditions of PodGang: %w", err)
 	}
 	return nil
+}
+
+// successorsCondition repeats what the scheduler says to the question about successors; nil if nobody asks, or it has said
+// nothing yet. One that says nothing of gangs, as KAI's own, will not answer, and it is said at once.
+func successorsCondition(gang *grovescheduler.PodGang, podGroup *scheduling.PodGroup) *metav1.Condition {
+	question, _ := successors.Parse(gang.Annotations) // The scheduler says what is wrong with it.
+	if question == nil || podGroup == nil {
+		return nil
+	}
+	if said := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionSuccessorsFit); said != nil {
+		answer := *said
+		return &answer
+	}
+	if said, _ := saidOf(podGroup); said != nil || !onNodes(gang) {
+		return nil
+	}
+	answer := successors.Answer{
+		ID: question.ID, Fits: metav1.ConditionUnknown, Reason: scheduling.ReasonNotAnswered,
+		Sentence: "the scheduler that placed the gang says nothing of gangs",
+	}.Condition()
+	return &answer
+}
+
+// onNodes reports whether every group of the PodGang has its minimum of pods on nodes.
+func onNodes(gang *grovescheduler.PodGang) bool {
+	phase := gang.Status.Phase
+	return phase == grovescheduler.PodGangPhaseStarting || phase == grovescheduler.PodGangPhaseRunning
 }
 
 // scheduledCondition repeats what our scheduler says of the PodGroup. Another one writes no such condition: then the phase of the PodGang
@@ -101,11 +140,10 @@ func scheduledCondition(gang *grovescheduler.PodGang, result kept) metav1.Condit
 		Reason:  scheduling.ReasonWaiting,
 		Message: cmp.Or(result.waitsFor, "the scheduler has not looked at the gang yet"),
 	}
-	phase := gang.Status.Phase
 	switch said, refused := saidOf(result.podGroup); {
 	case said != nil:
 		condition.Status, condition.Reason, condition.Message = said.Status, said.Reason, said.Message
-	case phase == grovescheduler.PodGangPhaseStarting || phase == grovescheduler.PodGangPhaseRunning:
+	case onNodes(gang):
 		condition.Status, condition.Reason = metav1.ConditionTrue, scheduling.ReasonPlaced
 		condition.Message = "every group has its minimum of pods on nodes; the scheduler that placed them says nothing of gangs"
 	case refused != nil:

@@ -40,11 +40,12 @@ func CarriedLabels(w Workload, templates []Template) map[string]string {
 }
 
 // CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other
-// gangs it shares a topology constraint, for which topology its pods are made, which domains it would rather have, and
-// for how long seats are held; the last two also of the nearest owner above it that says so. Nil if there are none.
+// gangs it shares a topology constraint, for which topology its pods are made, whether successors of its pods would have
+// room, which domains it would rather have, and for how long seats are held; the last two also of the nearest owner above
+// it that says so. Nil if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
 	carried := map[string]string{}
-	for _, key := range scheduling.CarriedAnnotations() {
+	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationSuccessors) {
 		carried[key] = w.Owner.GetAnnotations()[key]
 	}
 	carried[scheduling.AnnotationPlacement], _ = ParsePlacement(w)

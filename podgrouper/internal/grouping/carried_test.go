@@ -85,7 +85,7 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 	}
 	shared := map[string]string{
 		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
-		scheduling.AnnotationPodsTopology: "t", scheduling.AnnotationPlacement: "Spread", scheduling.AnnotationSeatHold: "90s",
+		scheduling.AnnotationPodsTopology: "t", scheduling.AnnotationSuccessors: "{}", scheduling.AnnotationPlacement: "Spread", scheduling.AnnotationSeatHold: "90s",
 	}
 	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

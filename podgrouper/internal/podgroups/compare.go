@@ -78,7 +78,7 @@ func labelsUpToDate(live, desired *scheduling.PodGroup) bool {
 }
 
 func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
-	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationExpectedPods) {
+	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationExpectedPods, scheduling.AnnotationSuccessors) {
 		if !valueUpToDate(live, live.Annotations[key], desired.Annotations[key], "metadata", "annotations", key) {
 			return false
 		}

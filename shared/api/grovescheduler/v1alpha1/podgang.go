@@ -138,6 +138,7 @@ type PodGangStatus struct {
 	Phase PodGangPhase `json:"phase,omitempty"`
 	// Conditions are Initialized, Scheduled, Ready, Unhealthy and DisruptionTarget. The Grove operator writes them. Scheduled it
 	// leaves to the pod grouper, which repeats the scheduler's words; where nobody else writes that one, it says where pods are.
+	// SuccessorsFit, which the pod grouper repeats too, is the scheduler's answer to the annotation packtree.dev/successors.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
