@@ -171,6 +171,14 @@ func (g *Gang) Priority() (highest int32) {
 	return highest
 }
 
+// PreemptsNobody reports whether a gang must not have others leave: because one of its pods must not.
+func (g *Gang) PreemptsNobody() bool {
+	return slices.ContainsFunc(g.Pending, func(pod *corev1.Pod) bool {
+		policy := pod.Spec.PreemptionPolicy
+		return policy != nil && *policy == corev1.PreemptNever
+	})
+}
+
 func priorityOf(pod *corev1.Pod) int32 {
 	if pod.Spec.Priority == nil {
 		return 0

@@ -41,7 +41,7 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 		// Room that is reserved now is used, a moment later, by those who can be asked to leave.
 		p.gangs.TurnAway(pod)
 	}
-	if forbids(asked.Gang) {
+	if asked.PreemptsNobody() {
 		return nil
 	}
 	may, effects := p.gangs.MayPreempt(asked.PodGroup, p.clock.Now())
@@ -50,16 +50,6 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	return p.preempt(ctx, asked)
-}
-
-// forbids reports whether a gang preempts nobody: because one of its pods must not.
-func forbids(assembled *gang.Gang) bool {
-	for _, pod := range assembled.Pending {
-		if policy := pod.Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *Plugin) preempt(ctx context.Context, asked *request) error {

@@ -167,6 +167,8 @@ type Table struct {
 	placement  packing.Placement
 	// nodes are those on the table, by name.
 	nodes []fwk.NodeInfo
+	// kept is the room that a scheduler keeps from gangs; nil if there is none.
+	kept func(asking gang.Key, priority int32) clusterview.Reserved
 	// absent, reserved and terse are as in the questions that are asked under a change.
 	absent   []string
 	reserved clusterview.Reserved
@@ -224,8 +226,34 @@ func (t *Table) Question(turn Turn) decision.Question {
 	t.meet(turn.Gang)
 	return decision.Question{
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement, Terse: t.terse, Absent: t.absent,
-		Reserved: both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.reserved),
+		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)), t.reserved),
 	}
+}
+
+// Respecting returns the table with room that a scheduler keeps from gangs, which kept returns.
+func (t *Table) Respecting(kept func(asking gang.Key, priority int32) clusterview.Reserved) *Table {
+	respecting := *t
+	respecting.kept = kept
+	return &respecting
+}
+
+// keptFrom returns the room that a scheduler keeps from a gang, but for that of pods which the nodes show.
+func (t *Table) keptFrom(rank gang.Rank) clusterview.Reserved {
+	if t.kept == nil {
+		return nil
+	}
+	kept, nodes := clusterview.Reserved{}, t.cluster.SnapshotSharedLister().NodeInfos()
+	all := t.kept(rank.Gang, rank.Priority)
+	for name := range all {
+		node, err := nodes.Get(name)
+		if err != nil {
+			continue // The node is gone, and with it its room.
+		}
+		if room := all.On(node); len(room) > 0 {
+			kept[name] = room
+		}
+	}
+	return kept
 }
 
 // Preempt returns who leaves so that the gang of a turn fits, given who may; nil if nobody's leaving helps. See
@@ -233,11 +261,31 @@ func (t *Table) Question(turn Turn) decision.Question {
 func (t *Table) Preempt(
 	ctx context.Context, turn Turn, podGroups preemption.PodGroups, mayLeave func(*preemption.Workload, []*corev1.Pod) bool,
 ) (*preemption.Choice, error) {
-	question := t.Question(turn)
-	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, question.Nodes, podGroups, preemption.Budgets{}, mayLeave)
-	if err != nil || candidates.Empty() {
+	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, t.nodes, podGroups, preemption.Budgets{}, mayLeave)
+	if err != nil {
 		return nil, err
 	}
+	return t.clear(ctx, turn, candidates)
+}
+
+// PreemptLower returns who of lower priority leaves so that the gang of a turn fits; nil if nobody's leaving helps, or one of
+// its pods must not preempt.
+func (t *Table) PreemptLower(ctx context.Context, turn Turn, podGroups preemption.PodGroups) (*preemption.Choice, error) {
+	if turn.Gang.PreemptsNobody() {
+		return nil, nil
+	}
+	candidates, err := preemption.CandidatesFor(turn.Rank, t.nodes, podGroups, preemption.Budgets{})
+	if err != nil {
+		return nil, err
+	}
+	return t.clear(ctx, turn, candidates)
+}
+
+func (t *Table) clear(ctx context.Context, turn Turn, candidates *preemption.Candidates) (*preemption.Choice, error) {
+	if candidates.Empty() {
+		return nil, nil
+	}
+	question := t.Question(turn)
 	return preemption.Find(ctx, preemption.Request{
 		Question: question, Snapshot: t.cluster.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
 		Decide: func() (*decision.Answer, error) { return t.Try(ctx, turn) },

@@ -20,15 +20,20 @@ type Change struct {
 	Gone []*corev1.Pod
 	// Reserved are pods that will stand on nodes.
 	Reserved clusterview.Reserved
+	// Stand are pods that stand on the nodes that their specs name, and that count as members of their gangs there.
+	Stand []*corev1.Pod
+	// Explained has answers say why gangs do not fit.
+	Explained bool
 }
 
-// Under runs a function on a table with a change, on which gangs are decided without certificates. The table itself is
+// Under runs a function on a table with a change, on which gangs are decided without certificates unless answers are to be
+// explained. The table itself is
 // as before afterwards; nobody else asks it meanwhile.
 func (t *Table) Under(change Change, run func(*Table) error) error {
 	under := *t
-	under.terse = true
-	under.reserved = both(t.reserved, change.Reserved)
-	under.members = without(t.members, change.Gone)
+	under.terse = !change.Explained
+	under.reserved = both(both(t.reserved, change.Reserved), onNodes(change.Stand))
+	under.members = with(without(t.members, change.Gone), change.Stand)
 	under.absent = slices.Concat(t.absent, change.Failed)
 	return t.view.Aside(t.nodes, func() error {
 		return kubeframework.Without(t.cluster.SnapshotSharedLister().NodeInfos(), change.Gone, func() error { return run(&under) })
@@ -58,4 +63,26 @@ func without(members map[gang.Key][]*corev1.Pod, gone []*corev1.Pod) map[gang.Ke
 		}
 	}
 	return left
+}
+
+// with has the pods of each gang and some more.
+func with(members map[gang.Key][]*corev1.Pod, more []*corev1.Pod) map[gang.Key][]*corev1.Pod {
+	if len(more) == 0 {
+		return members
+	}
+	all := maps.Clone(members)
+	for _, pod := range more {
+		if key, ok := gang.KeyOf(pod); ok {
+			all[key] = append(slices.Clip(all[key]), pod)
+		}
+	}
+	return all
+}
+
+func onNodes(pods []*corev1.Pod) clusterview.Reserved {
+	reserved := clusterview.Reserved{}
+	for _, pod := range pods {
+		reserved[pod.Spec.NodeName] = append(reserved[pod.Spec.NodeName], pod)
+	}
+	return reserved
 }
