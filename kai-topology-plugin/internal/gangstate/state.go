@@ -20,6 +20,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
+	"packtree.dev/shared/successors"
 )
 
 // State is what is known of all gangs. Its methods may be called at any time from any goroutine, and each may be
@@ -112,6 +113,8 @@ type record struct {
 	// repairability is what was foretold of the gang, when its PodGroup was foretoldOf; nil if that was nothing.
 	repairability *Repairability
 	foretoldOf    types.UID
+	// successors is the last answer to a question of its PodGroup.
+	successors successors.Answer
 	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if
 	// that was told.
 	waits    string

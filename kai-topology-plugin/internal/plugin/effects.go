@@ -29,6 +29,8 @@ type executor struct {
 	clock  clock.PassiveClock
 	status *podgroupstatus.Writer
 	tell   *gangevents.Announcer
+	// roomChanged is told that room is kept, or kept no more, other than by pods on nodes.
+	roomChanged func()
 }
 
 // do does what is to be done about an event.
@@ -60,6 +62,9 @@ func (e *executor) do(effects gangstate.Effects) {
 	}
 	e.activate(effects.Activate)
 	e.tellSeats(effects.Seats)
+	if e.roomChanged != nil && len(effects.Seats)+len(effects.Broken) > 0 {
+		e.roomChanged()
+	}
 	for _, key := range effects.WriteStatus {
 		e.status.Enqueue(key)
 	}

@@ -24,6 +24,7 @@
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
 //	foretell.go    what failures would do to gangs, for metrics and statuses, beside the scheduling loop
+//	successorsfit.go  whether pods that an update is about to make would have room, for statuses, beside the loop too
 //	hints.go       which events let a gang that does not fit try again
 package plugin
 
@@ -70,6 +71,8 @@ type Plugin struct {
 	stopper  *staleness.Stopper
 	plain    *preemptForPlain
 	measure  measure
+	// questions are those of PodGroups about successors of their pods.
+	questions *questions
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -175,7 +178,10 @@ func newPluginAmong(
 		bindings: newInFlight(),
 		started:  time.Now(),
 		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate},
+
+		questions: newQuestions(),
 	}
+	plugin.effects.roomChanged = plugin.questions.clusterChanged
 	all.listen(plugin.foretold)
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

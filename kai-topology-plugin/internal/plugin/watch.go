@@ -82,6 +82,7 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	case <-leading:
 		go p.stopper.Run(ctx)
 		go p.foretell(ctx)
+		go p.answerSuccessors(ctx)
 		p.effects.status.Run(ctx)
 	case <-ctx.Done():
 	}
@@ -91,10 +92,12 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			p.measure.podChanged(nil, object.(*corev1.Pod))
+			p.placesChanged(nil, object.(*corev1.Pod))
 			p.effects.do(p.gangs.PodAdded(object.(*corev1.Pod), p.clock.Now()))
 		},
 		UpdateFunc: func(before, after any) {
 			p.measure.podChanged(before.(*corev1.Pod), after.(*corev1.Pod))
+			p.placesChanged(before.(*corev1.Pod), after.(*corev1.Pod))
 			if gang.Standing(before.(*corev1.Pod)) && !gang.Standing(after.(*corev1.Pod)) {
 				p.gangs.RoomGrew()
 			}
@@ -103,12 +106,21 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
 				p.measure.podChanged(pod, nil)
+				p.placesChanged(pod, nil)
 				if pod.Spec.NodeName != "" {
 					p.gangs.RoomGrew()
 				}
 				p.effects.do(p.gangs.PodDeleted(p.lister.AsFinished(pod), p.clock.Now()))
 			}
 		},
+	}
+}
+
+// placesChanged is for a pod that was and is, nil where there was or is none: it has come to a node, or left it.
+func (p *Plugin) placesChanged(before, after *corev1.Pod) {
+	stood, stands := before != nil && gang.Standing(before), after != nil && gang.Standing(after)
+	if stood != stands || before != nil && before.Spec.NodeName != "" && after == nil {
+		p.questions.clusterChanged()
 	}
 }
 
@@ -119,6 +131,8 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		}
 		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
 			p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
+			p.questions.podGroupSeen(gang.KeyOfPodGroup(podGroup), podGroup)
+			p.questions.clusterChanged()
 		}
 		p.effects.do(p.gangs.PodGroupChanged(old, podGroup, p.clock.Now()))
 	}
@@ -128,6 +142,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
 				p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
+				p.questions.podGroupSeen(gang.KeyOfPodGroup(podGroup), nil)
 				p.effects.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
 			}
 		},
@@ -137,6 +152,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	changed := func(topology *kai.Topology) {
 		p.measure.inUse.TouchAll()
+		p.questions.clusterChanged()
 		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -162,6 +178,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		AddFunc: func(object any) {
 			p.measure.nodeSeen(object.(*corev1.Node))
 			p.gangs.RoomGrew()
+			p.questions.clusterChanged()
 			p.effects.do(p.gangs.NodeSeen(object.(*corev1.Node)))
 		},
 		UpdateFunc: func(before, after any) {
@@ -172,6 +189,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) ||
 				!maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
 				p.gangs.RoomGrew()
+				p.questions.clusterChanged()
 			}
 			if old.Spec.Unschedulable != node.Spec.Unschedulable || !slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) {
 				p.effects.do(p.gangs.NodeSeen(node))
@@ -183,6 +201,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			p.gangs.RoomGrew()
+			p.questions.clusterChanged()
 			if node, ok := objectOf[*corev1.Node](object); ok {
 				p.measure.tracker.NodeGone(node.Name)
 				p.effects.do(p.gangs.NodeGone(node.Name))

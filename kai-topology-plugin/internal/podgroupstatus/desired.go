@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/successors"
 )
 
 // Observed is what is known of a gang.
@@ -36,13 +37,17 @@ type Observed struct {
 	Repairability *gangstate.Repairability
 	// Unforetold is set as long as nothing has been foretold of any gang, although it will be.
 	Unforetold bool
+	// Successors is the last answer to a question about successors, the zero value if there was none.
+	Successors successors.Answer
 }
 
 // Desired is the part of a PodGroup's status that the scheduler owns.
 type Desired struct {
 	Condition metav1.Condition
 	// Repairable is nil if the PodGroup is not to have that condition.
-	Repairable        *metav1.Condition
+	Repairable *metav1.Condition
+	// SuccessorsFit is nil if the PodGroup is not to have that one.
+	SuccessorsFit     *metav1.Condition
 	NodePoolCondition *scheduling.SchedulingCondition
 	SubGroups         []scheduling.SubGroupStatus
 	Resources         scheduling.PodGroupResourcesStatus
@@ -67,6 +72,7 @@ func Of(observed Observed, now metav1.Time) Desired {
 	return Desired{
 		Condition:         condition,
 		Repairable:        repairable(observed, condition, now),
+		SuccessorsFit:     successorsFit(observed, now),
 		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
 		SubGroups:         subGroups(observed.Groups),
 		Resources:         resources(observed.Gang),
@@ -178,8 +184,10 @@ func furtherPods(observed Observed) string {
 func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
 	repairable := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairable)
+	successorsFit := meta.FindStatusCondition(status.Conditions, scheduling.ConditionSuccessorsFit)
 	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
 		!equality.Semantic.DeepEqual(repairable, d.Repairable) ||
+		!equality.Semantic.DeepEqual(successorsFit, d.SuccessorsFit) ||
 		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
 		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
 		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources) ||
@@ -190,8 +198,10 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 // Status returns the part of the status, as it is applied.
 func (d Desired) Status() scheduling.PodGroupStatus {
 	conditions := []metav1.Condition{d.Condition}
-	if d.Repairable != nil {
-		conditions = append(conditions, *d.Repairable)
+	for _, condition := range []*metav1.Condition{d.Repairable, d.SuccessorsFit} {
+		if condition != nil {
+			conditions = append(conditions, *condition)
+		}
 	}
 	return scheduling.PodGroupStatus{
 		Conditions:           conditions,

@@ -266,9 +266,9 @@ func TestNoTwoAreToldOfTheSameRoom(t *testing.T) {
 		asked []replacement.Asked
 		want  []string
 	}{
-		"the first in rank":                {[]replacement.Asked{h(false), g(false)}, []string{refused(6, 2), fits}},
-		"one that was told before":         {[]replacement.Asked{g(false), h(true)}, []string{refused(6, 2), fits}},
-		"one alone":                        {[]replacement.Asked{h(false)}, []string{fits}},
+		"the first in rank":        {[]replacement.Asked{h(false), g(false)}, []string{refused(6, 2), fits}},
+		"one that was told before": {[]replacement.Asked{g(false), h(true)}, []string{refused(6, 2), fits}},
+		"one alone":                {[]replacement.Asked{h(false)}, []string{fits}},
 		"what was refused leaves its room": {
 			[]replacement.Asked{question(t, "g", false, ask(t, "g", "", 7, "", 0)), h(false)}, []string{refused(7, 6), fits},
 		},
