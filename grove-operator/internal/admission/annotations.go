@@ -14,6 +14,7 @@ var choices = []struct {
 	values []string
 }{
 	{grovev1alpha1.AnnotationImageUpdate, []string{grovev1alpha1.ImageUpdateRecreate, grovev1alpha1.ImageUpdateInPlace}},
+	{grovev1alpha1.AnnotationUpdateWithoutRoom, []string{grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}},
 	{grovev1alpha1.AnnotationMissingTopologyLevel, []string{grovev1alpha1.MissingTopologyLevelDrop, grovev1alpha1.MissingTopologyLevelHold}},
 }
 

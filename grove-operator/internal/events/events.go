@@ -53,6 +53,11 @@ const (
 	UpdateStarted Reason = "UpdateStarted"
 	// UpdateFinished: every pod runs the template as it is.
 	UpdateFinished Reason = "UpdateFinished"
+	// SuccessorsWithoutRoom (warning): what takes the place of the pods that an update replaces next would have no room, so
+	// that these stay.
+	SuccessorsWithoutRoom Reason = "SuccessorsWithoutRoom"
+	// UpdateUnproved (warning): pods on nodes are replaced although nobody has said whether their successors have room.
+	UpdateUnproved Reason = "UpdateUnproved"
 )
 
 // ReconcileFailed (warning), of every kind: an error came up that was not among lastErrors before.
@@ -73,6 +78,9 @@ var action = map[Reason]string{
 	UpdateStarted:       "Update",
 	UpdateFinished:      "Update",
 	ReconcileFailed:     "Reconcile",
+
+	SuccessorsWithoutRoom: "Update",
+	UpdateUnproved:        "Update",
 }
 
 // told is stable: reasons may be added, but do not change.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
@@ -25,6 +26,9 @@ type Objects struct {
 	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Gangs are the PodGangs; unset: what the scheduler says of them is not looked at.
 	Gangs map[string]*schedulerv1alpha1.PodGang
+	// DefaultScheduler and Startup are what pods are made with.
+	DefaultScheduler string
+	Startup          groveconfigv1alpha1.StartupOrderConfiguration
 	// hashes are those that the pods of a clique may have, by the clique's name.
 	hashes map[string][]string
 }

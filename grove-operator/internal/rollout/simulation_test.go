@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
@@ -42,6 +43,10 @@ func TestRollouts(t *testing.T) {
 			"the user edits":                        w.edit,
 			"the user chooses another strategy":     w.switchStrategy,
 			"the user chooses how images change":    w.switchImageUpdate,
+			"the user chooses whether to wait":      w.switchWait,
+			"the scheduler answers":                 func(t *rapid.T) { w.answer(pick(t, w.gangs), rapid.SampledFrom(w.words()).Draw(t, "answer")) },
+			"the scheduler answers another":         func(t *rapid.T) { w.answer(pick(t, w.gangs), rapid.SampledFrom(w.words()).Draw(t, "answer")) },
+			"a minute passes":                       func(*rapid.T) { w.now = w.now.Add(time.Minute) },
 			"the user scales a PodClique":           w.scalePodClique,
 			"the user scales a group":               w.scaleGroup,
 			"the user scales the set":               func(t *rapid.T) { w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas") },
@@ -75,6 +80,7 @@ func (w *world) checkConverged() {
 			w.t.Fatalf("the update of %s has not ended: %+v", group.Name, progress)
 		}
 	}
+	w.checkNobodyAsks()
 	if w.set.Status.UpdatedReplicas != w.set.Spec.Replicas {
 		w.t.Fatalf("%d of %d replicas are updated", w.set.Status.UpdatedReplicas, w.set.Spec.Replicas)
 	}
@@ -94,6 +100,7 @@ func (w *world) checkDecision(decision rollout.Decision) {
 	}
 	for _, pod := range decision.Delete {
 		w.checkDeleted(pod)
+		w.checkProved(pod)
 	}
 	turns := map[int32]bool{}
 	for _, turn := range w.set.Status.UpdateProgress.CurrentlyUpdating {

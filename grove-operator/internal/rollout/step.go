@@ -10,8 +10,9 @@ import (
 
 // Step is what is to be done about a replica of a set now.
 type Step struct {
-	// Delete are the pods to replace.
+	// Delete are the pods to replace, and Of says what of the replica they are.
 	Delete []*corev1.Pod
+	Of     string
 	// Waiting says what has to happen before more can be replaced; empty if nothing has to.
 	Waiting string
 	// Why says what keeps the pods that it waits for from being ready, as far as that is known.
@@ -29,7 +30,8 @@ type Step struct {
 // become ready stop everything, as soon as they are as many as may be unavailable.
 func Next(replica Replica) Step {
 	if broken := replica.broken(); len(broken) > 0 {
-		return Step{Delete: broken, Waiting: "pods of the old template that are not ready are being updated"}
+		const of = "pods of the old template that are not ready"
+		return Step{Delete: broken, Of: of, Waiting: of + " are being updated"}
 	}
 	if wait := replica.unsettled(); wait.what != "" {
 		return Step{Waiting: wait.what, Why: wait.why}
@@ -59,10 +61,8 @@ func (r *Replica) nextPod() (Step, bool) {
 	for i := range r.Cliques {
 		for _, pod := range r.Cliques[i].Pods {
 			if !pod.Current {
-				return Step{
-					Delete:  []*corev1.Pod{pod.Object},
-					Waiting: fmt.Sprintf("pod %d of PodClique %s is being updated", pod.Index, r.Cliques[i].Name),
-				}, true
+				of := fmt.Sprintf("pod %d of PodClique %s", pod.Index, r.Cliques[i].Name)
+				return Step{Delete: []*corev1.Pod{pod.Object}, Of: of, Waiting: of + " is being updated"}, true
 			}
 		}
 	}
@@ -97,10 +97,11 @@ func (g *Group) next(away int) (Step, bool) {
 	case 0:
 		return Step{}, false
 	case 1:
-		step.Waiting = fmt.Sprintf("copy %s of PodCliqueScalingGroup %s is being updated", indexes[0], g.Name)
+		step.Of = fmt.Sprintf("copy %s of PodCliqueScalingGroup %s", indexes[0], g.Name)
+		step.Waiting = step.Of + " is being updated"
 	default:
-		step.Waiting = fmt.Sprintf("copies %s of PodCliqueScalingGroup %s are being updated",
-			strings.Join(indexes, ", "), g.Name)
+		step.Of = fmt.Sprintf("copies %s of PodCliqueScalingGroup %s", strings.Join(indexes, ", "), g.Name)
+		step.Waiting = step.Of + " are being updated"
 	}
 	return step, true
 }

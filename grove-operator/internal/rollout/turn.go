@@ -54,6 +54,8 @@ type Decision struct {
 	Delete []*corev1.Pod
 	// Images are the pods of that replica that get the template where they are.
 	Images []pods.ImageUpdate
+	// Of is what Delete and Images are of, in words.
+	Of string
 	// Waiting says what the update waits for; empty if there is none.
 	Waiting string
 	// Why says what keeps the pods that the update waits for from being ready, as far as that is known.
@@ -61,6 +63,14 @@ type Decision struct {
 	// Replica is the replica that Waiting is about, and Also are the others whose turn it is.
 	Replica int32
 	Also    []int32
+	// Ask are questions whether successors of pods have room, and Held is set if the answer was no, which Why repeats.
+	Ask  []Asking
+	Held bool
+	// Unproved says why pods on nodes are in Delete although nobody knows whether their successors have room, where that was
+	// not known before; empty if they are not.
+	Unproved string
+	// Recheck is when to decide again if nothing has changed; the zero time if that need not be.
+	Recheck time.Time
 }
 
 // Update is an update as far as it is decided without a look at pods. The pods of the replicas in Queue are then looked at
@@ -114,7 +124,7 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	if step.Done {
 		return Decision{}, false
 	}
-	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Why: step.Why, Replica: replica}
+	decision := Decision{Progress: u.progress, Of: step.Of, Waiting: step.Waiting, Why: step.Why, Replica: replica}
 	turn := grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(u.situation.Now)}
 	if began, recorded := turnOf(u.situation.Before, replica); recorded {
 		turn.UpdateStartedAt, decision.Delete = began, step.Delete
@@ -131,10 +141,15 @@ func (u Update) End(steps []Decision) Decision {
 	}
 	told := max(0, slices.IndexFunc(steps, func(step Decision) bool { return step.Why != "" }))
 	all := steps[told]
-	all.Delete, all.Images = nil, nil
+	all.Delete, all.Images, all.Ask = nil, nil, nil
 	for i, step := range steps {
 		all.Delete = append(all.Delete, step.Delete...)
 		all.Images = append(all.Images, step.Images...)
+		all.Ask = append(all.Ask, step.Ask...)
+		all.Unproved = cmp.Or(all.Unproved, step.Unproved)
+		if all.Recheck.IsZero() || !step.Recheck.IsZero() && step.Recheck.Before(all.Recheck) {
+			all.Recheck = step.Recheck
+		}
 		if i != told {
 			all.Also = append(all.Also, step.Replica)
 		}

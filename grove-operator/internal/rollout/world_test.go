@@ -16,6 +16,9 @@ import (
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	"packtree.dev/shared/successors"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/fixture"
@@ -46,6 +49,10 @@ type world struct {
 	// deletions counts those of a pod's index for one edit.
 	deletions map[string]int
 	history   history
+	// gangs are the PodGangs; none if nobody knows them.
+	gangs map[string]*schedulerv1alpha1.PodGang
+	// known is set if there are PodGangs.
+	known bool
 }
 
 func newWorld(outer *testing.T, t *rapid.T) *world {
@@ -76,6 +83,8 @@ spec:
 		pods:       map[string]*corev1.Pod{},
 		replaced:   map[string]map[string]bool{},
 		deletions:  map[string]int{},
+		gangs:      map[string]*schedulerv1alpha1.PodGang{},
+		known:      rapid.Bool().Draw(t, "PodGangs"),
 	}
 }
 
@@ -148,9 +157,8 @@ func (w *world) setPass(*rapid.T) {
 		Strategy: rollout.StrategyOf(w.set), MaxUnavailable: rollout.MaxUnavailable(w.set), Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
 		Changed: w.set.Status.CurrentGenerationHash != nil && !podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
 	}
-	decision := objects.InPlace(decide(situation, func(replica int32) rollout.Replica {
-		return objects.Replica(replica, w.podsOf(replica))
-	}))
+	objects.Gangs, objects.DefaultScheduler = w.observedGangs(), kai.SchedulerName
+	decision := w.decide(situation, objects)
 	standalone := maps.Clone(w.podCliques)
 	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""
@@ -160,6 +168,10 @@ func (w *world) setPass(*rapid.T) {
 	w.checkSetCounts()
 	w.checkDecision(decision)
 	var writes []func()
+	questions := objects.Questions(decision)
+	for _, name := range slices.Sorted(maps.Keys(questions)) {
+		writes = append(writes, func() { w.ask(w.gangs[name], questions[name]) })
+	}
 	for _, update := range decision.Images {
 		writes = append(writes, func() { w.updateImages(update) })
 	}
@@ -418,6 +430,7 @@ func (w *world) settle() {
 			w.vanish(pod)
 			w.place(pod)
 			w.report(pod, true)
+			w.answerAll()
 			if w.edits > 0 && rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete && w.old(pod) {
 				w.leave(pod)
 			}
@@ -433,6 +446,9 @@ func (w *world) settle() {
 
 func (w *world) String() string {
 	var words strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(w.gangs)) {
+		fmt.Fprintf(&words, "%s asks %q, %+v\n", name, w.gangs[name].Annotations, successors.AnswerIn(w.gangs[name].Status.Conditions))
+	}
 	fmt.Fprintf(&words, "s %s\n", written(w.set.Status))
 	for _, name := range slices.Sorted(maps.Keys(w.groups)) {
 		fmt.Fprintf(&words, "%s %s\n", name, written(w.groups[name].Status))

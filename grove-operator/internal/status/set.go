@@ -10,6 +10,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/podtemplate"
@@ -151,16 +152,19 @@ func gangStatuses(gangs []*schedulerv1alpha1.PodGang) []grovev1alpha1.PodGangSta
 		statuses = append(statuses, grovev1alpha1.PodGangStatus{
 			Name:       gang.Name,
 			Phase:      phaseOf(gang),
-			Conditions: withoutGeneration(gang.Status.Conditions),
+			Conditions: repeated(gang.Status.Conditions),
 		})
 	}
 	return statuses
 }
 
-// withoutGeneration are the conditions of a gang as a set repeats them. Their generation is the gang's: in the set it would tell
-// nobody anything, and have the status written anew for each change of what the gang is made of.
-func withoutGeneration(conditions []metav1.Condition) []metav1.Condition {
-	repeated := slices.Clone(conditions)
+// repeated are the conditions of a gang as a set repeats them. Their generation is the gang's: in the set it would tell
+// nobody anything, and have the status written anew for each change of what the gang is made of. What is said to a question
+// of the operator's the set tells by itself.
+func repeated(conditions []metav1.Condition) []metav1.Condition {
+	repeated := slices.DeleteFunc(slices.Clone(conditions), func(condition metav1.Condition) bool {
+		return condition.Type == scheduling.ConditionSuccessorsFit
+	})
 	for i := range repeated {
 		repeated[i].ObservedGeneration = 0
 	}

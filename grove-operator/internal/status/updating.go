@@ -17,6 +17,8 @@ type Updating struct {
 	Also []int32
 	// Waiting says what the update waits for, Why what keeps that from coming; empty if nothing is known.
 	Waiting, Why string
+	// Held is set if pods stay because their successors would have no room; Why says what would not fit.
+	Held bool
 	// OnDelete is set where it is the user who replaces pods.
 	OnDelete bool
 	// Updated is how many of Pods have the template.
@@ -58,6 +60,9 @@ func (u Updating) condition(generation int64, progress *grovev1alpha1.PodCliqueS
 	}
 	if u.Why != "" {
 		condition.Reason = grovev1alpha1.ReasonUpdateStopped
+		if u.Held {
+			condition.Reason = grovev1alpha1.ReasonSuccessorsWithoutRoom
+		}
 		condition.Message += ": " + u.Why
 	}
 	if len(u.Also) > 0 {

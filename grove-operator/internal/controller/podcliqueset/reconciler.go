@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apply"
 
 	"packtree.dev/grove-operator/internal/events"
@@ -30,6 +31,10 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// Events tells what happened.
 	Events events.Recorder
+	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
+	DefaultScheduler string
+	// Startup is the init container of pods that start after others.
+	Startup groveconfigv1alpha1.StartupOrderConfiguration
 }
 
 // Reconcile reads the set and its children, and writes what differs.
@@ -60,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	// A decision is acted on when it is recorded: a turn that was given to one replica is not given to another.
 	r.reportUpdate(scope)
 	r.announce(ctx, scope)
-	return passes.Outcome(ctx, r.requeue(scope), errors.Join(err, r.replace(ctx, scope.update)))
+	return passes.Outcome(ctx, r.requeue(scope), errors.Join(err, r.replace(ctx, scope)))
 }
 
 // adopt holds a new set before anything is created, and makes what its pods need to be let in. The next pass does the rest

@@ -43,6 +43,8 @@ type scope struct {
 	placedElsewhere []string
 	// update is what was decided about the update of the template.
 	update rollout.Decision
+	// questions are those that PodGangs are to be asked, or no more, by their names.
+	questions map[string]string
 	// updating is how far that has come.
 	updating status.Updating
 	// happened is what the pass has done.

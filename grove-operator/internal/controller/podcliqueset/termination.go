@@ -91,12 +91,16 @@ func (r *Reconciler) announce(ctx context.Context, scope *scope) {
 	r.Events.Warning(scope.set, events.GangTerminated, "replica %d is recreated: %s", record.Index, record.Message)
 }
 
-// requeue brings the set back when the next replica may have to be recreated.
+// requeue brings the set back when the next replica may have to be recreated, or an update goes on without an answer.
 func (r *Reconciler) requeue(scope *scope) reconcile.Result {
-	if scope.termination.Recheck.IsZero() {
+	next := scope.termination.Recheck
+	if update := scope.update.Recheck; next.IsZero() || !update.IsZero() && update.Before(next) {
+		next = update
+	}
+	if next.IsZero() {
 		return reconcile.Result{}
 	}
-	return reconcile.Result{RequeueAfter: max(scope.termination.Recheck.Sub(r.Clock.Now()), time.Millisecond)}
+	return reconcile.Result{RequeueAfter: max(next.Sub(r.Clock.Now()), time.Millisecond)}
 }
 
 // keepReplicas gives back to what is recreated the scale that it had.

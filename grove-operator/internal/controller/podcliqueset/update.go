@@ -2,17 +2,23 @@ package podcliqueset
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -25,11 +31,11 @@ import (
 // planUpdate decides how a changed template goes on reaching the pods, and notes how far it has come.
 func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
-	objects.Gangs = scope.gangs
+	objects.Gangs, objects.DefaultScheduler, objects.Startup = scope.gangs, r.DefaultScheduler, r.Startup
 	decision, err := r.decideUpdate(ctx, scope, objects)
-	scope.update = decision
+	scope.update, scope.questions = decision, objects.Questions(decision)
 	scope.updating = status.Updating{
-		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why,
+		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why, Held: decision.Held,
 		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
 	}
 	scope.updating.Updated, scope.updating.Pods = objects.Progress()
@@ -59,7 +65,7 @@ func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope, objects rol
 			existing[i] = &list.Items[i]
 		}
 		if decision, decided := update.Step(replica, objects.Replica(replica, existing)); decided {
-			steps = append(steps, objects.InPlace(decision))
+			steps = append(steps, objects.Prove(objects.InPlace(decision), r.Clock.Now()))
 		}
 	}
 	return update.End(steps), nil
@@ -81,9 +87,35 @@ func templateChanged(scope *scope) bool {
 }
 
 // replace brings the pods up to date that get the new template next: with new images, or by their deletion, after which
-// their PodCliques create them anew.
-func (r *Reconciler) replace(ctx context.Context, decision rollout.Decision) error {
-	return errors.Join(r.updateImages(ctx, decision), r.deleteOld(ctx, decision))
+// their PodCliques create them anew. It asks about those that go after that.
+func (r *Reconciler) replace(ctx context.Context, scope *scope) error {
+	return errors.Join(r.ask(ctx, scope), r.updateImages(ctx, scope.update), r.deleteOld(ctx, scope.update))
+}
+
+// asker owns the questions of PodGangs: what the operator applies of PodGangs otherwise has none.
+const asker = client.FieldOwner("grove-operator-update")
+
+// ask writes questions about successors to PodGangs, or takes them back.
+func (r *Reconciler) ask(ctx context.Context, scope *scope) error {
+	names := slices.Sorted(maps.Keys(scope.questions))
+	return passes.Each(len(names), func(i int) error {
+		gang := scope.gangs[names[i]]
+		var question any
+		if written := scope.questions[gang.Name]; written != "" {
+			question = written
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": gang.UID, "annotations": map[string]any{scheduling.AnnotationSuccessors: question},
+		}})
+		if err != nil {
+			return fmt.Errorf("writing a question to PodGang %s: %w", gang.Name, err)
+		}
+		err = r.Client.Patch(ctx, gang.DeepCopy(), client.RawPatch(types.MergePatchType, patch), asker)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("asking whether successors of pods of PodGang %s have room: %w", gang.Name, err)
+		}
+		return nil
+	})
 }
 
 // updateImages changes the images of pods as they were seen. What the API server refuses is not deleted instead: what
@@ -140,6 +172,20 @@ func (r *Reconciler) reportUpdate(scope *scope) {
 		r.Events.Normal(scope.set, events.UpdateStarted, "the template has changed; strategy %s", rollout.StrategyOf(scope.set))
 	case before.UpdateEndedAt == nil && after.UpdateEndedAt != nil:
 		r.Events.Normal(scope.set, events.UpdateFinished, "all pods of %d replicas have the template", scope.set.Spec.Replicas)
+	}
+	if unproved := scope.update.Unproved; unproved != "" {
+		r.Events.Warning(scope.set, events.UpdateUnproved, "replacing %s without knowing whether what takes its place has room: %s",
+			scope.update.Of, unproved)
+	}
+}
+
+// reportRoom tells once that pods stay because their successors would have no room.
+func (r *Reconciler) reportRoom(set *grovev1alpha1.PodCliqueSet, before, after []metav1.Condition) {
+	was := meta.FindStatusCondition(before, grovev1alpha1.ConditionUpdating)
+	is := meta.FindStatusCondition(after, grovev1alpha1.ConditionUpdating)
+	const held = grovev1alpha1.ReasonSuccessorsWithoutRoom
+	if is != nil && is.Reason == held && (was == nil || was.Reason != held) {
+		r.Events.Warning(set, events.SuccessorsWithoutRoom, "%s", is.Message)
 	}
 }
 

@@ -1,0 +1,167 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/successors"
+
+	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/pods"
+)
+
+// AnswerDeadline is how long an update waits for somebody who says whether successors have room. After that it goes on as if
+// it had not asked, and asks no more.
+const AnswerDeadline = time.Minute
+
+// Asking is a question that a PodGang is to have.
+type Asking struct {
+	// Gang is the name of the PodGang.
+	Gang     string
+	Question successors.Question
+}
+
+// Prove returns a decision in which no pod leaves its node before the scheduler says that what takes its place has room: the
+// question is asked, and until it is answered with yes these pods stay. Pods on no node go at once. Where nobody answers
+// such questions, and where the user does not want to wait, the decision is as it was.
+func (o Objects) Prove(decision Decision, now time.Time) Decision {
+	standing := slices.DeleteFunc(slices.Clone(decision.Delete), func(pod *corev1.Pod) bool { return !pods.Scheduled(pod) })
+	if len(standing) == 0 || !o.waitsForRoom() {
+		return decision
+	}
+	question, gang, err := o.question(standing, now)
+	switch {
+	case err != nil:
+		decision.Unproved = err.Error()
+		return decision
+	case gang == nil || silent(gang):
+		return decision
+	}
+	before, _ := successors.Parse(gang.Annotations) // One that cannot be read is none of the operator's.
+	answer := successors.AnswerIn(gang.Status.Conditions)
+	switch {
+	case before != nil && answer.ID == before.ID && answer.Fits == metav1.ConditionTrue && before.Covers(&question):
+		return decision
+	case answer.ID == question.ID && answer.Fits == metav1.ConditionFalse:
+		decision.Held, decision.Why = true, answer.Sentence
+		decision.Waiting = "the successors of " + decision.Of + " would have no room"
+	case answer.ID == question.ID:
+		return decision
+	case before != nil && before.ID == question.ID:
+		question.Asked = before.Asked
+	}
+	if ignored := o.ignored(now); ignored != nil && !decision.Held {
+		if ignored.ID == question.ID {
+			decision.Unproved = "nobody has answered for " + AnswerDeadline.String()
+		}
+		return decision
+	}
+	if !decision.Held {
+		decision.Recheck = question.Asked.Add(AnswerDeadline)
+	}
+	decision.Ask = append(decision.Ask, Asking{Gang: gang.Name, Question: question})
+	decision.Delete = slices.DeleteFunc(slices.Clone(decision.Delete), pods.Scheduled)
+	return decision
+}
+
+// waitsForRoom reports whether pods stay where their successors would have no room.
+func (o Objects) waitsForRoom() bool {
+	return o.Set.Annotations[grovev1alpha1.AnnotationUpdateWithoutRoom] != grovev1alpha1.UpdateWithoutRoomReplace
+}
+
+// silent reports whether it is known that nobody answers for a gang: the operator itself had to say where its pods are.
+func silent(gang *schedulerv1alpha1.PodGang) bool {
+	scheduled := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled)
+	return scheduled != nil && (scheduled.Reason == schedulerv1alpha1.ReasonMinimaOnNodes ||
+		scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes)
+}
+
+// ignored returns the question of any gang of the set that nobody has answered within the deadline; nil if there is none.
+// It stays where it is until the update is over, so that nothing waits a second time.
+func (o Objects) ignored(now time.Time) *successors.Question {
+	for _, gang := range o.Gangs {
+		question, err := successors.Parse(gang.Annotations)
+		if question == nil || err != nil || successors.AnswerIn(gang.Status.Conditions).ID == question.ID {
+			continue
+		}
+		if !now.Before(question.Asked.Add(AnswerDeadline)) {
+			return question
+		}
+	}
+	return nil
+}
+
+// question asks about pods, and returns the PodGang that is to carry the question: of several the first by name. That is nil
+// if it does not exist, or another scheduler than ours is to place the pods.
+func (o Objects) question(standing []*corev1.Pod, now time.Time) (successors.Question, *schedulerv1alpha1.PodGang, error) {
+	byClique := map[string]*successors.Group{}
+	var groups []successors.Group
+	carrier := ""
+	for _, pod := range standing {
+		name, gang := pod.Labels[grovev1alpha1.LabelPodClique], pod.Labels[grovev1alpha1.LabelPodGang]
+		if carrier == "" || gang < carrier {
+			carrier = gang
+		}
+		group := byClique[name]
+		if group == nil {
+			template := o.template(name)
+			if template.Spec.SchedulerName != kai.SchedulerName {
+				return successors.Question{}, nil, nil
+			}
+			group = &successors.Group{PodGroup: gang, SubGroup: name, Template: template}
+			byClique[name] = group
+		}
+		group.Pods = append(group.Pods, pod.Name)
+	}
+	for _, group := range byClique {
+		groups = append(groups, *group)
+	}
+	question, err := successors.New(groups, metav1.NewTime(now))
+	return question, o.Gangs[carrier], err
+}
+
+// template is what a scheduler will look at of the next pods of a PodClique, whatever their index.
+func (o Objects) template(name string) corev1.PodTemplateSpec {
+	podClique := o.podClique(name)
+	member, _ := layout.Find(o.Set, podClique)
+	maker := pods.Maker{
+		Set: o.Set, Member: member, PodClique: podClique, DefaultScheduler: o.DefaultScheduler, Startup: o.Startup,
+	}
+	pod := maker.Make("", 0)
+	for _, label := range []string{
+		grovev1alpha1.LabelPodIndex, grovev1alpha1.LabelStandsForCopy, grovev1alpha1.LabelStandsForReplica,
+	} {
+		delete(pod.Labels, label)
+	}
+	return successors.TemplateOf(pod)
+}
+
+// Questions are the annotations that PodGangs are to have another value of than they have, by the PodGang's name: the
+// question, or nothing. Until the update is over a question that is of no account any more stays, to save the writes.
+func (o Objects) Questions(decision Decision) map[string]string {
+	changes := map[string]string{}
+	for _, asking := range decision.Ask {
+		before, _ := successors.Parse(o.Gangs[asking.Gang].Annotations)
+		if before == nil || before.ID != asking.Question.ID {
+			changes[asking.Gang] = asking.Question.String()
+		}
+	}
+	progress := decision.Progress
+	if progress != nil && progress.UpdateEndedAt == nil && o.waitsForRoom() && StrategyOf(o.Set) == grovev1alpha1.RollingRecreate {
+		return changes
+	}
+	for name, gang := range o.Gangs {
+		if _, asks := gang.Annotations[scheduling.AnnotationSuccessors]; asks {
+			changes[name] = ""
+		}
+	}
+	return changes
+}
