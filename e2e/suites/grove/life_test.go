@@ -16,6 +16,7 @@ var life = map[string]struct {
 }{
 	"rolling update":           {world{racks: []int{2}}, rollingUpdate},
 	"update without room":      {world{racks: []int{1}, gpus: 4}, updateWithoutRoom},
+	"update beyond its rack":   {world{racks: []int{2, 2}, gpus: 4}, updateBeyondItsRack},
 	"update on delete":         {world{racks: []int{2}}, updateOnDelete},
 	"scaling":                  {world{racks: []int{2}, gpus: 7}, scaling},
 	"deletion":                 {world{racks: []int{2}}, deletion},
@@ -32,7 +33,7 @@ func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {
 	for name, scenario := range life {
-		if !suite.Told(name, operatorDies, "rolling update", "deletion") {
+		if !suite.Told(name, operatorDies, "rolling update", "update beyond its rack", "deletion") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

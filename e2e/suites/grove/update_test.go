@@ -3,9 +3,11 @@ package grove_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -84,45 +86,62 @@ func (w *world) waitsInReplica(replica int32, wanted string) types.StepFunc {
 	)
 }
 
+// larger gives the pods of the first clique so many GPUs, and all another image.
+func larger(image string, gpus int) func(*grove.PodCliqueSet) {
+	return func(set *grove.PodCliqueSet) {
+		template(image, false)(set)
+		list := corev1.ResourceList{live.GPU: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}
+		set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+	}
+}
+
 // updateWithoutRoom changes a set so that its new pods need more than the node has left.
 func updateWithoutRoom(w *world) *features.FeatureBuilder {
-	larger := func(set *grove.PodCliqueSet) {
-		template("engine:2", false)(set)
-		three := corev1.ResourceList{live.GPU: resource.MustParse("3")}
-		set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Resources = corev1.ResourceRequirements{Requests: three, Limits: three}
-	}
+	all := map[string]int{"llm-0-router": 3}
 	return features.New("update without room").
 		Setup(w.create).
-		Assess("a set runs", suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", map[string]int{"llm-0-router": 3}), w.Guards(suite.PodsOf("llm-0-router", 2)))).
-		Assess("there is no room for a pod of the new template, so two old ones stay", suite.AllOf(w.edits("llm", larger), w.findsNoRoom("engine:2"))).
-		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.findsNoRoom("engine:2"), w.Created("engine:2", 1, 1))).
-		Assess("the update goes on when there is room", suite.AllOf(
-			w.nodeComes(0, 1, 9), w.runs("engine:2", map[string]int{"llm-0-router": 3}), w.isReadyAgain("llm", 1))).
+		Assess("a set runs", suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-router", 2)))).
+		Assess("there is no room for a pod of the new template, so all old ones stay", suite.AllOf(w.edits("llm", larger("engine:2", 3)), w.isHeld("nvidia.com/gpu", 3))).
+		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.isHeld("", 3), w.Created("engine:2", 0, 0))).
+		Assess("the update goes on when there is room", suite.AllOf(w.nodeComes(0, 1, 9), w.runs("engine:2", all), w.isReadyAgain("llm", 1))).
 		Assess("every pod was replaced once, however long it took", w.Created("engine:2", 3, 3)).
 		Assess("and the minimum was never undercut", w.Kept).
 		Teardown(w.remove)
 }
 
-// findsNoRoom waits until the scheduler has refused one pod of an image, while two others are ready.
-func (w *world) findsNoRoom(wanted string) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, "a pod of "+wanted+" is unschedulable beside two ready ones", func(ctx context.Context) (bool, string, error) {
-			pods, err := w.Pods(ctx)
-			refused, ready := 0, 0
-			for i := range pods {
-				for _, condition := range pods[i].Status.Conditions {
-					if suite.Image(&pods[i]) == wanted && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
-						refused++
-					}
-				}
-				if suite.IsReady(&pods[i]) {
-					ready++
-				}
-			}
-			return refused == 1 && ready == 2 && len(pods) == 3, fmt.Sprintf("%d refused, %d ready, %d in all", refused, ready, len(pods)), err
-		})
-		return ctx
-	}
+// updateBeyondItsRack changes a set whose new pods would have room, but not in the rack in which the others stand.
+func updateBeyondItsRack(w *world) *features.FeatureBuilder {
+	all := map[string]int{"llm-0-worker": 3}
+	ended := w.says("llm", "its update is over", func(set *grove.PodCliqueSet) bool {
+		progress := set.Status.UpdateProgress
+		return progress != nil && progress.UpdateEndedAt != nil
+	})
+	return features.New("update beyond its rack").
+		Setup(w.create).
+		Assess("a set runs", suite.AllOf(w.applies("one-rack.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-worker", 2)))).
+		Assess("what its rack does not hold is not begun", suite.AllOf(w.edits("llm", larger("engine:2", 5)), w.isHeld("topology.packtree.dev/rack", 3))).
+		Assess("also after a crash of the operator, with room in another rack", suite.AllOf(
+			w.nodeComes(1, 7, 20), w.TheOperatorDies, w.isHeld("topology.packtree.dev/rack", 3))).
+		Assess("who takes the change back has every pod as it was", suite.AllOf(
+			w.edits("llm", larger("engine:1", 2)), ended, w.runs("engine:1", all), w.Created("engine:2", 0, 0), w.Created("engine:1", 3, 3))).
+		Assess("who wants it again waits again", suite.AllOf(w.edits("llm", larger("engine:3", 5)), w.isHeld("topology.packtree.dev/rack", 3))).
+		Assess("and has it when the rack has room, whoever was killed meanwhile", suite.AllOf(
+			w.nodeComes(0, 7, 20), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 1), ended)).
+		Assess("every pod was replaced once", suite.AllOf(w.Created("engine:2", 0, 0), w.Created("engine:3", 3, 3))).
+		Assess("and the minimum was never undercut", w.Kept).
+		Teardown(w.remove)
+}
+
+// isHeld waits until the set says that its next pods would have no room, and why, while so many old ones are ready.
+func (w *world) isHeld(why string, ready int) types.StepFunc {
+	return suite.AllOf(
+		w.says("llm", "its update is held for want of room: "+why, func(set *grove.PodCliqueSet) bool {
+			updating := meta.FindStatusCondition(set.Status.Conditions, grove.ConditionUpdating)
+			return updating != nil && updating.Reason == grove.ReasonSuccessorsWithoutRoom && updating.ObservedGeneration == set.Generation &&
+				strings.Contains(updating.Message, "would have no room: ") && strings.Contains(updating.Message, why)
+		}),
+		w.has(map[string]int{"engine:1": ready}),
+	)
 }
 
 // updateOnDelete changes a set whose pods are replaced by nobody but the user.
