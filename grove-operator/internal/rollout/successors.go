@@ -45,31 +45,43 @@ func (o Objects) Prove(decision Decision, now time.Time) Decision {
 	case gang == nil || silent(gang):
 		return decision
 	}
-	before, _ := successors.Parse(gang.Annotations) // One that cannot be read is none of the operator's.
-	answer := successors.AnswerIn(gang.Status.Conditions)
-	switch {
-	case before != nil && answer.ID == before.ID && answer.Fits == metav1.ConditionTrue && before.Covers(&question):
+	switch asked, answer := questionOf(gang), successors.AnswerIn(gang.Status.Conditions); {
+	case asked != nil && answer.ID == asked.ID && answer.Fits == metav1.ConditionTrue && asked.Covers(&question):
 		return decision
 	case answer.ID == question.ID && answer.Fits == metav1.ConditionFalse:
 		decision.Held, decision.Why = true, answer.Sentence
 		decision.Waiting = "the successors of " + decision.Of + " would have no room"
 	case answer.ID == question.ID:
 		return decision
-	case before != nil && before.ID == question.ID:
-		question.Asked = before.Asked
-	}
-	if ignored := o.ignored(now); ignored != nil && !decision.Held {
-		if ignored.ID == question.ID {
-			decision.Unproved = "nobody has answered for " + AnswerDeadline.String()
+	default:
+		if asked != nil && asked.ID == question.ID {
+			question.Asked = asked.Asked
 		}
-		return decision
-	}
-	if !decision.Held {
+		if ignored := o.ignored(now); ignored != nil {
+			return unproved(decision, ignored.ID == question.ID)
+		}
 		decision.Recheck = question.Asked.Add(AnswerDeadline)
 	}
 	decision.Ask = append(decision.Ask, Asking{Gang: gang.Name, Question: question})
 	decision.Delete = slices.DeleteFunc(slices.Clone(decision.Delete), pods.Scheduled)
 	return decision
+}
+
+// unproved is a decision that is carried out without an answer. It is told where its own question was not answered.
+func unproved(decision Decision, told bool) Decision {
+	if told {
+		decision.Unproved = "nobody has answered for " + AnswerDeadline.String()
+	}
+	return decision
+}
+
+// questionOf is the question of a PodGang; nil if it has none. One that cannot be read is none of the operator's.
+func questionOf(gang *schedulerv1alpha1.PodGang) *successors.Question {
+	question, err := successors.Parse(gang.Annotations)
+	if err != nil {
+		return nil
+	}
+	return question
 }
 
 // waitsForRoom reports whether pods stay where their successors would have no room.
@@ -88,8 +100,8 @@ func silent(gang *schedulerv1alpha1.PodGang) bool {
 // It stays where it is until the update is over, so that nothing waits a second time.
 func (o Objects) ignored(now time.Time) *successors.Question {
 	for _, gang := range o.Gangs {
-		question, err := successors.Parse(gang.Annotations)
-		if question == nil || err != nil || successors.AnswerIn(gang.Status.Conditions).ID == question.ID {
+		question := questionOf(gang)
+		if question == nil || successors.AnswerIn(gang.Status.Conditions).ID == question.ID {
 			continue
 		}
 		if !now.Before(question.Asked.Add(AnswerDeadline)) {
@@ -149,8 +161,7 @@ func (o Objects) template(name string) corev1.PodTemplateSpec {
 func (o Objects) Questions(decision Decision) map[string]string {
 	changes := map[string]string{}
 	for _, asking := range decision.Ask {
-		before, _ := successors.Parse(o.Gangs[asking.Gang].Annotations)
-		if before == nil || before.ID != asking.Question.ID {
+		if before := questionOf(o.Gangs[asking.Gang]); before == nil || before.ID != asking.Question.ID {
 			changes[asking.Gang] = asking.Question.String()
 		}
 	}

@@ -257,9 +257,10 @@ func TestQuestionsGoWithTheUpdate(t *testing.T) {
 func TestOfSeveralReplicasAllAsk(t *testing.T) {
 	b := newBench(t)
 	update := rollout.Begin(rollout.Situation{Before: recorded(0, 1), States: func() []rollout.State { return nil }, Now: start.Time})
-	asks, held := b.prove(b.pod("s-0-a", "p1", "n")), b.prove(b.pod("s-0-g-1-b", "q1", "n"))
+	asks := b.prove(b.pod("s-0-a", "p1", "n"))
+	b.prove(b.pod("s-0-g-1-b", "q1", "n"))
 	b.answer("s-0-g-0", metav1.ConditionFalse)
-	held = b.prove(b.pod("s-0-g-1-b", "q1", "n"))
+	held := b.prove(b.pod("s-0-g-1-b", "q1", "n"))
 	held.Replica = 1
 	all := update.End([]rollout.Decision{asks, held})
 	if len(all.Ask) != 2 || len(all.Delete) != 0 || !all.Recheck.Equal(asks.Recheck) || !all.Held || all.Replica != 1 || !slices.Equal(all.Also, []int32{0}) {
