@@ -41,8 +41,9 @@ type Group struct {
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
-// longest is how many bytes a question may take. The API server takes 256 KiB of all annotations of an object.
-const longest = 128 << 10
+// longest is how many bytes a question may take. The API server takes 256 KiB of all annotations of an object, of which the
+// numbers of expected pods may take half.
+const longest = 64 << 10
 
 // New returns the question about groups, which are in any order.
 func New(groups []Group, asked metav1.Time) (Question, error) {

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,8 +41,7 @@ func (o Objects) Prove(decision Decision, now time.Time) Decision {
 	question, gang, err := o.question(standing, now)
 	switch {
 	case err != nil:
-		decision.Unproved = err.Error()
-		return decision
+		return unproved(decision, err.Error())
 	case gang == nil || silent(gang):
 		return decision
 	}
@@ -54,24 +54,32 @@ func (o Objects) Prove(decision Decision, now time.Time) Decision {
 	case answer.ID == question.ID:
 		return decision
 	default:
-		if asked != nil && asked.ID == question.ID {
-			question.Asked = asked.Asked
+		if decision = o.await(decision, &question, asked, now); decision.Recheck.IsZero() {
+			return decision
 		}
-		if ignored := o.ignored(now); ignored != nil {
-			return unproved(decision, ignored.ID == question.ID)
-		}
-		decision.Recheck = question.Asked.Add(AnswerDeadline)
 	}
 	decision.Ask = append(decision.Ask, Asking{Gang: gang.Name, Question: question})
 	decision.Delete = slices.DeleteFunc(slices.Clone(decision.Delete), pods.Scheduled)
 	return decision
 }
 
-// unproved is a decision that is carried out without an answer. It is told where its own question was not answered.
-func unproved(decision Decision, told bool) Decision {
-	if told {
-		decision.Unproved = "nobody has answered for " + AnswerDeadline.String()
+// await has a decision wait for an answer until the deadline, or go on if nobody has answered by then.
+func (o Objects) await(decision Decision, question, asked *successors.Question, now time.Time) Decision {
+	if asked != nil && asked.ID == question.ID {
+		question.Asked = asked.Asked
 	}
+	switch ignored := o.ignored(now); {
+	case ignored == nil:
+		decision.Recheck = question.Asked.Add(AnswerDeadline)
+	case ignored.ID == question.ID: // Else it was told before.
+		return unproved(decision, "nobody has answered for "+AnswerDeadline.String())
+	}
+	return decision
+}
+
+// unproved is a decision that is carried out although nobody knows whether successors have room.
+func unproved(decision Decision, why string) Decision {
+	decision.Unproved = fmt.Sprintf("%s: replaced without knowing whether what comes next has room: %s", decision.Of, why)
 	return decision
 }
 

@@ -206,7 +206,7 @@ func TestWhoNeverAnswersIsWaitedForOnce(t *testing.T) {
 	b.now = b.now.Add(time.Second)
 	overdue := b.prove(b.pod("s-0-a", "p1", "n"))
 	b.want("at the deadline", overdue, "p1", 0)
-	if overdue.Unproved != "nobody has answered for 1m0s" {
+	if overdue.Unproved != "copy 1: replaced without knowing whether what comes next has room: nobody has answered for 1m0s" {
 		t.Errorf("it is told: %q", overdue.Unproved)
 	}
 	next := b.prove(b.pod("s-0-g-1-b", "q1", "n"))

@@ -66,8 +66,8 @@ type Decision struct {
 	// Ask are questions whether successors of pods have room, and Held is set if the answer was no, which Why repeats.
 	Ask  []Asking
 	Held bool
-	// Unproved says why pods on nodes are in Delete although nobody knows whether their successors have room, where that was
-	// not known before; empty if they are not.
+	// Unproved says, where that was not known before, that pods on nodes are in Delete although nobody knows whether their
+	// successors have room, and why.
 	Unproved string
 	// Recheck is when to decide again if nothing has changed; the zero time if that need not be.
 	Recheck time.Time

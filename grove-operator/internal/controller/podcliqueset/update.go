@@ -174,8 +174,7 @@ func (r *Reconciler) reportUpdate(scope *scope) {
 		r.Events.Normal(scope.set, events.UpdateFinished, "all pods of %d replicas have the template", scope.set.Spec.Replicas)
 	}
 	if unproved := scope.update.Unproved; unproved != "" {
-		r.Events.Warning(scope.set, events.UpdateUnproved, "replacing %s without knowing whether what takes its place has room: %s",
-			scope.update.Of, unproved)
+		r.Events.Warning(scope.set, events.UpdateUnproved, "%s", unproved)
 	}
 }
 
