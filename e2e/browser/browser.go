@@ -91,8 +91,9 @@ func Start(t *testing.T) *Browser {
 
 // Page is one that is open. Its methods fail the test if they cannot do what they say.
 type Page struct {
-	t   *testing.T
-	ctx context.Context
+	t *testing.T
+	// For what tests do, and as long as the page is open, which may be longer.
+	ctx, open context.Context
 	// What the page asked for, and what went wrong in it.
 	requests, complaints *recorder
 }
@@ -101,12 +102,14 @@ type Page struct {
 func (b *Browser) Open(t *testing.T, address string, dark bool) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
-	ctx, cancelTime := context.WithTimeout(ctx, patience)
-	t.Cleanup(func() {
-		cancelTime()
-		cancel()
-	})
-	p := &Page{t: t, ctx: ctx, requests: &recorder{}, complaints: &recorder{}}
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("opening a page: %v", err)
+	}
+	open := ctx
+	ctx, cancelTime := context.WithTimeout(open, patience)
+	t.Cleanup(cancelTime)
+	p := &Page{t: t, ctx: ctx, open: open, requests: &recorder{}, complaints: &recorder{}}
 	if err := chromedp.Listen(ctx, p.hear); err != nil {
 		t.Fatalf("opening a page: %v", err)
 	}
@@ -160,7 +163,10 @@ func (p *Page) fail(what string, err error) {
 }
 
 func (p *Page) said() string {
-	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string]("document.body ? document.body.innerText : ''"))
+	// The time of the test may be up.
+	ctx, cancel := context.WithTimeout(p.open, 5*time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body ? document.body.innerText : ''"))
 	if err != nil {
 		return err.Error()
 	}

@@ -18,8 +18,8 @@ import (
 	"packtree.dev/e2e/browser"
 )
 
-// restless stands before the server of a page, and makes its cluster one that changes all the time, and whose events take
-// longer to be read than it stays as it is.
+// restless stands before the server of a page, and makes its cluster one that changes all the time, and of which answers take
+// longer than it stays as it is.
 func restless(t *testing.T, address string) (page string) {
 	t.Helper()
 	behind, err := url.Parse(address)
@@ -31,7 +31,7 @@ func restless(t *testing.T, address string) (page string) {
 			r.SetURL(&url.URL{Scheme: behind.Scheme, Host: behind.Host})
 			r.Out.Header.Del("Accept-Encoding")
 		},
-		ModifyResponse: withoutHistories,
+		ModifyResponse: asOfACluster,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -42,7 +42,7 @@ func restless(t *testing.T, address string) (page string) {
 				_ = http.NewResponseController(w).Flush()
 				time.Sleep(50 * time.Millisecond)
 			}
-		case behind.Path + "history":
+		case behind.Path + "history", behind.Path + "explain":
 			time.Sleep(500 * time.Millisecond)
 			proxy.ServeHTTP(w, r)
 		default:
@@ -56,12 +56,15 @@ func restless(t *testing.T, address string) (page string) {
 	return server.URL + behind.Path
 }
 
-// withoutHistories makes the overview of a dump, which has what events say, like that of a cluster.
-func withoutHistories(response *http.Response) error {
+// asOfACluster makes the overview of a dump, which has what events say and what would help, like that of a cluster.
+func asOfACluster(response *http.Response) error {
 	var overview map[string]any
 	content, err := io.ReadAll(response.Body)
 	if err == nil && json.Unmarshal(content, &overview) == nil && overview["histories"] != nil {
 		delete(overview, "histories")
+		for _, gang := range overview["gangs"].([]any) {
+			delete(gang.(map[string]any), "remedies")
+		}
 		content, err = json.Marshal(overview)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(content))
@@ -70,8 +73,10 @@ func withoutHistories(response *http.Response) error {
 	return err
 }
 
-func TestAHistoryIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
-	chromium := browser.Start(t)
+// served is a page of a small cluster, which does not keep still.
+func served(t *testing.T) (chromium *browser.Browser, address string) {
+	t.Helper()
+	chromium = browser.Start(t)
 	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", small().write(t), "--no-browser")
 	command.Stderr = os.Stderr
 	address, ended := start(t, command)
@@ -81,7 +86,12 @@ func TestAHistoryIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
-	page := chromium.Open(t, restless(t, address)+"#gang=team/runs", false)
+	return chromium, restless(t, address)
+}
+
+func TestAHistoryIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
+	chromium, address := served(t)
+	page := chromium.Open(t, address+"#gang=team/runs", false)
 	page.Says("assigned to r1-n0")
 	asked := 0
 	for _, request := range page.Requests() {
@@ -92,4 +102,10 @@ func TestAHistoryIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
 	if asked > 3 {
 		t.Errorf("the history was asked for %d times, and should be every two seconds at most", asked)
 	}
+}
+
+func TestWhatWouldHelpIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
+	chromium, address := served(t)
+	page := chromium.Open(t, address+"#gang=team/wide", false)
+	page.Says("lower the minimum of the gang from 4 to 1")
 }

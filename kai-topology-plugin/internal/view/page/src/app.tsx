@@ -8,7 +8,7 @@ import { Search } from "./search";
 import { Tables } from "./tables";
 import { TimeLine, useMoment } from "./timeline";
 import { Attempted, TryOut } from "./attempt";
-import type { Attempt, Gang, History, Overview } from "./model";
+import type { Attempt, Overview } from "./model";
 import type { Source } from "./source";
 
 const colourings: Choice["by"][] = ["gangs", "use", "slots"];
@@ -50,36 +50,31 @@ function useChoice(): [Choice, (change: Partial<Choice>) => void] {
   return [choice, choose];
 }
 
-// So long is waited until events are read again, however often the cluster changes.
-const breath = 2000;
+// So long is waited until it is asked again what happened to a gang, and why it waits, however often the cluster changes.
+const breaths = { history: 2000, explain: 500 };
 
-/** What happened to a gang: read when it is chosen, and again while the cluster changes. */
-function useHistory(source: Source, gang: string | undefined, overview: Overview | undefined, recorded: boolean): History | string | undefined {
-  const [told, setTold] = useState<{ gang: string; history: History | string | undefined }>();
-  const read = useRef({ gang: "", at: 0 });
-  const there = overview !== undefined && !overview.histories && !recorded;
+/** What is said of something: asked when it is chosen, and again when the cluster has changed. Until more is known the last answer counts. */
+function useAnswer<T>(of: string, changed: unknown, breath: number, ask: () => Promise<T>): T | undefined {
+  const [told, setTold] = useState<{ of: string; at: number; said: T }>();
+  const asked = useRef({ of: "", at: 0 });
   useEffect(() => {
-    if (!gang || !there) return;
-    const wait = read.current.gang === gang ? Math.max(0, read.current.at + breath - Date.now()) : 0;
+    if (!of) return;
+    const wait = asked.current.of === of ? Math.max(0, asked.current.at + breath - Date.now()) : 0;
     const timer = setTimeout(() => {
-      read.current = { gang, at: Date.now() };
-      const [namespace, name] = gang.split("/") as [string, string];
-      // The cluster may change faster than events are read, and what was read is taken all the same.
-      source.history(namespace, name).then(
-        (history) => setTold({ gang, history }),
-        (error: unknown) => setTold({ gang, history: error instanceof Error ? error.message : String(error) }),
-      );
+      const at = Date.now();
+      asked.current = { of, at };
+      // The cluster may change faster than answers come, and they are taken all the same: but none for a later one.
+      ask().then((said) => setTold((last) => (last && last.of === of && last.at > at ? last : { of, at, said })), () => undefined);
     }, wait);
     return () => clearTimeout(timer);
-  }, [source, gang, there, overview]);
-  return told && told.gang === gang ? told.history : undefined;
+  }, [of, changed]);
+  return told && told.of === of ? told.said : undefined;
 }
 
 export function App({ source }: { source: Source }) {
   const [latestOverview, setOverview] = useState<Overview>();
   const [attempt, setAttempt] = useState<{ file: string; said: Attempt }>();
   const [state, setState] = useState({ text: "Reading…", live: false });
-  const [explained, setExplained] = useState<{ gang: Gang; moment: number }>();
   const [choice, choose] = useChoice();
   const dark = useDark();
 
@@ -88,30 +83,26 @@ export function App({ source }: { source: Source }) {
   const [recorded, moment, wrong] = useMoment(source, latestOverview, choice.moment);
   const overview = attempt?.said.overview ?? recorded;
 
+  const chosen = overview?.gangs.find((gang) => key(gang) === choice.gang);
+  const waits = !attempt && chosen !== undefined && chosen.state !== "Runs";
+  const [namespace = "", name = ""] = (choice.gang ?? "").split("/");
+  // What was said of one moment, or of the cluster without manifests, says nothing of others.
+  const asking = waits ? `${choice.gang}#${moment}` : "";
+  const said = useAnswer(asking, overview, breaths.explain, () => source.explain(namespace, name, moment));
+
   const cluster = useMemo(() => {
     if (!overview) return undefined;
     const found = clusterOf(overview);
-    // What was said of one moment, or of the cluster without manifests, says nothing of others.
-    const said = explained && !attempt && explained.moment === moment ? explained.gang : undefined;
     const again = said && found.gangs.get(key(said));
     if (said && again) found.gangs.set(key(again), { ...again, decision: said.decision, behind: said.behind, remedies: said.remedies });
     return found;
-  }, [overview, explained, attempt, moment]);
-
-  const chosen = overview?.gangs.find((gang) => key(gang) === choice.gang);
-  const waits = !attempt && chosen !== undefined && chosen.state !== "Runs";
-  useEffect(() => {
-    if (!waits || !choice.gang) return;
-    let wanted = true;
-    const [namespace, name] = choice.gang.split("/") as [string, string];
-    void source.explain(namespace, name, moment).then((gang) => wanted && gang && setExplained({ gang, moment }));
-    return () => {
-      wanted = false;
-    };
-  }, [choice.gang, waits, overview]);
+  }, [overview, said]);
 
   const moments = latestOverview?.moments;
-  const history = useHistory(source, attempt ? undefined : choice.gang, overview, !!moments);
+  const told = overview !== undefined && !overview.histories && !moments && !attempt ? choice.gang : undefined;
+  const history = useAnswer(told ?? "", overview, breaths.history, () =>
+    source.history(namespace, name).catch((error: unknown) => (error instanceof Error ? error.message : String(error))),
+  );
 
   const latest = useRef(choice);
   latest.current = choice;

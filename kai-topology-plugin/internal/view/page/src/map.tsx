@@ -48,7 +48,8 @@ export function Map(props: Props) {
   const slots = useMemo(() => slotsOf(topology, root, choice), [topology, root, choice.by, choice.shape]);
 
   const domain = choice.domain;
-  useEffect(() => {
+  // Before anybody sees it: whoever is quick and asks for all of it, sees all of it.
+  useLayoutEffect(() => {
     const box = domain === undefined ? undefined : boxes.find((b) => pathOf(b) === domain);
     if (box) setView(fitted(box, size));
   }, [domain, size.width === 0]);
