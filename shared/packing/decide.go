@@ -72,8 +72,8 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 const proofSteps = 1 << 22
 
 // certify has the verdict follow from a certificate: without one nothing is called
-// Infeasible, and with one nothing Unknown. Where not all nodes were looked at, it
-// does not look at them either.
+// Infeasible, and with one nothing Unknown. Where not all nodes were looked at for each
+// kind, it does not look at them either.
 func (d *decision) certify() {
 	d.verdict = Unknown
 	if d.certificate = d.proof(refute.Prove); d.certificate != nil {
@@ -83,9 +83,6 @@ func (d *decision) certify() {
 
 // proof looks for a certificate; nil if there is none.
 func (d *decision) proof(prove func(m *certificate.Model, steps int, scarce []string) *certificate.Proof) *certificate.Proof {
-	if d.p.partial {
-		return nil
-	}
 	model, err := d.p.model(d.gang)
 	if err != nil {
 		return nil // A gang that newProblem takes has no fault that a model finds.

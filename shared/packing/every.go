@@ -86,6 +86,9 @@ func (e *every) few() bool {
 
 // taking are the nodes that take a pod of a kind.
 func (e *every) taking(kind int) []int32 {
+	if e.p.shapes[kind].in(e.p.cluster, e.p.tree, whole) == 0 {
+		return nil
+	}
 	var nodes []int32
 	takes := e.p.takesAny([]int32{int32(kind)})
 	e.p.cluster.topologies[e.p.tree].nodesOf(whole, func(node int32) bool {

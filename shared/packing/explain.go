@@ -225,6 +225,9 @@ func (d *decision) filters(rest []askedPods) []*nodeFilter {
 
 // exclusions count the nodes that filters exclude for any of the rest, by reason.
 func (d *decision) exclusions(r region, rest []askedPods) []Exclusion {
+	if d.certificate != nil && d.certificate.Unfiltered {
+		return nil // Filters are not why.
+	}
 	count := map[string]int{}
 	var reasons []string
 	filters := d.filters(rest)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/certificate"
 )
 
 // deviceAndSlot asks for one device and one of the pods that a node may run, and
@@ -141,28 +142,50 @@ func TestPodsBeyondTheMinimumThatTheSearchLeftSaySo(t *testing.T) {
 	t.Error("nothing was left that has room")
 }
 
-// Where pods are of so many kinds that not each is counted on all its nodes, a refusal cannot be proved, and says why.
-func TestARefusalWithoutProofSaysWhatKeptItFromOne(t *testing.T) {
-	c := site{"z/a": slices.Repeat([]int64{1}, 2000)}.cluster(t)
-	workers := packing.Group{Name: "w", Constraint: at("rack"), MinMember: 2001}
-	for pod := range 2001 {
-		barred := fmt.Sprintf("z/a/%d", pod)
-		s := shape(1)
-		s.Key, s.Excluded = barred, func(node string) string {
-			if node == barred {
-				return "hardware"
+// Where pods are of so many kinds that not each is counted on all its nodes, a refusal is proved without filters, or not
+// at all.
+func TestPodsOfVeryManyKindsAreRefusedWithoutFilters(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods int
+		// all of them are kept off this node too.
+		all  string
+		want packing.Verdict
+		says string
+	}{
+		"more pods than devices": {pods: 2001, want: packing.Infeasible,
+			says: `group "w" needs one rack, and the nearest is z/a: 2000 of 2001 pods fit, short of 1 device`},
+		"as many, if it were not for a filter": {pods: 2000, all: "z/a/7", want: packing.Unknown,
+			says: "the pods are of too many kinds to look at every node for each, and nothing proves that there is none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := site{"z/a": slices.Repeat([]int64{1}, 2000)}.cluster(t)
+			workers := packing.Group{Name: "w", Constraint: at("rack"), MinMember: tc.pods}
+			for pod := range tc.pods {
+				barred := fmt.Sprintf("z/a/%d", pod)
+				s := shape(1)
+				s.Key, s.Excluded = barred, func(node string) string {
+					if node == barred || node == tc.all {
+						return "hardware"
+					}
+					return ""
+				}
+				workers.Pending = append(workers.Pending, packing.Pods{Shape: s, Names: []string{fmt.Sprint("w-", pod)}})
 			}
-			return ""
-		}
-		workers.Pending = append(workers.Pending, packing.Pods{Shape: s, Names: []string{fmt.Sprint("w-", pod)}})
-	}
-	d := c.Decide(&packing.Gang{Root: packing.Group{Children: []packing.Group{workers}}}, packing.Options{})
-	want := "; the pods are of too many kinds to look at every node for each, and nothing proves that there is none"
-	if d.Verdict != packing.Unknown || !strings.HasSuffix(d.Message(), want) {
-		t.Errorf("%s: %s", d.Verdict, d.Message())
-	}
-	if d.Steps > 10_000 {
-		t.Errorf("%d steps for what 2000 devices cannot hold", d.Steps)
+			gang := &packing.Gang{Root: packing.Group{Children: []packing.Group{workers}}}
+			d := c.Decide(gang, packing.Options{})
+			if d.Verdict != tc.want || !strings.HasSuffix(d.Message(), tc.says) {
+				t.Errorf("%s: %s", d.Verdict, d.Message())
+			}
+			if d.Steps > 10_000 && tc.want == packing.Infeasible {
+				t.Errorf("%d steps for what 2000 devices cannot hold", d.Steps)
+			}
+			if tc.want != packing.Infeasible {
+				return
+			}
+			if err := certificate.Verify(c.Input(gang), d.Certificate); err != nil || !d.Certificate.Unfiltered {
+				t.Errorf("the certificate %+v: %v", d.Certificate, err)
+			}
+		})
 	}
 }
 

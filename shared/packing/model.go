@@ -8,7 +8,8 @@ import (
 )
 
 // model is the question that Decide was asked, for package certificate: kinds by
-// their first pods, and the nodes as the cluster keeps them.
+// their first pods, and the nodes as the cluster keeps them. Where not all nodes were
+// looked at for each kind, it leaves filters out.
 func (p *problem) model(gang *Gang) (*certificate.Model, error) {
 	in, nodes := &certificate.Input{}, &modelNodes{cluster: p.cluster}
 	kinds := make([]int, len(p.shapes))
@@ -21,7 +22,7 @@ func (p *problem) model(gang *Gang) (*certificate.Model, error) {
 		}
 		return kinds[s] - 1
 	})
-	return certificate.ReadNodes(in, nodes)
+	return certificate.ReadNodes(in, nodes, p.partial)
 }
 
 // levels has the levels of each topology by name.

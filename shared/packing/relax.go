@@ -14,12 +14,26 @@ type relaxation struct {
 	measures []measure
 	known    map[standing]lower
 	offers   map[standing][]int64
-	// children are those of each group by class.
+	// children are those of each group, and wants what each asks for, by class.
 	children map[int][]run
+	wants    map[int]*wanted
 	// stop is the step from which on it looks no closer.
 	stop int
-	// fitting is room for the pods that fit on a node.
+	// fitting is room for the pods that fit on a node, caps for how many of each kind
+	// fit in a domain.
 	fitting []askedPods
+	caps    []int32
+}
+
+// wanted is what a group asks for, wherever it stands.
+type wanted struct {
+	asked []askedPods
+	// taking gives those that a node may take.
+	taking func(node int32) []askedPods
+	// sorted has asked by measure, what weighs least first; for leaves.
+	sorted [][]askedPods
+	// least satisfies a leaf where all of its pods fit.
+	least lower
 }
 
 // measure gives pods of each kind a weight: what they request of a resource, or
@@ -56,7 +70,8 @@ const (
 )
 
 func newRelaxation(t *trial) *relaxation {
-	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{}, children: map[int][]run{}}
+	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{},
+		children: map[int][]run{}, wants: map[int]*wanted{}, caps: make([]int32, len(t.p.shapes))}
 	x.stop = t.Steps + (t.Limit-t.Steps)/relaxShare
 	var columns []int
 	for _, s := range t.p.shapes {
@@ -141,7 +156,7 @@ func (x *relaxation) within(i int, in place) lower {
 	p := x.p
 	g := &p.groups[i]
 	if p.needless(i) || x.Steps > x.stop {
-		return lower{fits: true, weights: make([]int64, len(x.measures))}
+		return x.anything()
 	}
 	if in.at == whole && g.slot != none {
 		in.slot = g.slot
@@ -162,11 +177,20 @@ func (x *relaxation) within(i int, in place) lower {
 	}
 	var best lower
 	t.domainsAt(in.at, g.required, func(at int32) bool {
+		if x.Steps > x.stop {
+			best = x.anything()
+			return false
+		}
 		best = best.or(x.here(i, place{in.slot, at}))
 		return !best.fits || best.some
 	})
 	x.known[key] = best
 	return best
+}
+
+// anything is what nothing is known of.
+func (x *relaxation) anything() lower {
+	return lower{fits: true, weights: make([]int64, len(x.measures))}
 }
 
 // narrow gives the narrower of two domains of one topology, of two the first.
@@ -208,49 +232,91 @@ func (x *relaxation) here(i int, in place) lower {
 	} else {
 		l = x.parent(i, in)
 	}
-	g, size := &x.p.groups[i], x.p.cluster.topologies[in.slot].domains[in.at].size
-	if l.fits && l.some && x.Steps <= x.stop && (i == 0 || g.required != none || size <= closely) {
-		for m, offer := range x.offer(i, in) {
-			l.fits = l.fits && l.weights[m] <= offer
-		}
-	}
+	l.fits = l.fits && (!l.some || x.offered(i, in, l))
 	if inner {
 		x.known[key] = l
 	}
 	return l
 }
 
+// offered reports whether a domain may have what a group needs at least there.
+func (x *relaxation) offered(i int, in place, l lower) bool {
+	g, size := &x.p.groups[i], x.p.cluster.topologies[in.slot].domains[in.at].size
+	if x.Steps > x.stop || i != 0 && g.required == none && size > closely {
+		return true
+	}
+	for m, offer := range x.offer(i, in) {
+		if l.weights[m] > offer {
+			return false
+		}
+	}
+	return true
+}
+
 func (x *relaxation) leaf(i int, in place) lower {
-	p := x.p
-	need := int64(p.groups[i].need)
-	l := lower{fits: true, some: need > 0, weights: make([]int64, len(x.measures))}
-	if need == 0 {
-		return l
+	p, w := x.p, x.wanted(i)
+	need := p.groups[i].need
+	if p.partial || !w.least.fits || !w.least.some {
+		return w.least
 	}
-	asked := p.asked(p.pending, i)
-	x.Steps += len(asked) / 16
+	if !x.offered(i, in, w.least) {
+		return lower{}
+	}
+	x.Steps += len(w.asked) / 16
 	all := int64(0)
-	for at := range asked {
-		a := &asked[at]
-		if !p.partial {
-			a.pods = int32(min(int64(a.pods), p.shapes[a.kind].in(p.cluster, in.slot, in.at)))
-		}
-		all += int64(a.pods)
+	for _, a := range w.asked {
+		x.caps[a.kind] = int32(min(int64(a.pods), p.shapes[a.kind].in(p.cluster, in.slot, in.at)))
+		all += int64(x.caps[a.kind])
 	}
-	if l.fits = all >= need; !l.fits {
-		return l
+	if all < int64(need) {
+		return lower{}
 	}
+	l := lower{fits: true, some: true, weights: make([]int64, len(x.measures))}
 	for m := range x.measures {
-		by := &x.measures[m]
-		slices.SortFunc(asked, func(a, b askedPods) int { return int(by.rank[a.kind] - by.rank[b.kind]) })
-		left := need
-		for _, a := range asked {
-			n := min(left, int64(a.pods))
-			left -= n
-			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(n, by.weight[a.kind]))
-		}
+		l.weights[m] = x.lightest(w.sorted[m], m, need, func(a askedPods) int32 { return x.caps[a.kind] })
 	}
 	return l
+}
+
+// wanted is what a group asks for: the same for all of a class.
+func (x *relaxation) wanted(i int) *wanted {
+	g := &x.p.groups[i]
+	if w, known := x.wants[g.class]; known {
+		return w
+	}
+	w := &wanted{asked: x.p.asked(x.p.pending, i), least: x.anything()}
+	w.taking = x.p.taking(w.asked)
+	x.wants[g.class] = w
+	if !g.leaf() {
+		return w
+	}
+	all := int64(0)
+	for _, a := range w.asked {
+		all += int64(a.pods)
+	}
+	w.least.some, w.least.fits = g.need > 0, all >= int64(g.need)
+	for m := range x.measures {
+		rank := x.measures[m].rank
+		sorted := slices.Clone(w.asked)
+		slices.SortFunc(sorted, func(a, b askedPods) int { return int(rank[a.kind] - rank[b.kind]) })
+		w.sorted = append(w.sorted, sorted)
+		w.least.weights[m] = x.lightest(sorted, m, g.need, func(a askedPods) int32 { return a.pods })
+	}
+	return w
+}
+
+// lightest sums up the least that so many pods weigh, of pods that are sorted by weight.
+func (x *relaxation) lightest(sorted []askedPods, m, need int, fit func(askedPods) int32) int64 {
+	sum := int64(0)
+	for _, a := range sorted {
+		if need <= 0 {
+			break
+		}
+		n := min(need, int(fit(a)))
+		need -= n
+		sum = plusSaturating(sum, timesSaturating(int64(n), x.measures[m].weight[a.kind]))
+	}
+	return sum
 }
 
 // run is children of one class, and what each of them needs.

@@ -67,6 +67,9 @@
 // Every rule ignores constraints at most, never adds one, but for those that the
 // branches around it have split into cases.
 //
+// An Unfiltered proof takes no kind to be barred from any node. It is for gangs of so many
+// kinds that nobody asked every filter about every node.
+//
 // # Figures
 //
 // A proof states what it counts, and a proof whose figures are not those that

@@ -11,9 +11,10 @@ import (
 // Model is a question with its names looked up. It remembers what judging one proof
 // has worked out, for the next. One goroutine may use it at a time.
 type Model struct {
-	in    *Input
-	nodes Nodes
-	group map[string]int
+	in         *Input
+	nodes      Nodes
+	unfiltered bool
+	group      map[string]int
 	// pod is by name; nil until asked for.
 	pod      map[string]podAt
 	children [][]int
@@ -68,12 +69,14 @@ func (d *division) nodesOf(domain int) []int32 { return d.nodes[d.first[domain]:
 func (d *division) path(domain int) string { return PathText(d.paths[domain]) }
 
 // Read looks the names of a question up. The error says what contradicts itself.
-func Read(in *Input) (*Model, error) {
+func Read(in *Input) (*Model, error) { return read(in, false) }
+
+func read(in *Input, unfiltered bool) (*Model, error) {
 	nodes, err := nodesOf(in)
 	if err != nil {
 		return nil, err
 	}
-	m, err := ReadNodes(in, nodes)
+	m, err := ReadNodes(in, nodes, unfiltered)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +85,12 @@ func Read(in *Input) (*Model, error) {
 
 // ReadNodes is Read for a question whose nodes are kept elsewhere: in.Nodes and the
 // filters of in.Kinds are not looked at, and the names of groups and pods have to be
-// unique. The nodes may not change while the Model is used.
-func ReadNodes(in *Input, nodes Nodes) (*Model, error) {
+// unique. The nodes may not change while the Model is used. Proofs by an unfiltered model
+// ask nothing of filters, and are Unfiltered.
+func ReadNodes(in *Input, nodes Nodes, unfiltered bool) (*Model, error) {
 	m := &Model{
-		in: in, nodes: nodes, group: make(map[string]int, len(in.Groups)), children: make([][]int, len(in.Groups)),
+		unfiltered: unfiltered,
+		in:         in, nodes: nodes, group: make(map[string]int, len(in.Groups)), children: make([][]int, len(in.Groups)),
 		end: make([]int, len(in.Groups)), pending: make([][]some, len(in.Groups)), divisions: map[[2]string]*division{},
 	}
 	m.readKinds()
@@ -133,9 +138,12 @@ func (m *Model) readKinds() {
 			requests[r] = max(0, of.Requests[name])
 			key = binary.AppendVarint(key, requests[r])
 		}
-		allowed := m.nodes.Allowed(i)
+		var allowed set
+		if !m.unfiltered {
+			allowed = m.nodes.Allowed(i)
+		}
 		if allowed != nil {
-			key = binary.AppendUvarint(key, uint64(filters.of(set(allowed).text())))
+			key = binary.AppendUvarint(key, uint64(filters.of(allowed.text())))
 		}
 		at, met := known[string(key)]
 		if !met {

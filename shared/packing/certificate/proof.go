@@ -3,6 +3,9 @@ package certificate
 // Proof proves that a group cannot be satisfied: that no placement meets its
 // minimum. The group is the root of the gang, but for rules that a Without tries.
 type Proof struct {
+	// Unfiltered proofs let pods use the nodes that filters keep from them too: what does
+	// not fit even so does not fit.
+	Unfiltered bool `json:"unfiltered,omitempty"`
 	// Start has rules of which at least one holds at first.
 	Start []int `json:"start"`
 	// Rules are referred to by index. A rule refers to later ones only; each may

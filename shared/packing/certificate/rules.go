@@ -303,7 +303,7 @@ func (v *verifier) completed() *Proof {
 		}
 		return kept
 	}
-	completed := &Proof{Start: used(atStart, 0, v.proof.Start)}
+	completed := &Proof{Unfiltered: v.unfiltered, Start: used(atStart, 0, v.proof.Start)}
 	for i, f := range found {
 		if f != nil {
 			completed.Rules = append(completed.Rules, v.proof.Rules[i].with(f, groups[i], func(in list,

@@ -30,7 +30,7 @@ func Verify(in *Input, proof *Proof) error {
 // Complete returns the proof with the figures that Verify finds, and without
 // alternatives of no use. The errors are those of Verify.
 func Complete(in *Input, proof *Proof) (completed *Proof, err error) {
-	m, err := Read(in)
+	m, err := read(in, proof.Unfiltered)
 	if err != nil {
 		return nil, fmt.Errorf("the input is wrong: %w", err)
 	}
@@ -39,7 +39,7 @@ func Complete(in *Input, proof *Proof) (completed *Proof, err error) {
 }
 
 // Complete is the function Complete within so many steps; it also returns how many
-// it took.
+// it took. Whether the proof is Unfiltered is the model's to say.
 func (m *Model) Complete(proof *Proof, limit int) (completed *Proof, steps int, err error) {
 	v := &verifier{Model: m, proof: proof, scales: map[*Measure]*scale{}, asked: numbering{}}
 	m.steps, m.limit = 0, min(limit, MaxSteps)

@@ -2,6 +2,8 @@ package certificate_test
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,6 +19,35 @@ func prove(t rapid.TB, in *certificate.Input) *certificate.Proof {
 		t.Fatal(err)
 	}
 	return refute.Prove(m, 8*certificate.MaxSteps, nil)
+}
+
+// What does not fit without filters does not fit with them; what fits without them is not refused without them.
+func TestProofsWithoutFilters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t)
+		open := *in
+		open.Kinds = slices.Clone(in.Kinds)
+		for i := range open.Kinds {
+			open.Kinds[i].Barred = nil
+		}
+		proof := prove(t, &open)
+		if proof != nil {
+			proof.Unfiltered = true
+			if err := certificate.Verify(in, proof); err != nil {
+				t.Fatalf("what proves it without filters: %v", err)
+			}
+			if feasible := newOracle(in).placement(); feasible != nil {
+				t.Fatalf("it fits: %v", feasible)
+			}
+			return
+		}
+		if proof = prove(t, in); proof != nil {
+			proof.Unfiltered = true
+			if err := certificate.Verify(in, proof); !errors.Is(err, certificate.ErrNotProved) {
+				t.Fatalf("what fits but for filters is refused without them: %v", err)
+			}
+		}
+	})
 }
 
 func TestWhatFitsNowhereIsProved(t *testing.T) {
