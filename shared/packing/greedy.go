@@ -111,9 +111,10 @@ func (g *greedy) regions(i int, r region, of levelOf) []region {
 	if few == nil {
 		return g.p.domainsIn(r, of.slot, of.level)
 	}
+	g.Steps += len(few.nodes) / 16
 	var found []region
 	t := g.p.cluster.topologies[of.slot]
-	few.domains(t, whole, of.level, func(at int32) bool {
+	few.domains(t, max(whole, r.within(of.slot)), of.level, func(at int32) bool {
 		if cut, ok := g.p.narrow(r, place{of.slot, at}); ok {
 			found = append(found, cut)
 		}

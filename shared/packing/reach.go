@@ -13,11 +13,13 @@ import (
 type reach struct {
 	*greedy
 	random *rand.Rand
+	// orders has by parent its children in the order in which they are tried.
+	orders map[int][]int
 }
 
 // reach tries to place the minima of the gang, and keeps what it finds.
 func (d *decision) reach(attempt int) bool {
-	r := &reach{greedy: newGreedy(d.trial, d.largest)}
+	r := &reach{greedy: newGreedy(d.trial, d.largest), orders: map[int][]int{}}
 	r.emptiest = attempt == 0 && d.spread
 	if attempt > 0 {
 		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
@@ -122,33 +124,22 @@ func (g *reach) into(i int, r region) bool {
 	return false
 }
 
-// parent reaches the minima of enough children: all that it needs, the hardest
-// first, if it needs all, and the cheapest otherwise.
+// parent reaches the minima of enough children.
 func (g *reach) parent(i int, r region) bool {
 	left := g.p.groups[i].minChildren
-	var children []int
 	for child := range g.p.children(i) {
 		if g.p.needless(child) {
 			left--
-		} else if g.p.satisfiable(child) {
-			children = append(children, child)
 		}
 	}
-	sign := 1
-	if left >= len(children) {
-		sign = -1
+	if g.orders[i] == nil {
+		g.orders[i] = g.ordered(i, left)
+	}
+	children := g.orders[i]
+	if g.random != nil {
+		children = slices.Clone(children)
 	}
 	g.Steps += len(children) / 2
-	size := make(map[int]int64, len(children))
-	for _, child := range children {
-		if size[child] = int64(g.p.least(child)); sign < 0 {
-			size[child] = g.p.volume(g.p.pending, child)
-		}
-	}
-	slices.SortStableFunc(children, func(a, b int) int {
-		return cmp.Or(cmp.Compare(g.p.rigour(b), g.p.rigour(a)), sign*cmp.Compare(size[a], size[b]),
-			cmp.Compare(g.p.groups[a].class, g.p.groups[b].class))
-	})
 	g.shuffle(len(children), func(a, b int) { children[a], children[b] = children[b], children[a] })
 	failed := none
 	for k, child := range children {
@@ -166,6 +157,32 @@ func (g *reach) parent(i int, r region) bool {
 		}
 	}
 	return left <= 0
+}
+
+// ordered are the children of which a parent needs so many, as they are to be tried: the
+// hardest first, if it needs all, and the cheapest otherwise.
+func (g *reach) ordered(i, left int) []int {
+	var children []int
+	for child := range g.p.children(i) {
+		if !g.p.needless(child) && g.p.satisfiable(child) {
+			children = append(children, child)
+		}
+	}
+	sign := 1
+	if left >= len(children) {
+		sign = -1
+	}
+	size := make(map[int]int64, len(children))
+	for _, child := range children {
+		if size[child] = int64(g.p.least(child)); sign < 0 {
+			size[child] = g.p.volume(g.p.pending, child)
+		}
+	}
+	slices.SortStableFunc(children, func(a, b int) int {
+		return cmp.Or(cmp.Compare(g.p.rigour(b), g.p.rigour(a)), sign*cmp.Compare(size[a], size[b]),
+			cmp.Compare(g.p.groups[a].class, g.p.groups[b].class))
+	})
+	return children
 }
 
 // leaf places as many pods as a leaf needs, each time of the kind that is least
