@@ -19,7 +19,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Question asks whether successors of pods would all have a node if these pods left, all of them at once.
+// Question asks whether successors of pods would all have a node if these pods left, all of them at once. Pods that are added
+// come before that: they are to have a node beside those that leave.
 type Question struct {
 	// ID tells the question apart from others; the answer names it. It follows from the groups.
 	ID string `json:"id"`
@@ -29,7 +30,8 @@ type Question struct {
 	Groups []Group `json:"groups"`
 }
 
-// Group is pods of one leaf of one PodGroup that leave, and what their successors are like: one for each of them.
+// Group is pods of one leaf of one PodGroup that leave, and what their successors are like: one for each of them; or pods that
+// are added.
 type Group struct {
 	// PodGroup is the name of their PodGroup, in the namespace of the one that is asked.
 	PodGroup string `json:"podGroup"`
@@ -37,7 +39,9 @@ type Group struct {
 	SubGroup string `json:"subGroup,omitempty"`
 	// Pods are the names of those that leave, sorted.
 	Pods []string `json:"pods"`
-	// Template is what a scheduler looks at of a successor: see TemplateOf.
+	// Added is how many pods come beside those that there are. A PodGroup of which pods are added has none that leave.
+	Added int32 `json:"added,omitempty"`
+	// Template is what a scheduler looks at of a successor, or of a pod that is added: see TemplateOf.
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
@@ -92,6 +96,11 @@ func Parse(annotations map[string]string) (*Question, error) {
 	return question, nil
 }
 
+// Adds reports whether pods are to be added.
+func (q *Question) Adds() bool {
+	return slices.ContainsFunc(q.Groups, func(group Group) bool { return group.Added > 0 })
+}
+
 // Covers reports whether another question asks about nothing that this one does not ask about: some of its pods, and the
 // same successors.
 func (q *Question) Covers(other *Question) bool {
@@ -101,7 +110,7 @@ func (q *Question) Covers(other *Question) bool {
 }
 
 func (g Group) covers(other Group) bool {
-	if g.PodGroup != other.PodGroup || g.SubGroup != other.SubGroup || !sameTemplate(g.Template, other.Template) {
+	if g.PodGroup != other.PodGroup || g.SubGroup != other.SubGroup || g.Added < other.Added || !sameTemplate(g.Template, other.Template) {
 		return false
 	}
 	return !slices.ContainsFunc(other.Pods, func(pod string) bool { return !slices.Contains(g.Pods, pod) })

@@ -163,7 +163,7 @@ func (w *world) checkCounts(podClique *grovev1alpha1.PodClique, member layout.Me
 func (w *world) checkGroupCounts(group *grovev1alpha1.PodCliqueScalingGroup, replica int32) {
 	var available, scheduled int32
 	config := &w.set.Spec.Template.PodCliqueScalingGroups[0]
-	for copyIndex := range group.Spec.Replicas {
+	for copyIndex := range rollout.Copies(w.set, group) {
 		ready, placed := true, true
 		for _, member := range layout.Copy(w.set, replica, config, copyIndex) {
 			podClique := w.podCliques[member.Name]

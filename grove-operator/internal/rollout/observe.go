@@ -148,10 +148,17 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 		made := Group{
 			Name:           layout.ScalingGroup(o.Set.Name, replica, config.Name),
 			MaxUnavailable: ptr.Deref(config.MaxUnavailable, 1),
+			Template:       config.Name,
+		}
+		if o.waitsForRoom() {
+			made.MaxSurge = ptr.Deref(config.MaxSurge, 0)
+			made.Strict = made.MaxSurge > 0 && made.MaxUnavailable == 0
 		}
 		if group := o.scalingGroup(replica, config); group != nil {
 			made.Exists, made.Minimum = true, status.GroupMinimum(group)
-			for copyIndex := range layout.Bounded(group.Spec.Replicas) {
+			copies := Copies(o.Set, group)
+			made.Surge = int(copies - layout.Bounded(group.Spec.Replicas))
+			for copyIndex := range copies {
 				member := Copy{Index: copyIndex}
 				member.Cliques, member.Missing = o.cliques(layout.Copy(o.Set, replica, config, copyIndex), byClique)
 				made.Copies = append(made.Copies, member)

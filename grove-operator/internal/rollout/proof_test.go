@@ -39,9 +39,7 @@ func (w *world) observedGangs() map[string]*schedulerv1alpha1.PodGang {
 		return nil
 	}
 	for _, podClique := range w.podCliques {
-		if name := podClique.Labels[grovev1alpha1.LabelPodGang]; w.gangs[name] == nil {
-			w.gangs[name] = &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid"}}
-		}
+		w.gang(podClique.Labels[grovev1alpha1.LabelPodGang])
 	}
 	return w.gangs
 }
@@ -97,7 +95,7 @@ func (w *world) checkProved(pod *corev1.Pod) {
 	member, _ := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
 	for _, gang := range w.gangs {
 		question, err := successors.Parse(gang.Annotations)
-		if err != nil || question == nil {
+		if err != nil || question == nil || question.Adds() {
 			continue
 		}
 		answer := successors.AnswerIn(gang.Status.Conditions)

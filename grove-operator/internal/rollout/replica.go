@@ -59,8 +59,15 @@ type Group struct {
 	Minimum int32
 	// MaxUnavailable is how many copies may be away at a time for the sake of the update; less than 1 is 1.
 	MaxUnavailable int32
-	// Copies are those that there are to be, in the order of their indexes.
+	// MaxSurge is how many copies may be made beyond replicas, and Strict is set if none may be away without one of these.
+	MaxSurge int32
+	Strict   bool
+	// Template is the group's name in the template.
+	Template string
+	// Copies are those that there are to be, in the order of their indexes. The last of them, so many as Surge, are beyond
+	// replicas for the time of the update.
 	Copies []Copy
+	Surge  int
 }
 
 // Replica is one replica of a set.
@@ -116,6 +123,21 @@ func (c *Copy) neverStood() bool {
 
 func (c *Copy) outdated() bool {
 	return !c.all(func(clique *Clique) bool { return clique.outdated() == 0 })
+}
+
+// regular are the copies of a group that stay after the update, surge those beyond replicas.
+func (g *Group) regular() []Copy { return g.Copies[:len(g.Copies)-g.Surge] }
+
+func (g *Group) surge() []Copy { return g.Copies[len(g.Copies)-g.Surge:] }
+
+// available counts those of some copies that are available.
+func available(copies []Copy) (count int) {
+	for i := range copies {
+		if copies[i].available() {
+			count++
+		}
+	}
+	return count
 }
 
 func byIndex(a, b Pod) int {

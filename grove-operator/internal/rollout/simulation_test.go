@@ -34,7 +34,9 @@ func TestRollouts(t *testing.T) {
 			"a group's controller":                  func(t *rapid.T) { w.groupPass(pick(t, w.groups)) },
 			"a PodClique's controller":              func(t *rapid.T) { w.podCliquePass(pick(t, w.podCliques)) },
 			"a PodClique's controller, 2":           func(t *rapid.T) { w.podCliquePass(pick(t, w.podCliques)) },
+			"the PodGangs' controller":              w.gangPass,
 			"the scheduler":                         w.schedule,
+			"the scheduler tells of a gang":         w.tell,
 			"the kubelet starts a pod":              func(t *rapid.T) { w.report(pick(t, w.pods), true) },
 			"the kubelet starts another":            func(t *rapid.T) { w.report(pick(t, w.pods), true) },
 			"the kubelet ends a pod":                func(t *rapid.T) { w.vanish(pick(t, w.pods)) },
@@ -50,6 +52,7 @@ func TestRollouts(t *testing.T) {
 			"the user scales a PodClique":           w.scalePodClique,
 			"the user scales a group":               w.scaleGroup,
 			"the user scales the set":               func(t *rapid.T) { w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas") },
+			"the user chooses how many copies come": w.switchSurge,
 			"room comes and goes":                   func(t *rapid.T) { w.room = rapid.IntRange(0, 30).Draw(t, "room") },
 			"a quota comes and goes":                func(t *rapid.T) { w.quota = rapid.IntRange(0, 20).Draw(t, "quota") },
 			"the operator's next write is its last": func(t *rapid.T) { w.lifetime = rapid.IntRange(0, 4).Draw(t, "writes") },
@@ -81,6 +84,7 @@ func (w *world) checkConverged() {
 		}
 	}
 	w.checkNobodyAsks()
+	w.checkNothingAdded()
 	if w.set.Status.UpdatedReplicas != w.set.Spec.Replicas {
 		w.t.Fatalf("%d of %d replicas are updated", w.set.Status.UpdatedReplicas, w.set.Spec.Replicas)
 	}
@@ -148,9 +152,13 @@ func (w *world) serving(pod *corev1.Pod, podClique *grovev1alpha1.PodClique) str
 	}
 	group := w.groups[podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup]]
 	if w.copyAvailable(group, copyIndex) {
-		return fmt.Sprintf("%s/%d", group.Name, copyIndex)
+		return unitName(group, copyIndex)
 	}
 	return ""
+}
+
+func unitName(group *grovev1alpha1.PodCliqueScalingGroup, copyIndex int32) string {
+	return fmt.Sprintf("%s/%d", group.Name, copyIndex)
 }
 
 func (w *world) copyAvailable(group *grovev1alpha1.PodCliqueScalingGroup, copyIndex int32) bool {
@@ -211,15 +219,15 @@ func (w *world) checkServing(units map[string]bool, replica int32) {
 			away[fmt.Sprintf("%s/%d", podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup], copyIndex)] = true
 		}
 	}
-	if most := w.mostAway(units); len(away) > most {
+	group := w.groups[layout.ScalingGroup(w.set.Name, replica, "g")]
+	if most := w.mostAway(units, group); len(away) > most {
 		w.t.Fatalf("%v are replaced, with which %v are away, at most %d may be", slices.Sorted(maps.Keys(units)), slices.Sorted(maps.Keys(away)), most)
 	}
 	for _, member := range layout.Standalone(w.set, replica) {
 		w.checkMinimum(member.Name, units)
 	}
-	group := w.groups[layout.ScalingGroup(w.set.Name, replica, "g")]
 	available := 0
-	for copyIndex := range group.Spec.Replicas {
+	for copyIndex := range rollout.Copies(w.set, group) {
 		if w.copyAvailable(group, copyIndex) && !units[fmt.Sprintf("%s/%d", group.Name, copyIndex)] {
 			available++
 		}
@@ -227,16 +235,21 @@ func (w *world) checkServing(units map[string]bool, replica int32) {
 	if least := min(status.GroupMinimum(group), group.Spec.Replicas-1-w.neverStood(group)); available < int(least) {
 		w.t.Fatalf("%s is left with %d copies, %d are needed", group.Name, available, least)
 	}
+	w.checkStrict(group, units, available)
 }
 
-// mostAway is how many copies of the group may be away, or 1 if it is a pod of another clique that goes.
-func (w *world) mostAway(units map[string]bool) int {
+// mostAway is how many copies of the group may be away, or 1 if it is a pod of another clique that goes. Where copies beyond
+// replicas are available, it is as many as these.
+func (w *world) mostAway(units map[string]bool, group *grovev1alpha1.PodCliqueScalingGroup) int {
 	for unit := range units {
 		if !strings.Contains(unit, "/") {
 			return 1
 		}
 	}
-	return int(*w.set.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable)
+	if further := w.further(group); further > 0 {
+		return further
+	}
+	return max(1, int(*w.set.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable))
 }
 
 func (w *world) checkMinimum(name string, units map[string]bool) {

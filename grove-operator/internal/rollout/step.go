@@ -13,6 +13,8 @@ type Step struct {
 	// Delete are the pods to replace, and Of says what of the replica they are.
 	Delete []*corev1.Pod
 	Of     string
+	// Surge are copies that are to come before Delete, if there is room; nil if there are none to come.
+	Surge *Surge
 	// Waiting says what has to happen before more can be replaced; empty if nothing has to.
 	Waiting string
 	// Why says what keeps the pods that it waits for from being ready, as far as that is known.
@@ -71,39 +73,81 @@ func (r *Replica) nextPod() (Step, bool) {
 
 // next replaces copies, of which so many are away already, if some may be replaced.
 func (g *Group) next(away int) (Step, bool) {
-	spare := -int(g.Minimum)
-	for i := range g.Copies {
-		if g.Copies[i].available() {
-			spare++
-		}
-	}
-	most := min(max(1, int(g.MaxUnavailable))-away, spare)
-	if away == 0 {
-		most = max(1, most) // Where there is nothing to spare, one goes nevertheless, or the update would never come.
-	}
-	var step Step
-	var indexes []string
-	for i := range g.Copies {
-		member := &g.Copies[i]
-		if len(indexes) >= most {
-			break
-		}
-		if member.outdated() && member.unsettled().what == "" {
-			step.Delete = append(step.Delete, member.old(anyPod)...)
-			indexes = append(indexes, fmt.Sprint(member.Index))
-		}
-	}
-	switch len(indexes) {
-	case 0:
+	going := g.going()
+	if most := g.most(away); len(going) == 0 || most <= 0 {
 		return Step{}, false
-	case 1:
-		step.Of = fmt.Sprintf("copy %s of PodCliqueScalingGroup %s", indexes[0], g.Name)
-		step.Waiting = step.Of + " is being updated"
-	default:
-		step.Of = fmt.Sprintf("copies %s of PodCliqueScalingGroup %s", strings.Join(indexes, ", "), g.Name)
-		step.Waiting = step.Of + " are being updated"
+	}
+	step := g.replace(going[:min(len(going), g.most(away))])
+	if g.Surge == 0 && g.MaxSurge > 0 && away == 0 {
+		step.Surge = &Surge{Group: g.Template, Most: min(g.MaxSurge, int32(len(going))), Required: g.Strict}
+		for _, member := range going[:step.Surge.Most] {
+			step.Surge.Next = append(step.Surge.Next, member.old(anyPod))
+		}
+	}
+	if g.Strict && available(g.surge()) == 0 {
+		step.Delete = nil
+		step.Waiting = fmt.Sprintf("PodCliqueScalingGroup %s waits for a further copy, as its maxUnavailable is 0", g.Name)
+		step.Why = g.unplaced()
 	}
 	return step, true
+}
+
+// most is how many copies of the old template may go where so many are away. With copies beyond replicas it is as many as of
+// these are available, and none before all of them have found out whether they have room.
+func (g *Group) most(away int) int {
+	spare, extra := available(g.Copies)-int(g.Minimum), available(g.surge())
+	most := max(1, int(g.MaxUnavailable))
+	if extra > 0 {
+		most = extra
+	}
+	most = min(most-away, spare)
+	switch {
+	case slices.ContainsFunc(g.surge(), func(member Copy) bool { return member.starting().what != "" }):
+		return 0
+	case away == 0:
+		return max(1, most) // Where there is nothing to spare, one goes nevertheless, or the update would never come.
+	case g.Strict && extra == 0:
+		return 0
+	}
+	return most
+}
+
+// going are the copies of the old template that wait for nothing but their turn.
+func (g *Group) going() []*Copy {
+	var going []*Copy
+	for i := range g.regular() {
+		if member := &g.Copies[i]; member.outdated() && member.unsettled().what == "" {
+			going = append(going, member)
+		}
+	}
+	return going
+}
+
+func (g *Group) replace(copies []*Copy) Step {
+	var step Step
+	var indexes []string
+	for _, member := range copies {
+		step.Delete = append(step.Delete, member.old(anyPod)...)
+		indexes = append(indexes, fmt.Sprint(member.Index))
+	}
+	if len(indexes) == 1 {
+		step.Of = fmt.Sprintf("copy %s of PodCliqueScalingGroup %s", indexes[0], g.Name)
+		step.Waiting = step.Of + " is being updated"
+		return step
+	}
+	step.Of = fmt.Sprintf("copies %s of PodCliqueScalingGroup %s", strings.Join(indexes, ", "), g.Name)
+	step.Waiting = step.Of + " are being updated"
+	return step
+}
+
+// unplaced is what the scheduler says of copies beyond replicas that found no room; empty if it says nothing.
+func (g *Group) unplaced() string {
+	for _, member := range g.surge() {
+		if word := member.unscheduled(); word != "" {
+			return word
+		}
+	}
+	return ""
 }
 
 // broken are the pods of the old template that serve nobody.
@@ -194,15 +238,54 @@ func (r *Replica) busy() (waits []wait, at int) {
 	return waits, at
 }
 
-// unsettled are the waits of the copies that are not ready, one each.
+// unsettled are the waits of the copies that are not ready, one each. Those beyond replicas hold up what they are there for, and
+// nothing else.
 func (g *Group) unsettled() []wait {
 	var waits []wait
-	for i := range g.Copies {
-		if wait := g.Copies[i].unsettled(); wait.what != "" {
+	for _, member := range g.regular() {
+		if wait := member.unsettled(); wait.what != "" {
+			waits = append(waits, wait)
+		}
+	}
+	if !slices.ContainsFunc(g.regular(), func(member Copy) bool { return member.outdated() }) {
+		return waits
+	}
+	for _, member := range g.surge() {
+		if wait := member.starting(); wait.what != "" {
 			waits = append(waits, wait)
 		}
 	}
 	return waits
+}
+
+// starting is about what a copy beyond replicas lacks until it is available; empty also if the scheduler has said that it has no room
+// after all.
+func (c *Copy) starting() wait {
+	switch {
+	case len(c.Missing) > 0:
+		return missing("PodClique", c.Missing[0])
+	case c.unscheduled() != "":
+		return wait{}
+	}
+	for i := range c.Cliques {
+		if wait := c.Cliques[i].unsettled(); wait.what != "" {
+			return wait
+		}
+	}
+	return wait{}
+}
+
+// unscheduled is what the scheduler says of a copy whose pods are there and never had room; empty if it says nothing.
+func (c *Copy) unscheduled() string {
+	if !c.neverStood() || !c.all(func(clique *Clique) bool { return int32(len(clique.Pods)) >= clique.Replicas }) {
+		return ""
+	}
+	for i := range c.Cliques {
+		if word := c.Cliques[i].Unscheduled; word != "" {
+			return word
+		}
+	}
+	return ""
 }
 
 func (c *Copy) unsettled() wait {

@@ -32,8 +32,10 @@ type Asking struct {
 
 // Prove returns a decision in which no pod leaves its node before the scheduler says that what takes its place has room: the
 // question is asked, and until it is answered with yes these pods stay. Pods on no node go at once. Where nobody answers
-// such questions, and where the user does not want to wait, the decision is as it was.
+// such questions, and where the user does not want to wait, the decision is as it was. Copies that may come beyond replicas
+// come before.
 func (o Objects) Prove(decision Decision, now time.Time) Decision {
+	decision = o.add(decision, now)
 	standing := slices.DeleteFunc(slices.Clone(decision.Delete), func(pod *corev1.Pod) bool { return !pods.Scheduled(pod) })
 	if len(standing) == 0 || !o.waitsForRoom() {
 		return decision
@@ -45,8 +47,8 @@ func (o Objects) Prove(decision Decision, now time.Time) Decision {
 	case gang == nil || silent(gang):
 		return decision
 	}
-	switch asked, answer := questionOf(gang), successors.AnswerIn(gang.Status.Conditions); {
-	case asked != nil && answer.ID == asked.ID && answer.Fits == metav1.ConditionTrue && asked.Covers(&question):
+	switch asked, answer := questionOf(gang), answerOf(gang); {
+	case answer.ID != "" && answer.Fits == metav1.ConditionTrue && asked.Covers(&question):
 		return decision
 	case answer.ID == question.ID && answer.Fits == metav1.ConditionFalse:
 		decision.Held, decision.Why = true, answer.Sentence
@@ -68,7 +70,8 @@ func (o Objects) await(decision Decision, question, asked *successors.Question, 
 	if asked != nil && asked.ID == question.ID {
 		question.Asked = asked.Asked
 	}
-	switch ignored := o.ignored(now); {
+	replaces := func(question *successors.Question) bool { return !question.Adds() }
+	switch ignored := o.ignored(now, replaces); {
 	case ignored == nil:
 		decision.Recheck = question.Asked.Add(AnswerDeadline)
 	case ignored.ID == question.ID: // Else it was told before.
@@ -92,6 +95,15 @@ func questionOf(gang *schedulerv1alpha1.PodGang) *successors.Question {
 	return question
 }
 
+// answerOf is what is said to the question of a PodGang, the zero value if it has none, or if what is said is about one before.
+func answerOf(gang *schedulerv1alpha1.PodGang) successors.Answer {
+	question, answer := questionOf(gang), successors.AnswerIn(gang.Status.Conditions)
+	if question == nil || answer.ID != question.ID {
+		return successors.Answer{}
+	}
+	return answer
+}
+
 // waitsForRoom reports whether pods stay where their successors would have no room.
 func (o Objects) waitsForRoom() bool {
 	return o.Set.Annotations[grovev1alpha1.AnnotationUpdateWithoutRoom] != grovev1alpha1.UpdateWithoutRoomReplace
@@ -104,12 +116,12 @@ func silent(gang *schedulerv1alpha1.PodGang) bool {
 		scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes)
 }
 
-// ignored returns the question of any gang of the set that nobody has answered within the deadline; nil if there is none.
-// It stays where it is until the update is over, so that nothing waits a second time.
-func (o Objects) ignored(now time.Time) *successors.Question {
+// ignored returns the question of any gang of the set that is of a kind and that nobody has answered within the deadline; nil
+// if there is none. It stays where it is until the update is over, so that nothing waits a second time.
+func (o Objects) ignored(now time.Time, kind func(*successors.Question) bool) *successors.Question {
 	for _, gang := range o.Gangs {
 		question := questionOf(gang)
-		if question == nil || successors.AnswerIn(gang.Status.Conditions).ID == question.ID {
+		if question == nil || !kind(question) || answerOf(gang).ID != "" {
 			continue
 		}
 		if !now.Before(question.Asked.Add(AnswerDeadline)) {
@@ -122,36 +134,47 @@ func (o Objects) ignored(now time.Time) *successors.Question {
 // question asks about pods, and returns the PodGang that is to carry the question: of several the first by name. That is nil
 // if it does not exist, or another scheduler than ours is to place the pods.
 func (o Objects) question(standing []*corev1.Pod, now time.Time) (successors.Question, *schedulerv1alpha1.PodGang, error) {
-	byClique := map[string]*successors.Group{}
-	var groups []successors.Group
 	carrier := ""
 	for _, pod := range standing {
-		name, gang := pod.Labels[grovev1alpha1.LabelPodClique], pod.Labels[grovev1alpha1.LabelPodGang]
-		if carrier == "" || gang < carrier {
+		if gang := pod.Labels[grovev1alpha1.LabelPodGang]; carrier == "" || gang < carrier {
 			carrier = gang
 		}
-		group := byClique[name]
-		if group == nil {
-			template := o.template(name)
-			if template.Spec.SchedulerName != kai.SchedulerName {
-				return successors.Question{}, nil, nil
-			}
-			group = &successors.Group{PodGroup: gang, SubGroup: name, Template: template}
-			byClique[name] = group
-		}
-		group.Pods = append(group.Pods, pod.Name)
 	}
-	for _, group := range byClique {
-		groups = append(groups, *group)
+	groups := o.leaving(standing)
+	if slices.ContainsFunc(groups, func(group successors.Group) bool { return group.Template.Spec.SchedulerName != kai.SchedulerName }) {
+		return successors.Question{}, nil, nil
 	}
 	question, err := successors.New(groups, metav1.NewTime(now))
 	return question, o.Gangs[carrier], err
+}
+
+// leaving are pods that leave and their successors, by PodClique.
+func (o Objects) leaving(pods []*corev1.Pod) []successors.Group {
+	byClique := map[string]*successors.Group{}
+	for _, pod := range pods {
+		name := pod.Labels[grovev1alpha1.LabelPodClique]
+		if byClique[name] == nil {
+			byClique[name] = &successors.Group{
+				PodGroup: pod.Labels[grovev1alpha1.LabelPodGang], SubGroup: name, Template: o.template(name),
+			}
+		}
+		byClique[name].Pods = append(byClique[name].Pods, pod.Name)
+	}
+	groups := make([]successors.Group, 0, len(byClique))
+	for _, group := range byClique {
+		groups = append(groups, *group)
+	}
+	return groups
 }
 
 // template is what a scheduler will look at of the next pods of a PodClique, whatever their index.
 func (o Objects) template(name string) corev1.PodTemplateSpec {
 	podClique := o.podClique(name)
 	member, _ := layout.Find(o.Set, podClique)
+	return o.templateOf(member, podClique)
+}
+
+func (o Objects) templateOf(member layout.Member, podClique *grovev1alpha1.PodClique) corev1.PodTemplateSpec {
 	maker := pods.Maker{
 		Set: o.Set, Member: member, PodClique: podClique, DefaultScheduler: o.DefaultScheduler, Startup: o.Startup,
 	}
@@ -165,12 +188,18 @@ func (o Objects) template(name string) corev1.PodTemplateSpec {
 }
 
 // Questions are the annotations that PodGangs are to have another value of than they have, by the PodGang's name: the
-// question, or nothing. Until the update is over a question that is of no account any more stays, to save the writes.
+// question, or nothing. Until the update is over a question that is of no account any more stays, to save the writes; not one
+// that would add what is there, as its pods would be taken to leave for others once more.
 func (o Objects) Questions(decision Decision) map[string]string {
 	changes := map[string]string{}
 	for _, asking := range decision.Ask {
 		if before := questionOf(o.Gangs[asking.Gang]); before == nil || before.ID != asking.Question.ID {
 			changes[asking.Gang] = asking.Question.String()
+		}
+	}
+	for name, gang := range o.Gangs {
+		if question := questionOf(gang); question != nil && o.added(question) && changes[name] == "" {
+			changes[name] = ""
 		}
 	}
 	progress := decision.Progress

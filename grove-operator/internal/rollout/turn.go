@@ -63,6 +63,10 @@ type Decision struct {
 	// Replica is the replica that Waiting is about, and Also are the others whose turn it is.
 	Replica int32
 	Also    []int32
+	// Surge are the copies that are to come before Delete, if there is room; nil if there are none to come. Without says that there
+	// is none, and why; empty if nothing is known of that.
+	Surge   *Surge
+	Without string
 	// Ask are questions whether successors of pods have room, and Held is set if the answer was no, which Why repeats.
 	Ask  []Asking
 	Held bool
@@ -125,11 +129,13 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 		return Decision{}, false
 	}
 	decision := Decision{Progress: u.progress, Of: step.Of, Waiting: step.Waiting, Why: step.Why, Replica: replica}
-	turn := grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(u.situation.Now)}
-	if began, recorded := turnOf(u.situation.Before, replica); recorded {
-		turn.UpdateStartedAt, decision.Delete = began, step.Delete
+	turn, recorded := turnOf(u.situation.Before, replica)
+	if recorded {
+		decision.Delete, decision.Surge = step.Delete, step.Surge
+	} else {
+		turn = grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(u.situation.Now)}
 	}
-	u.progress.CurrentlyUpdating = append(u.progress.CurrentlyUpdating, turn)
+	u.progress.CurrentlyUpdating = append(u.progress.CurrentlyUpdating, *turn.DeepCopy())
 	return decision, true
 }
 
@@ -146,7 +152,7 @@ func (u Update) End(steps []Decision) Decision {
 		all.Delete = append(all.Delete, step.Delete...)
 		all.Images = append(all.Images, step.Images...)
 		all.Ask = append(all.Ask, step.Ask...)
-		all.Unproved = cmp.Or(all.Unproved, step.Unproved)
+		all.Unproved, all.Without = cmp.Or(all.Unproved, step.Unproved), cmp.Or(all.Without, step.Without)
 		if all.Recheck.IsZero() || !step.Recheck.IsZero() && step.Recheck.Before(all.Recheck) {
 			all.Recheck = step.Recheck
 		}
@@ -200,16 +206,24 @@ func queue(states []State, progress *grovev1alpha1.PodCliqueSetUpdateProgress) [
 	return replicas
 }
 
-func turnOf(progress *grovev1alpha1.PodCliqueSetUpdateProgress, replica int32) (since metav1.Time, is bool) {
-	if progress == nil {
-		return metav1.Time{}, false
-	}
-	for _, turn := range progress.CurrentlyUpdating {
-		if turn.ReplicaIndex == replica && turn.UpdateEndedAt == nil {
-			return turn.UpdateStartedAt, true
+func turnOf(
+	progress *grovev1alpha1.PodCliqueSetUpdateProgress, replica int32,
+) (turn grovev1alpha1.PodCliqueSetReplicaUpdate, is bool) {
+	for _, turn := range turnsIn(progress) {
+		if turn.ReplicaIndex == replica {
+			return turn, true
 		}
 	}
-	return metav1.Time{}, false
+	return grovev1alpha1.PodCliqueSetReplicaUpdate{}, false
+}
+
+// turnsIn are the turns that have not ended.
+func turnsIn(progress *grovev1alpha1.PodCliqueSetUpdateProgress) []grovev1alpha1.PodCliqueSetReplicaUpdate {
+	if progress == nil {
+		return nil
+	}
+	ended := func(turn grovev1alpha1.PodCliqueSetReplicaUpdate) bool { return turn.UpdateEndedAt != nil }
+	return slices.DeleteFunc(slices.Clone(progress.CurrentlyUpdating), ended)
 }
 
 // Updating reports whether a replica of a set is being updated: its pods may be missing because the operator replaces them.

@@ -2,8 +2,8 @@ package rollout
 
 import (
 	"context"
-	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,29 +15,27 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// TurnChanged lets those changes of a PodCliqueSet through with which the turn of a replica begins or ends.
+// TurnChanged lets those changes of a PodCliqueSet through with which the turn of a replica begins or ends, or copies are added in it.
 func TurnChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !slices.Equal(turnsOf(e.ObjectOld), turnsOf(e.ObjectNew))
+			return !equality.Semantic.DeepEqual(turnsOf(e.ObjectOld), turnsOf(e.ObjectNew))
 		},
 	}
 }
 
-// turnsOf are the replicas of a PodCliqueSet whose turn it is.
-func turnsOf(set client.Object) []int32 {
-	progress := set.(*grovev1alpha1.PodCliqueSet).Status.UpdateProgress
-	if progress == nil {
-		return nil
-	}
-	var replicas []int32
-	for _, turn := range progress.CurrentlyUpdating {
-		if turn.UpdateEndedAt == nil {
-			replicas = append(replicas, turn.ReplicaIndex)
-		}
+func turnsOf(set client.Object) []grovev1alpha1.PodCliqueSetReplicaUpdate {
+	return turnsIn(set.(*grovev1alpha1.PodCliqueSet).Status.UpdateProgress)
+}
+
+// inTurn are the replicas of a PodCliqueSet whose turn it is.
+func inTurn(set client.Object) sets.Set[int32] {
+	replicas := sets.New[int32]()
+	for _, turn := range turnsOf(set) {
+		replicas.Insert(turn.ReplicaIndex)
 	}
 	return replicas
 }
@@ -46,8 +44,7 @@ func turnsOf(set client.Object) []int32 {
 func TurnHandler(inReplica func(ctx context.Context, set client.Object, replica int32) []reconcile.Request) handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			before, after := sets.New(turnsOf(e.ObjectOld)...), sets.New(turnsOf(e.ObjectNew)...)
-			for replica := range before.SymmetricDifference(after) {
+			for replica := range inTurn(e.ObjectOld).SymmetricDifference(inTurn(e.ObjectNew)) {
 				for _, request := range inReplica(ctx, e.ObjectNew, replica) {
 					queue.Add(request)
 				}

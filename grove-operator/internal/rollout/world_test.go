@@ -58,6 +58,7 @@ type world struct {
 func newWorld(outer *testing.T, t *rapid.T) *world {
 	replicas := rapid.Int32Range(1, 3)
 	a, b, copies := replicas.Draw(t, "pods of a"), replicas.Draw(t, "pods of b"), replicas.Draw(t, "copies")
+	surge := rapid.Int32Range(0, 2).Draw(t, "further copies")
 	set := fixture.Set(outer, fmt.Sprintf(`
 metadata: {name: s, namespace: n, uid: s}
 spec:
@@ -68,11 +69,12 @@ spec:
       - {name: a, spec: {replicas: %d, minAvailable: %d, podSpec: {containers: [{name: main, image: "x:0"}]}}}
       - {name: b, spec: {replicas: %d, minAvailable: %d, podSpec: {containers: [{name: main, image: "x:0"}]}}}
       - {name: c, spec: {replicas: 1, minAvailable: 1, podSpec: {containers: [{name: main, image: "x:0"}]}}}
-    podCliqueScalingGroups: [{name: g, cliqueNames: [b, c], replicas: %d, minAvailable: %d, maxUnavailable: %d}]
+    podCliqueScalingGroups: [{name: g, cliqueNames: [b, c], replicas: %d, minAvailable: %d, maxUnavailable: %d, maxSurge: %d}]
 `, replicas.Draw(t, "replicas"), rapid.SampledFrom([]string{"RollingRecreate", "RollingRecreate", "OnDelete"}).Draw(t, "strategy"),
 		replicas.Draw(t, "replicas at a time"),
 		a, rapid.Int32Range(1, a).Draw(t, "minimum of a"), b, rapid.Int32Range(1, b).Draw(t, "minimum of b"),
-		copies, rapid.Int32Range(1, copies).Draw(t, "minimum of g"), replicas.Draw(t, "copies at a time")))
+		copies, rapid.Int32Range(1, copies).Draw(t, "minimum of g"),
+		rapid.Int32Range(1-min(1, surge), 3).Draw(t, "copies at a time"), surge))
 	if rapid.Bool().Draw(t, "in place") {
 		set.Annotations = map[string]string{grovev1alpha1.AnnotationImageUpdate: grovev1alpha1.ImageUpdateInPlace}
 	}
@@ -163,9 +165,11 @@ func (w *world) setPass(*rapid.T) {
 	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""
 	})
+	before := w.set.Status.UpdateProgress
 	w.set.Status = status.OfSet(w.set, status.Observed{PodCliques: standalone, ScalingGroups: w.groups, Update: decision.Progress}, nil)
 	w.reach()
 	w.checkSetCounts()
+	w.checkAdded(before)
 	w.checkDecision(decision)
 	var writes []func()
 	questions := objects.Questions(decision)
@@ -251,7 +255,7 @@ func (w *world) groupPass(group *grovev1alpha1.PodCliqueScalingGroup) {
 	config := &w.set.Spec.Template.PodCliqueScalingGroups[0]
 	replica, _ := layout.ReplicaOf(group)
 	kept := map[string]bool{}
-	for copyIndex := range group.Spec.Replicas {
+	for copyIndex := range rollout.Copies(w.set, group) {
 		for _, member := range layout.Copy(w.set, replica, config, copyIndex) {
 			kept[member.Name] = true
 			w.applyPodClique(member, group)
@@ -269,7 +273,9 @@ func (w *world) groupPass(group *grovev1alpha1.PodCliqueScalingGroup) {
 		}
 		members = append(members, podClique)
 	}
-	group.Status = status.OfScalingGroup(group, members, rollout.UpdateOf(w.set, replica, w.now))
+	update := rollout.UpdateOf(w.set, replica, w.now)
+	update.Copies = rollout.Copies(w.set, group)
+	group.Status = status.OfScalingGroup(group, members, update)
 	if w.groups[group.Name] != nil {
 		w.checkGroupCounts(group, replica)
 	}
@@ -416,25 +422,10 @@ func (w *world) noteReplaced(pod *corev1.Pod) {
 // settle lets everybody do their work, with room for all, until nothing changes any more.
 func (w *world) settle() {
 	w.room, w.quota, w.lifetime = 1000, 1000, 1000
+	w.relent()
 	before := ""
 	for range 500 {
-		w.setPass(w.t)
-		for _, name := range slices.Sorted(maps.Keys(w.groups)) {
-			w.groupPass(w.groups[name])
-		}
-		for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
-			w.podCliquePass(w.podCliques[name])
-		}
-		for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-			pod := w.pods[name]
-			w.vanish(pod)
-			w.place(pod)
-			w.report(pod, true)
-			w.answerAll()
-			if w.edits > 0 && rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete && w.old(pod) {
-				w.leave(pod)
-			}
-		}
+		w.round(w.t, w.answerAll)
 		after := w.String()
 		if after == before {
 			return
@@ -442,6 +433,28 @@ func (w *world) settle() {
 		before = after
 	}
 	w.t.Fatalf("no end in sight:\n%s", before)
+}
+
+// round lets everybody do their work once, with something else in between.
+func (w *world) round(t *rapid.T, between func()) {
+	w.setPass(t)
+	w.gangPass(t)
+	for _, name := range slices.Sorted(maps.Keys(w.groups)) {
+		w.groupPass(w.groups[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
+		w.podCliquePass(w.podCliques[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		pod := w.pods[name]
+		w.vanish(pod)
+		w.place(pod)
+		w.report(pod, true)
+		between()
+		if w.edits > 0 && rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete && w.old(pod) {
+			w.leave(pod)
+		}
+	}
 }
 
 func (w *world) String() string {

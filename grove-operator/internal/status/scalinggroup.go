@@ -22,7 +22,8 @@ func GroupMinimum(group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	return min(minAvailable, group.Spec.Replicas)
 }
 
-// OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques.
+// OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques. Copies that an update adds count as scheduled and
+// available, for so many serve; the scale subresource, and with it an autoscaler, is told of the others alone.
 func OfScalingGroup(
 	group *grovev1alpha1.PodCliqueScalingGroup, existing []*grovev1alpha1.PodClique, update Update,
 ) grovev1alpha1.PodCliqueScalingGroupStatus {
@@ -35,12 +36,16 @@ func OfScalingGroup(
 	generationHash := group.Annotations[grovev1alpha1.AnnotationGenerationHash]
 	copies := byCopy(existing)
 	for copyIndex, podCliques := range copies {
-		if copyIndex >= group.Spec.Replicas || len(podCliques) < len(group.Spec.CliqueNames) {
+		if copyIndex >= max(group.Spec.Replicas, update.Copies) || len(podCliques) < len(group.Spec.CliqueNames) {
+			continue
+		}
+		addIf(&status.ScheduledReplicas, every(podCliques, Scheduled))
+		addIf(&status.AvailableReplicas, every(podCliques, Available))
+		if copyIndex >= group.Spec.Replicas {
+			delete(copies, copyIndex) // It serves for the time of the update, and is none of what is updated.
 			continue
 		}
 		status.Replicas++
-		addIf(&status.ScheduledReplicas, every(podCliques, Scheduled))
-		addIf(&status.AvailableReplicas, every(podCliques, Available))
 		addIf(&status.UpdatedReplicas, every(podCliques, func(podClique *grovev1alpha1.PodClique) bool {
 			return Updated(podClique, generationHash)
 		}))

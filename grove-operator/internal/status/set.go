@@ -60,7 +60,7 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
 	meta.SetStatusCondition(&status.Conditions, topologyKept(observed.Topology.Name, observed.Gangs, observed.PlacedElsewhere, set.Generation))
 	failures := realErrors(outcome)
-	ready := setReady(set, status, append(missing, behind...), failures)
+	ready := setReady(set, status, append(missing, behind...), failures, gangStatuses(lasting(observed)))
 	if awaited := observed.Topology.Awaited(); awaited != "" && ready.Reason == grovev1alpha1.ReasonGangsWaiting {
 		ready.Message = "held for " + awaited + ", which is missing; " + ready.Message
 	}
@@ -171,6 +171,16 @@ func repeated(conditions []metav1.Condition) []metav1.Condition {
 	return repeated
 }
 
+// lasting are the gangs but those of copies beyond replicas of their group, which are there for an update or about to go: a set is
+// no less ready while these wait.
+func lasting(observed Observed) []*schedulerv1alpha1.PodGang {
+	return slices.DeleteFunc(slices.Clone(observed.Gangs), func(gang *schedulerv1alpha1.PodGang) bool {
+		group := observed.ScalingGroups[gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroup]]
+		copyIndex, scaled := layout.CopyOf(gang)
+		return scaled && group != nil && copyIndex >= group.Spec.Replicas
+	})
+}
+
 func byName(gangs []*schedulerv1alpha1.PodGang) []*schedulerv1alpha1.PodGang {
 	return slices.SortedFunc(slices.Values(gangs), func(a, b *schedulerv1alpha1.PodGang) int {
 		return strings.Compare(a.Name, b.Name)
@@ -186,12 +196,13 @@ func phaseOf(gang *schedulerv1alpha1.PodGang) grovev1alpha1.PodGangPhase {
 
 func setReady(
 	set *grovev1alpha1.PodCliqueSet, status grovev1alpha1.PodCliqueSetStatus, missing []string, failures []error,
+	gangs []grovev1alpha1.PodGangStatus,
 ) metav1.Condition {
 	condition := metav1.Condition{
 		Type: grovev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: set.Generation,
 	}
-	waiting := withPhase(status.PodGangStatuses, grovev1alpha1.PodGangPending)
-	starting := withPhase(status.PodGangStatuses, grovev1alpha1.PodGangStarting)
+	waiting := withPhase(gangs, grovev1alpha1.PodGangPending)
+	starting := withPhase(gangs, grovev1alpha1.PodGangStarting)
 	available := fmt.Sprintf("%d of %d replicas are available", status.AvailableReplicas, set.Spec.Replicas)
 	switch {
 	case len(failures) > 0:
@@ -207,7 +218,7 @@ func setReady(
 		condition.Reason = grovev1alpha1.ReasonPodsNotReady
 		condition.Message = whyStarting(starting) + "; " + available
 	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasAvailable, available+withoutRoom(status.PodGangStatuses)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasAvailable, available+withoutRoom(gangs)
 	}
 	return condition
 }

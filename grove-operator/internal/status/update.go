@@ -11,6 +11,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
 )
 
@@ -23,6 +24,9 @@ type Update struct {
 	// Templates are the hashes of the template that the set has now for the pods of a PodClique; nil if it is the PodClique's
 	// own.
 	Templates []string
+	// Copies is how many copies a scaling group has with those that the update adds beyond replicas; less than replicas: as many
+	// as these.
+	Copies int32
 	// Now dates what begins and ends.
 	Now time.Time
 }
@@ -179,6 +183,16 @@ func (c copies) any(is func(*grovev1alpha1.PodClique) bool) bool {
 	return false
 }
 
+// available reports whether the copies with the lowest indexes, so many, are all available.
+func (c copies) available(replicas int32) bool {
+	for copyIndex := range layout.Bounded(replicas) {
+		if !every(c[copyIndex], Available) {
+			return false
+		}
+	}
+	return true
+}
+
 // groupProgress begins when the turn of a group with old pods has come, and ends when all copies are new and available. An
 // update that its PodCliques went through was one of the group as well, also if the turn was over before it could be
 // written down.
@@ -199,7 +213,7 @@ func groupProgress(
 	if progress == nil || progress.UpdateEndedAt != nil {
 		return progress
 	}
-	done := status.UpdatedReplicas == group.Spec.Replicas && (status.AvailableReplicas == group.Spec.Replicas || !update.Turn)
+	done := status.UpdatedReplicas == group.Spec.Replicas && (all.available(group.Spec.Replicas) || !update.Turn)
 	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = selectedCopies(all, hash, update.Turn, done)
 	if done {
 		progress.UpdateEndedAt = &now

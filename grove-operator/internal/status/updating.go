@@ -19,6 +19,8 @@ type Updating struct {
 	Waiting, Why string
 	// Held is set if pods stay because their successors would have no room; Why says what would not fit.
 	Held bool
+	// Without says what the update does without, and why; empty if there is nothing.
+	Without string
 	// OnDelete is set where it is the user who replaces pods.
 	OnDelete bool
 	// Updated is how many of Pods have the template.
@@ -64,6 +66,9 @@ func (u Updating) condition(generation int64, progress *grovev1alpha1.PodCliqueS
 			condition.Reason = grovev1alpha1.ReasonSuccessorsWithoutRoom
 		}
 		condition.Message += ": " + u.Why
+	}
+	if u.Without != "" {
+		condition.Message += "; " + u.Without
 	}
 	if len(u.Also) > 0 {
 		condition.Message += "; also being updated: replica " + numbers(u.Also)

@@ -164,7 +164,7 @@ func (p *Plugin) answerOnce(ctx context.Context) error {
 			answers[key] = successors.Answer{
 				ID: question.ID, Fits: metav1.ConditionUnknown, Reason: scheduling.ReasonNotAnswered, Sentence: unread[key].Error(),
 			}
-		case !answered || p.anyStands(key.Namespace, question):
+		case !answered || question.Adds() || p.anyStands(key.Namespace, question):
 			granted := answered && last.Fits == metav1.ConditionTrue
 			asked = append(asked, replacement.Asked{Gang: key, Question: question, Granted: granted})
 		}

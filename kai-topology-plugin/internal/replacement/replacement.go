@@ -117,9 +117,11 @@ func (s *scene) answer(ctx context.Context, asked Asked) (successors.Answer, err
 	}
 	change := turns.Change{Gone: slices.Clone(s.gone), Stand: slices.Clone(s.placed), Explained: true}
 	for i := range replaced {
-		change.Gone = append(change.Gone, s.standing(replaced[i].leaving)...)
-	}
-	for i := range replaced {
+		if !replaced[i].added && (i == 0 || replaced[i-1].added) {
+			for _, leaves := range replaced[i:] {
+				change.Gone = append(change.Gone, s.standing(leaves.leaving)...)
+			}
+		}
 		refused, err := s.place(ctx, &replaced[i], &change)
 		if err != nil {
 			return answer, err

@@ -25,10 +25,12 @@ type replaced struct {
 	turn       turns.Turn
 	leaving    []*corev1.Pod
 	successors []*corev1.Pod
+	// added is set if the successors come beside the pods that there are.
+	added bool
 }
 
-// read returns the gangs that a question is about, in the order in which the scheduler would decide them, or why it cannot
-// be answered.
+// read returns the gangs that a question is about, or why it cannot be answered: first those whose pods come beside the
+// others, then those of which pods leave, each in the order in which the scheduler would decide them.
 func (s *scene) read(asked Asked) (all []replaced, unknown string) {
 	byGang := map[string][]successors.Group{}
 	for _, group := range asked.Question.Groups {
@@ -40,18 +42,39 @@ func (s *scene) read(asked Asked) (all []replaced, unknown string) {
 		if podGroup == nil {
 			return nil, fmt.Sprintf("there is no PodGroup %s", key)
 		}
-		all = append(all, s.replace(podGroup, byGang[name]))
+		all = append(all, s.replace(podGroup, byGang[name], s.priority(key.Namespace, byGang)))
 	}
-	slices.SortFunc(all, func(a, b replaced) int { return a.turn.Rank.Compare(b.turn.Rank) })
+	slices.SortFunc(all, func(a, b replaced) int {
+		switch {
+		case a.added && !b.added:
+			return -1
+		case b.added && !a.added:
+			return 1
+		}
+		return a.turn.Rank.Compare(b.turn.Rank)
+	})
 	return all, ""
 }
 
+// priority is that of the pods of some gangs. A gang that has no pods yet is as the others that a question is about.
+func (s *scene) priority(namespace string, gangs map[string][]successors.Group) int32 {
+	var present []*corev1.Pod
+	for name := range gangs {
+		present = append(present, gang.Released(s.members[gang.Key{Namespace: namespace, Name: name}])...)
+	}
+	return (&gang.Gang{Standing: present}).Priority()
+}
+
 // replace has pods of a gang leave, and their successors wait. Of pods that have left already some successors may be there.
-func (s *scene) replace(podGroup *scheduling.PodGroup, groups []successors.Group) replaced {
+// A gang without pods has the priority that is given.
+func (s *scene) replace(podGroup *scheduling.PodGroup, groups []successors.Group, otherwise int32) replaced {
 	key := gang.KeyOfPodGroup(podGroup)
 	var made replaced
 	present := gang.Released(s.members[key])
-	priority := ptr.To((&gang.Gang{Standing: present}).Priority())
+	priority := &otherwise
+	if len(present) > 0 {
+		priority = ptr.To((&gang.Gang{Standing: present}).Priority())
+	}
 	tree, _ := gang.Read(podGroup, s.cluster.Levels)
 	expected, _ := podgrouptree.ParseExpected(podGroup.Annotations)
 	for _, group := range groups {
@@ -67,11 +90,16 @@ func (s *scene) replace(podGroup *scheduling.PodGroup, groups []successors.Group
 			}
 		}
 		present = slices.DeleteFunc(present, leaves)
-		missing := len(group.Pods)
+		names := slices.Clone(group.Pods)
+		for i := range group.Added {
+			made.added = true
+			names = append(names, fmt.Sprintf("%s-%s-added-%d", podGroup.Name, leaf, i))
+		}
+		missing := len(names)
 		if want, known := expectedOf(tree, expected, leaf); known && stood < missing {
 			missing = min(missing, max(0, want-count(present, leaf)))
 		}
-		for _, name := range group.Pods[:missing] {
+		for _, name := range names[:missing] {
 			made.successors = append(made.successors, successorOf(podGroup, leaf, name, group.Template, priority))
 		}
 	}

@@ -158,11 +158,11 @@ func (s *scope) keep(items []grovev1alpha1.PodClique) {
 	}
 }
 
-// write applies the PodCliques of every copy and deletes those of copies that were scaled in.
+// write applies the PodCliques of every copy, also of those that an update adds, and deletes those of copies that were scaled in.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	var members []layout.Member
 	wanted := map[string]bool{}
-	for copyIndex := range layout.Bounded(scope.group.Spec.Replicas) {
+	for copyIndex := range rollout.Copies(scope.set, scope.group) {
 		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copyIndex) {
 			wanted[member.Name] = true
 			if scope.held(copyIndex) {
@@ -225,7 +225,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	for _, podClique := range scope.podCliques {
 		podCliques = append(podCliques, podClique)
 	}
-	judged := status.OfScalingGroup(scope.group, podCliques, rollout.UpdateOf(scope.set, scope.replica, r.Clock.Now()))
+	update := rollout.UpdateOf(scope.set, scope.replica, r.Clock.Now())
+	update.Copies = rollout.Copies(scope.set, scope.group)
+	judged := status.OfScalingGroup(scope.group, podCliques, update)
 	judged.GangTermination = scope.termination.Record
 	judged.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
 	write := r.Writer.Status

@@ -36,6 +36,7 @@ func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	scope.update, scope.questions = decision, objects.Questions(decision)
 	scope.updating = status.Updating{
 		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why, Held: decision.Held,
+		Without:  decision.Without,
 		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
 	}
 	scope.updating.Updated, scope.updating.Pods = objects.Progress()

@@ -25,6 +25,7 @@ import (
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -134,7 +135,7 @@ func (r *Reconciler) observeGroups(ctx context.Context, scope *scope) error {
 		group := &grovev1alpha1.PodCliqueScalingGroup{}
 		err := r.Client.Get(ctx, types.NamespacedName{Namespace: scope.set.Namespace, Name: name}, group)
 		if err == nil {
-			scope.copies[name] = layout.Bounded(group.Spec.Replicas)
+			scope.copies[name] = rollout.GangCopies(scope.set, group)
 			scope.terminations[name] = group.Status.GangTermination
 		} else if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("reading PodCliqueScalingGroup %s: %w", name, err)

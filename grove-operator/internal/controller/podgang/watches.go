@@ -19,6 +19,7 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
+	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/termination"
 )
 
@@ -30,7 +31,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 		Named("podgang").
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.TypedEnqueueRequestsFromMapFunc(replicasOf),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
-				predicate.AnnotationChangedPredicate{}, termination.Changed()))).
+				predicate.AnnotationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofChild, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, termination.Changed()))).
 		Watches(&grovev1alpha1.PodClique{}, ofChild).

@@ -23,6 +23,7 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
+	"packtree.dev/grove-operator/internal/rollout"
 )
 
 // Reconciler keeps the claims of each set.
@@ -126,7 +127,7 @@ func (s *scope) live() claims.Live {
 			if !exists {
 				return 0, false
 			}
-			return group.Spec.Replicas, true
+			return rollout.Copies(s.set, group), true
 		},
 		Indexes: func(name string) ([]int32, bool) {
 			indexes, exists := s.indexes[name]

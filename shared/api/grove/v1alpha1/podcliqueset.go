@@ -219,11 +219,20 @@ type PodCliqueScalingGroupConfig struct {
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// MaxUnavailable is how many copies of the group, in each replica of the set that is updated, RollingRecreate may take
-	// away at the same time, as long as minAvailable of them stay available. Unset: 1. Grove does not have this field.
-	// +kubebuilder:validation:Minimum=1
+	// away at the same time, as long as minAvailable of them stay available. 0, which needs a maxSurge of at least 1: none,
+	// so that the update waits while no further copy has room. Unset: 1. Grove does not have this field.
+	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+	// MaxSurge is how many copies of the group, in each replica of the set that is updated, RollingRecreate may make beyond
+	// replicas before it takes an old one away: as many as the scheduler proves to have room. While they are available, so
+	// many old copies go at a time, and as many as replicas stay available; they are taken away when the replica is updated.
+	// Where they have no room, maxUnavailable counts. 0, and unset: none. Grove does not have this field.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	MaxSurge *int32 `json:"maxSurge,omitempty"`
 	// Annotations are put on the PodCliqueScalingGroups.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`

@@ -141,4 +141,23 @@ type PodCliqueSetReplicaUpdate struct {
 	// UpdateEndedAt is when it was complete. Unset: it still goes on.
 	// +optional
 	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
+	// Surge tells of which scaling groups there are to be copies beyond replicas while the replica is updated. Unset: of none.
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Surge []PodCliqueScalingGroupSurge `json:"surge,omitempty"`
+}
+
+// PodCliqueScalingGroupSurge tells of copies of a scaling group that an update makes beyond replicas.
+type PodCliqueScalingGroupSurge struct {
+	// Name of the group in the set's template.
+	// +required
+	Name string `json:"name"`
+	// Copies is how many copies there are to be, those of replicas included.
+	// +required
+	Copies int32 `json:"copies"`
+	// Proved is set when the scheduler has said that those beyond replicas have room. Until then there are PodGangs for
+	// them, about which it is asked, and no pods.
+	// +optional
+	Proved bool `json:"proved,omitempty"`
 }
