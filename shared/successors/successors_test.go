@@ -80,10 +80,32 @@ func TestAQuestionCoversAPartOfItself(t *testing.T) {
 		"a larger successor":  {asked(t, group("a", "2", "q")), false},
 		"a pod of a leaf":     {asked(t, group("b", "1", "q")), false},
 		"a leaf more than it": {asked(t, group("a", "1", "q"), group("c", "1", "s")), false},
+		"a pod that is added": {asked(t, added("a", 1)), false},
 	} {
 		if got := whole.Covers(&c.other); got != c.want {
 			t.Errorf("%s: covered: %t, want %t", name, got, c.want)
 		}
+	}
+}
+
+// added is pods that are added to a leaf.
+func added(leaf string, pods int32) successors.Group {
+	made := group(leaf, "1")
+	made.Added = pods
+	return made
+}
+
+func TestAddedPodsAreAskedAbout(t *testing.T) {
+	question := parsed(t, asked(t, added("a", 2), group("b", "1", "r")))
+	if !question.Adds() || question.Groups[0].Added != 2 {
+		t.Errorf("written and read, the question is %+v", question)
+	}
+	fewer, more, none := asked(t, added("a", 1)), asked(t, added("a", 3)), asked(t, group("b", "1", "r"))
+	if none.Adds() || !question.Covers(&fewer) || !question.Covers(&none) || question.Covers(&more) {
+		t.Error("a question about two pods that are added covers one of them, none of them, and not three")
+	}
+	if fewer.ID == more.ID {
+		t.Error("another number of pods that are added is the same question")
 	}
 }
 

@@ -15,16 +15,28 @@ var strategyPath = field.NewPath("spec", "updateStrategy")
 func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList) {
 	if strategy := set.Spec.UpdateStrategy; strategy != nil && strategy.MaxUnavailable != nil {
 		path := strategyPath.Child("maxUnavailable")
-		errs = append(errs, validateMost(path, *strategy.MaxUnavailable)...)
+		if *strategy.MaxUnavailable < 1 {
+			errs = append(errs, field.Invalid(path, *strategy.MaxUnavailable, "must be at least 1, or nothing could be updated; without it, it is 1"))
+		}
 		warnings = append(warnings, warnOfDeleting(set, path)...)
 	}
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
+		if surge := groups[i].MaxSurge; surge != nil {
+			path := groupPath(i).Child("maxSurge")
+			warnings = append(warnings, warnOfDeleting(set, path)...)
+			if *surge < 0 {
+				errs = append(errs, field.Invalid(path, *surge, "must not be negative; without it, it is 0"))
+			}
+		}
 		if groups[i].MaxUnavailable == nil {
 			continue
 		}
 		path, most := groupPath(i).Child("maxUnavailable"), *groups[i].MaxUnavailable
-		errs = append(errs, validateMost(path, most)...)
+		if most < 0 || most == 0 && ptr.Deref(groups[i].MaxSurge, 0) < 1 {
+			errs = append(errs, field.Invalid(path, most, "must be at least 1, or 0 with a maxSurge of at least 1, or nothing could be updated; "+
+				"without it, it is 1"))
+		}
 		warnings = append(warnings, warnOfDeleting(set, path)...)
 		replicas, minimum := ptr.Deref(groups[i].Replicas, 1), ptr.Deref(groups[i].MinAvailable, 1)
 		if least := max(1, replicas-minimum); most > least {
@@ -34,15 +46,6 @@ func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string,
 		}
 	}
 	return warnings, errs
-}
-
-func validateMost(path *field.Path, most int32) field.ErrorList {
-	if most >= 1 {
-		return nil
-	}
-	return field.ErrorList{
-		field.Invalid(path, most, "must be at least 1, or nothing could be updated; without it, it is 1"),
-	}
 }
 
 // warnOfDeleting tells that nothing is taken away where users delete pods themselves.

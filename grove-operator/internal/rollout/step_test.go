@@ -68,6 +68,127 @@ func copies(letters string) rollout.Group {
 	return group(cliques...)
 }
 
+// surging has the last copies of a group come beyond replicas, of which there may be two.
+func surging(beyond int, made rollout.Group) rollout.Group {
+	made.Surge, made.MaxSurge, made.Template = beyond, 2, "g"
+	return made
+}
+
+// strict has no copy of a group be away without another in its place.
+func strict(made rollout.Group) rollout.Group {
+	made.Strict = true
+	return made
+}
+
+// withoutRoom makes a copy of a pod that the scheduler has no room for, and never had.
+func withoutRoom(name string) rollout.Clique { return troubled(neverReached(clique(name, 1, 1, "P"))) }
+
+// wish is what a step would rather do first, in words.
+func wish(surge *rollout.Surge) string {
+	if surge == nil {
+		return ""
+	}
+	words := fmt.Sprintf("%d more of %s, then", surge.Most, surge.Group)
+	for _, pods := range surge.Next {
+		for _, pod := range pods {
+			words += " " + pod.Name
+		}
+	}
+	if surge.Required {
+		words += ", or nothing"
+	}
+	return words
+}
+
+func TestNextWithCopiesBeyondReplicas(t *testing.T) {
+	const waits = "PodCliqueScalingGroup g waits for a further copy, as its maxUnavailable is 0"
+	for name, c := range map[string]struct {
+		group   rollout.Group
+		deletes string
+		waiting string
+		why     string
+		wish    string
+		done    bool
+	}{
+		"copies come first, as many as may": {
+			group: surging(0, copies("ooo")), wish: "2 more of g, then c0-0 c1-0",
+			deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"no more than are to be updated": {
+			group: surging(0, copies("Ooo")), wish: "2 more of g, then c1-0 c2-0",
+			deletes: "c1-0", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
+		},
+		"for the last one, one": {
+			group: surging(0, copies("OOo")), wish: "1 more of g, then c2-0",
+			deletes: "c2-0", waiting: "copy 2 of PodCliqueScalingGroup g is being updated",
+		},
+		"where none may be away, none goes": {
+			group: strict(surging(0, copies("ooo"))), wish: "2 more of g, then c0-0 c1-0, or nothing", waiting: waits,
+		},
+		"where none may be away, one that is not ready goes for all that": {
+			group: strict(surging(0, copies("xoo"))), deletes: "c0-0", waiting: "pods of the old template that are not ready are being updated",
+		},
+		"where none may be away, one that is on its way back holds the next": {
+			group: strict(surging(0, atATime(3, 1, copies("Xoo")))), waiting: "PodClique c0- has 0 of 1 ready pods",
+		},
+		"nothing is to come where all is new": {group: strict(surging(0, copies("OOO"))), done: true},
+		"a copy that starts holds, however many may be away": {
+			group: surging(1, atATime(3, 1, copies("oooX"))), waiting: "PodClique c3- has 0 of 1 ready pods",
+		},
+		"a copy that waits for a node holds, and is not taken for one that never had room": {
+			group:   surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), neverReached(clique("e", 1, 1, "P")))),
+			waiting: "PodClique e has 0 of 1 ready pods; some of them stand on no node yet",
+		},
+		"a copy that was said to have no room before its pods were there holds": {
+			group:   surging(1, group(clique("c", 1, 1, "o"), troubled(neverReached(clique("e", 1, 1, ""))))),
+			waiting: "PodClique e has 0 of 1 pods",
+		},
+		"a copy that has no room after all holds nobody": {
+			group:   surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), withoutRoom("e"))),
+			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"unless none may be away": {
+			group:   strict(surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), withoutRoom("e")))),
+			waiting: waits, why: "no rack has room",
+		},
+		"for each copy that came one goes": {
+			group: surging(2, copies("oooOO")), deletes: "c0-0 c1-0", waiting: "copies 0, 1 of PodCliqueScalingGroup g are being updated",
+		},
+		"and no more, whatever may be away": {
+			group: surging(1, atATime(3, 1, copies("oooO"))), deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"one goes where none may be away": {
+			group: strict(surging(1, atATime(0, 3, copies("oooO")))), deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"the next one waits for it": {
+			group: strict(surging(1, copies("XooO"))), waiting: "PodClique c0- has 0 of 1 ready pods",
+		},
+		"of two that came one is free for the next": {
+			group: surging(2, copies("XooOO")), deletes: "c1-0", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
+		},
+		"a copy that came of the template in between serves on": {
+			group: surging(1, copies("oooo")), deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"one that came and broke holds what it came for": {
+			group: surging(1, copies("OooX")), waiting: "PodClique c3- has 0 of 1 ready pods",
+		},
+		"and nothing when all others are new": {group: surging(1, copies("OOOX")), done: true},
+		"nor is it updated then":              {group: surging(1, copies("OOOo")), done: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := rollout.Next(rollout.Replica{Groups: []rollout.Group{c.group}})
+			var deletes []string
+			for _, pod := range step.Delete {
+				deletes = append(deletes, pod.Name)
+			}
+			got := []any{strings.Join(deletes, " "), step.Waiting, step.Why, wish(step.Surge), step.Done}
+			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.why, c.wish, c.done}, got); diff != "" {
+				t.Errorf("deletes, waits for, why, first, done (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestNext(t *testing.T) {
 	for name, c := range map[string]struct {
 		replica rollout.Replica

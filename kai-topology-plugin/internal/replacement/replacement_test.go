@@ -135,6 +135,74 @@ func answers(t testing.TB, text string, kept []string, asked ...replacement.Aske
 
 const fits = "True RoomForAll: each of the new pods would have a node"
 
+// adding is about pods that come beside those that a gang has.
+func adding(t testing.TB, name, leaf string, gpus int, more string, added int32) successors.Group {
+	t.Helper()
+	return successors.Group{PodGroup: name, SubGroup: leaf, Added: added, Template: template(t, gpus, more)}
+}
+
+func TestWhetherPodsFitBesideTheOthers(t *testing.T) {
+	// A rack of three nodes of 8 GPUs, the pods of the gang on two of them, and a gang without pods beside it.
+	const beside = `packtree.dev/base-gang: g, packtree.dev/shared-topology: t, packtree.dev/shared-required-level: l/rack`
+	rack := topology + nodes(8, "r1-a", "r1-b", "r1-c") + podGroup("g", two, beside) + podGroup("next", two, beside) +
+		pods("g", "", 8, "", "r1-a", "r1-b")
+	const more = "\n---\n"
+	for name, c := range map[string]struct {
+		cluster string
+		asked   []successors.Group
+		want    string
+	}{
+		"all have room": {cluster: rack, asked: []successors.Group{adding(t, "next", "", 4, "", 2)}, want: fits},
+		"one has":       {cluster: rack, asked: []successors.Group{adding(t, "next", "", 8, "", 2)}, want: "False Infeasible"},
+		"there is room in another rack alone": {
+			cluster: rack + more + nodes(8, "r2-a", "r2-b"), asked: []successors.Group{adding(t, "next", "", 8, "", 2)},
+			want: "False Infeasible",
+		},
+		"the room of those that leave afterwards is none": {
+			cluster: rack,
+			asked:   []successors.Group{adding(t, "next", "", 8, "", 2), ask(t, "g", "", 8, "", 0, 1)}, want: "False Infeasible",
+		},
+		"those that leave afterwards are followed": {
+			cluster: rack,
+			asked:   []successors.Group{adding(t, "next", "", 4, "", 2), ask(t, "g", "", 8, "", 0)}, want: fits,
+		},
+		"whoever follows them has no room beside those that come": {
+			cluster: strings.Replace(rack, "status: {", "spec: {unschedulable: true}\nstatus: {", 1),
+			asked:   []successors.Group{adding(t, "next", "", 4, "", 2), ask(t, "g", "", 8, "", 0)}, want: "False Infeasible",
+		},
+		"and would have it without these": {
+			cluster: strings.Replace(rack, "status: {", "spec: {unschedulable: true}\nstatus: {", 1),
+			asked:   []successors.Group{ask(t, "g", "", 8, "", 0)}, want: fits,
+		},
+		"those that are there already come no more": {
+			cluster: rack + pods("next", "", 4, "", "r1-c", ""), asked: []successors.Group{adding(t, "next", "", 9, "", 2)}, want: fits,
+		},
+		"all but the minimum are to have room too": {
+			cluster: strings.Replace(rack, `metadata: {name: next, namespace: ns, creationTimestamp: "2026-01-01T00:00:00Z", annotations: {`,
+				`metadata: {name: next, namespace: ns, creationTimestamp: "2026-01-01T00:00:00Z", annotations: {packtree.dev/expected-pods: '{"":3}', `, 1),
+			asked: []successors.Group{adding(t, "next", "", 4, "", 3)}, want: "False NoRoomForAll",
+		},
+		"they are of the priority of those that leave, and lower ones yield": {
+			cluster: strings.Replace(rack, "spec: {nodeName: ", "spec: {priority: 5, nodeName: ", 2) +
+				podGroup("low", "minMember: 1") + pods("low", "", 8, "priority: 3,", "r1-c"),
+			asked: []successors.Group{adding(t, "next", "", 4, "", 2), ask(t, "g", "", 8, "", 0)}, want: fits,
+		},
+		"higher ones do not": {
+			cluster: rack + podGroup("high", "minMember: 1") + pods("high", "", 8, "priority: 3,", "r1-c"),
+			asked:   []successors.Group{adding(t, "next", "", 4, "", 2), ask(t, "g", "", 8, "", 0)}, want: "False Infeasible",
+		},
+		"nobody knows their gang": {
+			cluster: rack, asked: []successors.Group{adding(t, "none", "", 4, "", 2)}, want: "Unknown NotAnswered: there is no PodGroup ns/none",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := answers(t, c.cluster, nil, question(t, "next", false, c.asked...))[0]; !strings.HasPrefix(got, c.want) {
+				t.Errorf("the answer is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestWhetherSuccessorsFit(t *testing.T) {
 	// A rack of two nodes of 8 GPUs, one pod of 4 on each.
 	small := topology + nodes(8, "r1-a", "r1-b") + podGroup("g", two) + pods("g", "", 4, "", "r1-a", "r1-b")
