@@ -17,6 +17,7 @@ var life = map[string]struct {
 	"rolling update":           {world{racks: []int{2}}, rollingUpdate},
 	"update without room":      {world{racks: []int{1}, gpus: 4}, updateWithoutRoom},
 	"update beyond its rack":   {world{racks: []int{2, 2}, gpus: 4}, updateBeyondItsRack},
+	"update with a copy more":  {world{racks: []int{2, 2}, gpus: 4}, updateWithACopyMore},
 	"update on delete":         {world{racks: []int{2}}, updateOnDelete},
 	"scaling":                  {world{racks: []int{2}, gpus: 7}, scaling},
 	"deletion":                 {world{racks: []int{2}}, deletion},

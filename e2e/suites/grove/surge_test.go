@@ -1,0 +1,78 @@
+package grove_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"packtree.dev/e2e/suites/internal/suite"
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+// updateWithACopyMore changes a set of which no copy may be away, in a rack that has no room for another copy at first.
+func updateWithACopyMore(w *world) *features.FeatureBuilder {
+	all := map[string]int{"llm-0-g-0-worker": 2, "llm-0-g-0-leader": 1, "llm-0-g-1-worker": 2, "llm-0-g-1-leader": 1}
+	copies := func(least int) types.StepFunc {
+		return w.Guards(suite.CopiesOf("llm-0-g", 3, map[string]int{"worker": 2, "leader": 1}, least))
+	}
+	ended := w.says("llm", "its update is over", func(set *grove.PodCliqueSet) bool {
+		progress := set.Status.UpdateProgress
+		return progress != nil && progress.UpdateEndedAt != nil
+	})
+	const waits = "PodCliqueScalingGroup llm-0-g waits for a further copy, as its maxUnavailable is 0: "
+	return features.New("update with a copy more").
+		Setup(w.create).
+		Assess("a set runs", suite.AllOf(w.applies("one-more-copy.yaml"), w.runs("engine:1", all), copies(2))).
+		Assess("its rack has no room for another copy, though the next one has, so all old ones stay", suite.AllOf(
+			w.edits("llm", template("engine:2", true)), w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits), w.has(map[string]int{"engine:1": 6}))).
+		Assess("also after a crash of the operator", suite.AllOf(
+			w.TheOperatorDies, w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits), w.Created("engine:2", 0, 0))).
+		Assess("the copy comes when there is room, and where it does not start, it alone has the new template", suite.AllOf(
+			w.nodeComes(0, 2, 4), w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.TheOperatorDies,
+			w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.Created("engine:2", 3, 3), w.inRack(0))).
+		Assess("another edit is where it goes on, and in the end the copy is gone", suite.AllOf(
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 1), ended, w.inRack(0))).
+		Assess("the pods of the further copy were made once more, those of the others once", suite.AllOf(
+			w.Created("engine:2", 3, 3), w.Created("engine:3", 9, 9), w.Kept)).
+		Assess("where a copy may be away, one goes if there is no room for another", suite.AllOf(
+			copies(1),
+			w.edits("llm", func(set *grove.PodCliqueSet) {
+				larger("engine:4", 2)(set)
+				set.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable = ptr.To[int32](1)
+			}),
+			w.updateSays(grove.ReasonUpdateInProgress, "; without a further copy of PodCliqueScalingGroup llm-0-g: "),
+			w.runs("engine:4", all), w.isReadyAgain("llm", 1), w.inRack(0), w.Created("engine:4", 6, 6), w.Kept)).
+		Teardown(w.remove)
+}
+
+// updateSays waits until the condition Updating has a reason, and words in its message.
+func (w *world) updateSays(reason, words string) types.StepFunc {
+	return w.says("llm", reason+": "+words, func(set *grove.PodCliqueSet) bool {
+		updating := meta.FindStatusCondition(set.Status.Conditions, grove.ConditionUpdating)
+		return updating != nil && updating.Reason == reason && strings.Contains(updating.Message, words)
+	})
+}
+
+// inRack waits until all pods stand on nodes, which are to be in one rack.
+func (w *world) inRack(rack int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		w.Until(ctx, t, fmt.Sprintf("all pods stand in rack %d", rack), func(ctx context.Context) (bool, string, error) {
+			pods, err := w.Pods(ctx)
+			for i := range pods {
+				prefix := strings.TrimSuffix(w.node(rack, 0, 0).Name, "0")
+				if node := pods[i].Spec.NodeName; !strings.HasPrefix(node, prefix) {
+					return false, fmt.Sprintf("pod %s is on %q", pods[i].Name, node), nil
+				}
+			}
+			return err == nil, "", err
+		})
+		return ctx
+	}
+}
