@@ -184,6 +184,9 @@ func (o Objects) cliques(members []layout.Member, byClique map[string][]*corev1.
 			Reached:  podClique.Status.ReachedMinAvailable,
 			Failing:  status.Failing(podClique), Unscheduled: o.unscheduled(podClique),
 		}
+		if errors := podClique.Status.LastErrors; len(errors) > 0 {
+			clique.Refused = errors[0].Description
+		}
 		for _, pod := range byClique[member.Name] {
 			if !metav1.IsControlledBy(pod, podClique) {
 				continue

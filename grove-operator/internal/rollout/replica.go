@@ -36,6 +36,8 @@ type Clique struct {
 	// Failing is what the PodClique says of pods that cannot run, and Unscheduled what the scheduler says of the PodClique's gang
 	// while it has no room for its minimum; empty if they say nothing.
 	Failing, Unscheduled string
+	// Refused is the error with which the PodClique's pods were not made or deleted; empty if there was none.
+	Refused string
 	// Pods are in the order of their indexes.
 	Pods []Pod
 }

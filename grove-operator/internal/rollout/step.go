@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,11 +74,11 @@ func (r *Replica) nextPod() (Step, bool) {
 
 // next replaces copies, of which so many are away already, if some may be replaced.
 func (g *Group) next(away int) (Step, bool) {
-	going := g.going()
-	if most := g.most(away); len(going) == 0 || most <= 0 {
+	going, most := g.going(), g.most(away)
+	if len(going) == 0 || most <= 0 {
 		return Step{}, false
 	}
-	step := g.replace(going[:min(len(going), g.most(away))])
+	step := g.replace(going[:min(len(going), most)])
 	if g.Surge == 0 && g.MaxSurge > 0 && away == 0 {
 		step.Surge = &Surge{Group: g.Template, Most: min(g.MaxSurge, int32(len(going))), Required: g.Strict}
 		for _, member := range going[:step.Surge.Most] {
@@ -140,7 +141,7 @@ func (g *Group) replace(copies []*Copy) Step {
 	return step
 }
 
-// unplaced is what the scheduler says of copies beyond replicas that found no room; empty if it says nothing.
+// unplaced is why copies beyond replicas did not find room; empty if that is not known.
 func (g *Group) unplaced() string {
 	for _, member := range g.surge() {
 		if word := member.unscheduled(); word != "" {
@@ -258,8 +259,7 @@ func (g *Group) unsettled() []wait {
 	return waits
 }
 
-// starting is about what a copy beyond replicas lacks until it is available; empty also if the scheduler has said that it has no room
-// after all.
+// starting is about what a copy beyond replicas lacks until it is available; empty also if it has no room after all.
 func (c *Copy) starting() wait {
 	switch {
 	case len(c.Missing) > 0:
@@ -275,17 +275,24 @@ func (c *Copy) starting() wait {
 	return wait{}
 }
 
-// unscheduled is what the scheduler says of a copy whose pods are there and never had room; empty if it says nothing.
-func (c *Copy) unscheduled() string {
-	if !c.neverStood() || !c.all(func(clique *Clique) bool { return int32(len(clique.Pods)) >= clique.Replicas }) {
+// unscheduled is what the scheduler says of a copy whose pods are there and never had room, or the API server if it does not let
+// them come, as for a quota; empty if nobody says anything.
+func (c *Copy) unscheduled() (why string) {
+	if !c.neverStood() {
 		return ""
 	}
 	for i := range c.Cliques {
-		if word := c.Cliques[i].Unscheduled; word != "" {
-			return word
+		clique := &c.Cliques[i]
+		switch made := int32(len(clique.Pods)) >= clique.Replicas; {
+		case made:
+			why = cmp.Or(why, clique.Unscheduled)
+		case clique.Refused == "":
+			return "" // They are being made.
+		default:
+			why = cmp.Or(why, clique.Refused)
 		}
 	}
-	return ""
+	return why
 }
 
 func (c *Copy) unsettled() wait {

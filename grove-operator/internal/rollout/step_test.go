@@ -83,6 +83,20 @@ func strict(made rollout.Group) rollout.Group {
 // withoutRoom makes a copy of a pod that the scheduler has no room for, and never had.
 func withoutRoom(name string) rollout.Clique { return troubled(neverReached(clique(name, 1, 1, "P"))) }
 
+// overQuota makes a copy of a pod that cannot be made.
+func overQuota(name string) rollout.Clique {
+	made := neverReached(clique(name, 1, 1, ""))
+	made.Refused = "creating pods: exceeded quota"
+	return made
+}
+
+// partly adds a clique to the last copy of a group.
+func partly(made rollout.Group, further rollout.Clique) rollout.Group {
+	last := &made.Copies[len(made.Copies)-1]
+	last.Cliques = append(last.Cliques, further)
+	return made
+}
+
 // wish is what a step would rather do first, in words.
 func wish(surge *rollout.Surge) string {
 	if surge == nil {
@@ -146,6 +160,18 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 		"a copy that has no room after all holds nobody": {
 			group:   surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), withoutRoom("e"))),
 			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"a copy whose pods a quota does not let come holds nobody": {
+			group:   surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), overQuota("e"))),
+			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"nor one of which a part may": {
+			group:   surging(1, partly(group(clique("c", 1, 1, "o"), overQuota("e")), neverReached(clique("f", 1, 1, "P")))),
+			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
+		"unless the other part is still being made": {
+			group:   surging(1, partly(group(clique("c", 1, 1, "o"), overQuota("e")), neverReached(clique("f", 1, 1, "")))),
+			waiting: "PodClique e has 0 of 1 pods",
 		},
 		"unless none may be away": {
 			group:   strict(surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), withoutRoom("e")))),

@@ -27,7 +27,8 @@ const (
 const (
 	// ReasonUpdateStopped (True): pods of the new template cannot run or be scheduled, and no more are replaced.
 	ReasonUpdateStopped = "UpdateStopped"
-	// ReasonSuccessorsWithoutRoom (True): what takes the place of the pods that go next would have no room, so that these stay.
+	// ReasonSuccessorsWithoutRoom (True): what takes the place of the pods that go next would have no room, so that these stay;
+	// or a further copy of a scaling group, where none may go without it.
 	ReasonSuccessorsWithoutRoom = "SuccessorsWithoutRoom"
 	// ReasonPodsAwaitDeletion (True): with OnDelete, pods of an old template stay until the user deletes them.
 	ReasonPodsAwaitDeletion = "PodsAwaitDeletion"
