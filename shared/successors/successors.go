@@ -110,7 +110,8 @@ func (q *Question) Covers(other *Question) bool {
 }
 
 func (g Group) covers(other Group) bool {
-	if g.PodGroup != other.PodGroup || g.SubGroup != other.SubGroup || g.Added < other.Added || !sameTemplate(g.Template, other.Template) {
+	if g.PodGroup != other.PodGroup || g.SubGroup != other.SubGroup || g.Added < other.Added ||
+		!sameTemplate(g.Template, other.Template) {
 		return false
 	}
 	return !slices.ContainsFunc(other.Pods, func(pod string) bool { return !slices.Contains(g.Pods, pod) })

@@ -16,7 +16,8 @@ func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string,
 	if strategy := set.Spec.UpdateStrategy; strategy != nil && strategy.MaxUnavailable != nil {
 		path := strategyPath.Child("maxUnavailable")
 		if *strategy.MaxUnavailable < 1 {
-			errs = append(errs, field.Invalid(path, *strategy.MaxUnavailable, "must be at least 1, or nothing could be updated; without it, it is 1"))
+			errs = append(errs, field.Invalid(path, *strategy.MaxUnavailable,
+				"must be at least 1, or nothing could be updated; without it, it is 1"))
 		}
 		warnings = append(warnings, warnOfDeleting(set, path)...)
 	}
@@ -34,8 +35,8 @@ func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string,
 		}
 		path, most := groupPath(i).Child("maxUnavailable"), *groups[i].MaxUnavailable
 		if most < 0 || most == 0 && ptr.Deref(groups[i].MaxSurge, 0) < 1 {
-			errs = append(errs, field.Invalid(path, most, "must be at least 1, or 0 with a maxSurge of at least 1, or nothing could be updated; "+
-				"without it, it is 1"))
+			errs = append(errs, field.Invalid(path, most, "must be at least 1, or 0 with a maxSurge of at least 1, "+
+				"or nothing could be updated; without it, it is 1"))
 		}
 		warnings = append(warnings, warnOfDeleting(set, path)...)
 		replicas, minimum := ptr.Deref(groups[i].Replicas, 1), ptr.Deref(groups[i].MinAvailable, 1)

@@ -87,7 +87,7 @@ func (g *Group) next(away int) (Step, bool) {
 	}
 	if g.Strict && available(g.surge()) == 0 {
 		step.Delete = nil
-		step.Waiting = fmt.Sprintf("PodCliqueScalingGroup %s waits for a further copy, as its maxUnavailable is 0", g.Name)
+		step.Waiting = waitsForCopy(g.Name)
 		step.Why = g.unplaced()
 	}
 	return step, true

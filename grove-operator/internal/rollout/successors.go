@@ -141,7 +141,8 @@ func (o Objects) question(standing []*corev1.Pod, now time.Time) (successors.Que
 		}
 	}
 	groups := o.leaving(standing)
-	if slices.ContainsFunc(groups, func(group successors.Group) bool { return group.Template.Spec.SchedulerName != kai.SchedulerName }) {
+	ofAnother := func(group successors.Group) bool { return group.Template.Spec.SchedulerName != kai.SchedulerName }
+	if slices.ContainsFunc(groups, ofAnother) {
 		return successors.Question{}, nil, nil
 	}
 	question, err := successors.New(groups, metav1.NewTime(now))

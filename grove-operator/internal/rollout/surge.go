@@ -42,7 +42,8 @@ func GangCopies(set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueS
 }
 
 func copiesOf(
-	set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup, counts func(grovev1alpha1.PodCliqueScalingGroupSurge) bool,
+	set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup,
+	counts func(grovev1alpha1.PodCliqueScalingGroupSurge) bool,
 ) int32 {
 	replicas := layout.Bounded(group.Spec.Replicas)
 	if set == nil {
@@ -94,12 +95,16 @@ func (o Objects) keepSurge(decision Decision) {
 }
 
 // recorded returns what is recorded of a group whose copies are being added in a replica, and makes it if there is nothing.
-func recorded(progress *grovev1alpha1.PodCliqueSetUpdateProgress, replica int32, group string, copies int32) *grovev1alpha1.PodCliqueScalingGroupSurge {
+func recorded(
+	progress *grovev1alpha1.PodCliqueSetUpdateProgress, replica int32, group string, copies int32,
+) *grovev1alpha1.PodCliqueScalingGroupSurge {
 	i := slices.IndexFunc(progress.CurrentlyUpdating, func(turn grovev1alpha1.PodCliqueSetReplicaUpdate) bool {
 		return turn.ReplicaIndex == replica
 	})
 	turn := &progress.CurrentlyUpdating[i] // Step has put it there.
-	at := slices.IndexFunc(turn.Surge, func(surge grovev1alpha1.PodCliqueScalingGroupSurge) bool { return surge.Name == group })
+	at := slices.IndexFunc(turn.Surge, func(surge grovev1alpha1.PodCliqueScalingGroupSurge) bool {
+		return surge.Name == group
+	})
 	if at < 0 {
 		at = len(turn.Surge)
 		turn.Surge = append(turn.Surge, grovev1alpha1.PodCliqueScalingGroupSurge{Name: group, Copies: copies})
@@ -167,9 +172,13 @@ func without(decision Decision, group *grovev1alpha1.PodCliqueScalingGroup, why 
 		decision.Without = withoutCopy(group.Name, why)
 		return decision
 	}
-	decision = adding(decision, fmt.Sprintf("PodCliqueScalingGroup %s waits for a further copy, as its maxUnavailable is 0", group.Name))
+	decision = adding(decision, waitsForCopy(group.Name))
 	decision.Held, decision.Why = true, why
 	return decision
+}
+
+func waitsForCopy(group string) string {
+	return fmt.Sprintf("PodCliqueScalingGroup %s waits for a further copy, as its maxUnavailable is 0", group)
 }
 
 func withoutCopy(group, why string) string {
@@ -185,7 +194,7 @@ func (o Objects) refused(decision Decision) string {
 		if surge.Proved || group == nil {
 			continue
 		}
-		gang := o.Gangs[layout.ScaledGang(o.Set.Name, decision.Replica, surge.Name, group.Spec.Replicas, layout.GroupMinAvailable(config))]
+		gang := o.gangOf(decision.Replica, config, group.Spec.Replicas)
 		if gang == nil {
 			continue
 		}
@@ -194,6 +203,14 @@ func (o Objects) refused(decision Decision) string {
 		}
 	}
 	return ""
+}
+
+// gangOf is the PodGang of a copy that is not in the base gang; nil if it does not exist.
+func (o Objects) gangOf(
+	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32,
+) *schedulerv1alpha1.PodGang {
+	minAvailable := layout.GroupMinAvailable(config)
+	return o.Gangs[layout.ScaledGang(o.Set.Name, replica, config.Name, copyIndex, minAvailable)]
 }
 
 // unanswerable says why nobody can be asked about further copies of a group; empty if somebody can.
@@ -208,8 +225,9 @@ func (o Objects) unanswerable(
 		return "no scheduler says whether it has room"
 	}
 	for _, member := range layout.Copy(o.Set, replica, config, replicas) {
-		if template := o.templateOf(member, children.PodClique(o.Set, member, nil)); template.Spec.SchedulerName != kai.SchedulerName {
-			return fmt.Sprintf("scheduler %s does not say whether it has room", template.Spec.SchedulerName)
+		scheduler := o.templateOf(member, children.PodClique(o.Set, member, nil)).Spec.SchedulerName
+		if scheduler != kai.SchedulerName {
+			return fmt.Sprintf("scheduler %s does not say whether it has room", scheduler)
 		}
 	}
 	return ""
@@ -218,9 +236,10 @@ func (o Objects) unanswerable(
 // addition is the question about the copies of a group beyond replicas, and about the pods that are replaced next. The PodGang of
 // the first of these copies carries it; it is nil as long as one of them has none.
 func (o Objects) addition(
-	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig, replicas, copies int32, next [][]*corev1.Pod, now time.Time,
+	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig, replicas, copies int32,
+	next [][]*corev1.Pod, now time.Time,
 ) (successors.Question, *schedulerv1alpha1.PodGang, error) {
-	carrier, complete := o.Gangs[layout.ScaledGang(o.Set.Name, replica, config.Name, replicas, layout.GroupMinAvailable(config))], true
+	carrier, complete := o.gangOf(replica, config, replicas), true
 	var groups []successors.Group
 	for copyIndex := replicas; copyIndex < copies; copyIndex++ {
 		for _, member := range layout.Copy(o.Set, replica, config, copyIndex) {

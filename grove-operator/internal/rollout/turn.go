@@ -63,8 +63,8 @@ type Decision struct {
 	// Replica is the replica that Waiting is about, and Also are the others whose turn it is.
 	Replica int32
 	Also    []int32
-	// Surge are the copies that are to come before Delete, if there is room; nil if there are none to come. Without says that there
-	// is none, and why; empty if nothing is known of that.
+	// Surge are the copies that are to come before Delete, if there is room; nil if there are none to come. Without says that
+	// there is none, and why; empty if nothing is known of that.
 	Surge   *Surge
 	Without string
 	// Ask are questions whether successors of pods have room, and Held is set if the answer was no, which Why repeats.

@@ -15,7 +15,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// TurnChanged lets those changes of a PodCliqueSet through with which the turn of a replica begins or ends, or copies are added in it.
+// TurnChanged lets those changes of a PodCliqueSet through with which the turn of a replica begins or ends, or copies are added
+// in it.
 func TurnChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -22,8 +22,8 @@ func GroupMinimum(group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	return min(minAvailable, group.Spec.Replicas)
 }
 
-// OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques. Copies that an update adds count as scheduled and
-// available, for so many serve; the scale subresource, and with it an autoscaler, is told of the others alone.
+// OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques. Copies that an update adds count as scheduled
+// and available, for so many serve; the scale subresource, and with it an autoscaler, is told of the others alone.
 func OfScalingGroup(
 	group *grovev1alpha1.PodCliqueScalingGroup, existing []*grovev1alpha1.PodClique, update Update,
 ) grovev1alpha1.PodCliqueScalingGroupStatus {

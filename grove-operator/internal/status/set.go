@@ -171,8 +171,8 @@ func repeated(conditions []metav1.Condition) []metav1.Condition {
 	return repeated
 }
 
-// lasting are the gangs but those of copies beyond replicas of their group, which are there for an update or about to go: a set is
-// no less ready while these wait.
+// lasting are the gangs but those of copies beyond replicas of their group, which are there for an update or about to go: a set
+// is no less ready while these wait.
 func lasting(observed Observed) []*schedulerv1alpha1.PodGang {
 	return slices.DeleteFunc(slices.Clone(observed.Gangs), func(gang *schedulerv1alpha1.PodGang) bool {
 		group := observed.ScalingGroups[gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroup]]
@@ -218,7 +218,8 @@ func setReady(
 		condition.Reason = grovev1alpha1.ReasonPodsNotReady
 		condition.Message = whyStarting(starting) + "; " + available
 	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasAvailable, available+withoutRoom(gangs)
+		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonAllReplicasAvailable
+		condition.Message = available + withoutRoom(gangs)
 	}
 	return condition
 }

@@ -158,7 +158,8 @@ func (s *scope) keep(items []grovev1alpha1.PodClique) {
 	}
 }
 
-// write applies the PodCliques of every copy, also of those that an update adds, and deletes those of copies that were scaled in.
+// write applies the PodCliques of every copy, also of those that an update adds, and deletes those of copies that were scaled
+// in.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	var members []layout.Member
 	wanted := map[string]bool{}
