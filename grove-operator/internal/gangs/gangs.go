@@ -123,7 +123,10 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 		},
 		Spec: schedulerv1alpha1.PodGangSpec{PriorityClassName: b.set.Spec.Template.PriorityClassName},
 	}
-	for _, key := range []string{schedulingv2alpha2.AnnotationPlacement, schedulingv2alpha2.AnnotationSeatHold} {
+	for _, key := range []string{
+		schedulingv2alpha2.AnnotationPlacement, schedulingv2alpha2.AnnotationSeatHold,
+		schedulingv2alpha2.AnnotationRepairMove, schedulingv2alpha2.AnnotationRepairAfter,
+	} {
 		if value, ok := b.set.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
 		}

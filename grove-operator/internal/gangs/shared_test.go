@@ -124,6 +124,7 @@ func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 	set := fixture.Set(t, setWith("", "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"))
 	asked := map[string]string{
 		schedulingv2alpha2.AnnotationPlacement: schedulingv2alpha2.PlacementSpread, schedulingv2alpha2.AnnotationSeatHold: "5m",
+		schedulingv2alpha2.AnnotationRepairMove: "subgroup", schedulingv2alpha2.AnnotationRepairAfter: "3m",
 	}
 	set.Annotations = maps.Clone(asked)
 	set.Annotations["team"] = "a"

@@ -1,8 +1,10 @@
 package grouping
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 	"packtree.dev/shared/relations"
+	"packtree.dev/shared/repairpolicy"
 )
 
 // CarriedLabelKeys returns the keys of the labels that go from a workload to its PodGroup.
@@ -41,8 +44,8 @@ func CarriedLabels(w Workload, templates []Template) map[string]string {
 
 // CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other
 // gangs it shares a topology constraint, for which topology its pods are made, whether successors of its pods would have
-// room, which domains it would rather have, and for how long seats are held; the last two also of the nearest owner above
-// it that says so. Nil if there are none.
+// room, which domains it would rather have, for how long seats are held, and what may be moved for its repair; the last three
+// also of the nearest owner above it that says so. Nil if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
 	carried := map[string]string{}
 	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationSuccessors) {
@@ -50,6 +53,8 @@ func CarriedAnnotations(w Workload) map[string]string {
 	}
 	carried[scheduling.AnnotationPlacement], _ = ParsePlacement(w)
 	carried[scheduling.AnnotationSeatHold], _ = ParseSeatHold(w)
+	repair, _ := ParseRepair(w)
+	maps.Copy(carried, repair)
 	maps.DeleteFunc(carried, func(_, value string) bool { return value == "" })
 	if len(carried) == 0 {
 		return nil
@@ -61,23 +66,47 @@ func CarriedAnnotations(w Workload) map[string]string {
 // says anything, or nothing that is known.
 func ParsePlacement(w Workload) (string, field.ErrorList) {
 	must := fmt.Sprintf("must be %s or %s", scheduling.PlacementPack, scheduling.PlacementSpread)
-	return nearestOwners(w, scheduling.AnnotationPlacement, must, func(value string) bool {
+	return validOnly(nearestOwners(w, scheduling.AnnotationPlacement, must, func(value string) bool {
 		return value == scheduling.PlacementPack || value == scheduling.PlacementSpread
-	})
+	}))
 }
 
 // ParseSeatHold returns for how long seats are held, as the workload says or the nearest owner above it; unset where
 // nobody says anything, or nothing that is a duration.
 func ParseSeatHold(w Workload) (string, field.ErrorList) {
 	const must = "must be a duration of at least 0, such as 90s"
-	return nearestOwners(w, scheduling.AnnotationSeatHold, must, func(value string) bool {
+	return validOnly(nearestOwners(w, scheduling.AnnotationSeatHold, must, func(value string) bool {
 		hold, err := time.ParseDuration(value)
 		return err == nil && hold >= 0
-	})
+	}))
 }
 
-// nearestOwners returns an annotation of the workload, or of the nearest owner above it that has one. One that is not
-// valid is unset, and the error says what must be.
+// ParseRepair returns the annotations by which the workload, or the nearest owner above it, says what may be moved for its
+// repair, as they are written. Wrong ones are among them: the scheduler then moves nothing, where without them it would do
+// what it is configured for.
+func ParseRepair(w Workload) (map[string]string, field.ErrorList) {
+	said, errs := map[string]string{}, field.ErrorList{}
+	for key, must := range repairpolicy.Musts() {
+		value, wrong := nearestOwners(w, key, must, func(value string) bool {
+			_, errs := repairpolicy.Parse(map[string]string{key: value}, repairpolicy.Policy{})
+			return len(errs) == 0
+		})
+		said[key], errs = value, append(errs, wrong...)
+	}
+	slices.SortFunc(errs, func(a, b *field.Error) int { return cmp.Compare(a.Field, b.Field) })
+	return said, errs
+}
+
+// validOnly leaves out a value that is wrong.
+func validOnly(value string, errs field.ErrorList) (string, field.ErrorList) {
+	if len(errs) > 0 {
+		return "", errs
+	}
+	return value, nil
+}
+
+// nearestOwners returns an annotation of the workload, or of the nearest owner above it that has one. If it is not valid the
+// error says what must be.
 func nearestOwners(w Workload, key, must string, valid func(value string) bool) (string, field.ErrorList) {
 	for i, owner := range w.Upwards() {
 		value, given := owner.GetAnnotations()[key]
@@ -91,7 +120,7 @@ func nearestOwners(w Workload, key, must string, valid func(value string) bool) 
 		if i > 0 {
 			errs = elsewhere(owner, errs)
 		}
-		return "", errs
+		return value, errs
 	}
 	return "", nil
 }

@@ -86,6 +86,7 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 	shared := map[string]string{
 		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
 		scheduling.AnnotationPodsTopology: "t", scheduling.AnnotationSuccessors: "{}", scheduling.AnnotationPlacement: "Spread", scheduling.AnnotationSeatHold: "90s",
+		scheduling.AnnotationRepairMove: "gang", scheduling.AnnotationRepairAfter: "5m",
 	}
 	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -147,5 +148,35 @@ func TestParseSeatHold(t *testing.T) {
 		"less than nothing, above": {above: &negative, wrong: `"-1m": ` + must + ` (in Job train)`},
 	} {
 		t.Run(name, func(t *testing.T) { c.of(t, scheduling.AnnotationSeatHold, grouping.ParseSeatHold) })
+	}
+}
+
+// What is wrong is carried over: without it the scheduler would do what it is configured for.
+func TestParseRepair(t *testing.T) {
+	const move, after = scheduling.AnnotationRepairMove, scheduling.AnnotationRepairAfter
+	whole, none, unknown, late, unitless := "gang", "none", "all", "10m", "10"
+	for name, c := range map[string]struct {
+		said
+		key string
+	}{
+		"nobody says anything":             {key: move},
+		"the workload":                     {said{workload: &whole, want: "gang"}, move},
+		"an owner above it":                {said{above: &whole, want: "gang"}, move},
+		"the nearest counts":               {said{workload: &none, above: &whole, want: "none"}, move},
+		"an unknown word":                  {said{workload: &unknown, want: "all", wrong: `"all": must be none, subgroup or gang`}, move},
+		"an unknown word hides that above": {said{workload: &unknown, above: &none, want: "all", wrong: `"all": must be none, subgroup or gang`}, move},
+		"a time":                           {said{above: &late, want: "10m"}, after},
+		"no unit, above": {said{above: &unitless, want: "10",
+			wrong: `"10": must be a duration of at least 0, such as 2m (in Job train)`}, after},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.of(t, c.key, func(w grouping.Workload) (string, field.ErrorList) {
+				found, errs := grouping.ParseRepair(w)
+				if carried := grouping.CarriedAnnotations(w)[c.key]; carried != c.want {
+					t.Errorf("%q is carried over", carried)
+				}
+				return found[c.key], errs
+			})
+		})
 	}
 }

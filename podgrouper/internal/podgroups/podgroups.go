@@ -40,6 +40,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	preemptibility, wrong := grouping.ParsePreemptibility(labels)
 	_, misplaced := grouping.ParsePlacement(w)
 	_, misheld := grouping.ParseSeatHold(w)
+	_, mismoved := grouping.ParseRepair(w)
 	related, unrelated := grouping.ParseRelations(w, group.Templates)
 	var unresolved, ambiguous field.ErrorList
 	if levels != nil {
@@ -66,7 +67,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 			},
 			Spec: spec,
 		},
-		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced, misheld, unrelated),
+		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced, misheld, mismoved, unrelated),
 		Unresolved: unresolved,
 		Fatal:      append(tooLarge(group), podgrouptree.ValidateCreate(&spec)...),
 	}

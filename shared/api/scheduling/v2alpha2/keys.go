@@ -50,6 +50,28 @@ const (
 // something that is no duration: one minute.
 const AnnotationSeatHold = "packtree.dev/seat-hold"
 
+// Annotations on a PodGroup, and on the workload that it is made from, that say what the scheduler may do for a gang that has
+// lost pods which cannot be replaced where the others stand. Unset: what the scheduler is configured for. If one of them is
+// wrong, nothing is moved.
+const (
+	// AnnotationRepairMove says which of the pods that still stand may be moved so that the gang is whole again: a value of
+	// RepairMoves.
+	AnnotationRepairMove = "packtree.dev/repair-move"
+	// AnnotationRepairAfter says for how long the gang runs below its minimum before pods are moved, as a duration such as 2m.
+	AnnotationRepairAfter = "packtree.dev/repair-after"
+)
+
+// Values of AnnotationRepairMove.
+const (
+	// RepairMoveNone moves no pod.
+	RepairMoveNone = "none"
+	// RepairMoveSubGroup moves the pods of subgroups that have lost pods, each of the smallest one around them that has a
+	// topology constraint of its own.
+	RepairMoveSubGroup = "subgroup"
+	// RepairMoveGang moves larger subgroups, or the whole gang, where smaller ones do not help.
+	RepairMoveGang = "gang"
+)
+
 // Annotations with which the scheduler binds the pods of gangs that name a Topology, for the downward API.
 const (
 	// AnnotationTopologyDomain is where the pod's node is in the Topology: its label values from the broadest level
@@ -73,7 +95,8 @@ const AnnotationNodeLabels = "packtree.dev/node-labels"
 
 // CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
 func CarriedAnnotations() []string {
-	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations, AnnotationSeatHold)
+	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations, AnnotationSeatHold,
+		AnnotationRepairMove, AnnotationRepairAfter)
 }
 
 // AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected
@@ -132,6 +155,30 @@ const (
 	// ReasonLostWithDomain (False): the failure of any one node would be mended. That of a domain, which the message names,
 	// would leave no place for the gang.
 	ReasonLostWithDomain = "LostWithDomain"
+)
+
+// ConditionRepairPlanned says what is done about a gang that has lost pods which cannot be replaced where the others stand. The
+// scheduler writes it as long as that is so, and for as long as pods move.
+const ConditionRepairPlanned = "RepairPlanned"
+
+// Reasons of ConditionRepairPlanned.
+const (
+	// ReasonMoveAhead (True): the pods that the message names will be moved when the time of AnnotationRepairAfter is over.
+	ReasonMoveAhead = "MoveAhead"
+	// ReasonMoving (True): room for the pods is held elsewhere; those that still stand are evicted, and the pods made in their
+	// place are waited for.
+	ReasonMoving = "Moving"
+	// ReasonMoveNotAllowed (False): AnnotationRepairMove does not allow the least move that would help, which the message names.
+	ReasonMoveNotAllowed = "MoveNotAllowed"
+	// ReasonMoveBudget (False): a move would help, but a PodDisruptionBudget does not let so many pods go now.
+	ReasonMoveBudget = "DisruptionBudget"
+	// ReasonMoveUnowned (False): a move would help, but nobody would make one of the pods again.
+	ReasonMoveUnowned = "NoOwner"
+	// ReasonNoPlace (False): there would be no place for the gang even if all its pods moved.
+	ReasonNoPlace = "NoPlace"
+	// ReasonInvalidPolicy (False): AnnotationRepairMove or AnnotationRepairAfter is wrong, and the message says what would be
+	// right. It is written for every gang of which that is so.
+	ReasonInvalidPolicy = "InvalidPolicy"
 )
 
 // ConditionSuccessorsFit answers AnnotationSuccessors: whether the pods that an update is about to make would all have a
