@@ -14,6 +14,7 @@ import (
 type Budgets struct {
 	// allowed is how many pods each lets go.
 	allowed     []int
+	names       []string
 	byNamespace map[string][]budget
 }
 
@@ -39,6 +40,7 @@ func BudgetsOf(pdbs []*policyv1.PodDisruptionBudget) Budgets {
 		read.byNamespace[pdb.Namespace] = append(read.byNamespace[pdb.Namespace],
 			budget{index: len(read.allowed), selector: selector, gone: pdb.Status.DisruptedPods})
 		read.allowed = append(read.allowed, int(pdb.Status.DisruptionsAllowed))
+		read.names = append(read.names, pdb.Namespace+"/"+pdb.Name)
 	}
 	return read
 }
@@ -52,6 +54,21 @@ func (b Budgets) Violations(pods []*corev1.Pod) int {
 		}
 	}
 	return violations(drawn, b.allowed)
+}
+
+// Forbidding returns the first budget, as namespace/name, that does not let all of the pods be evicted; empty if there is none.
+// A pod that several budgets count cannot be evicted at all.
+func (b Budgets) Forbidding(pods []*corev1.Pod) string {
+	drawn := make([]int, len(b.allowed))
+	for _, pod := range pods {
+		counting := b.counting(pod)
+		for _, budget := range counting {
+			if drawn[budget]++; drawn[budget] > b.allowed[budget] || len(counting) > 1 {
+				return b.names[budget]
+			}
+		}
+	}
+	return ""
 }
 
 // violations returns by how many pods budgets are overdrawn, given how many each loses and allows.

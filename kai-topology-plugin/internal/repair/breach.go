@@ -38,14 +38,19 @@ func breachOf(turn turns.Turn, failed sets.Set[string]) *breach {
 			b.kept = append(b.kept, pod)
 		}
 	}
+	b.climb()
+	return b
+}
+
+// climb finds the ladders from where pods were lost.
+func (b *breach) climb() {
 	known := map[*podgrouptree.Group]*group{}
 	for _, pod := range b.lost {
-		ladder := b.ladder(turn.Gang.Tree.Leaf(gang.LeafOf(pod)), known)
+		ladder := b.ladder(b.turn.Gang.Tree.Leaf(gang.LeafOf(pod)), known)
 		if !slices.ContainsFunc(b.ladders, func(other []*group) bool { return other[0] == ladder[0] }) {
 			b.ladders = append(b.ladders, ladder)
 		}
 	}
-	return b
 }
 
 // ladder returns the groups around a leaf that may move, the innermost first and the root last.
@@ -67,13 +72,21 @@ func (b *breach) ladder(leaf *podgrouptree.Group, known map[*podgrouptree.Group]
 func (b *breach) within(top *podgrouptree.Group) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range b.kept {
-		for at := b.turn.Gang.Tree.Leaf(gang.LeafOf(pod)); at != nil; at = at.Parent {
-			if at == top {
-				pods = append(pods, pod)
-			}
+		if b.in(top, pod) {
+			pods = append(pods, pod)
 		}
 	}
 	return pods
+}
+
+// in reports whether a pod is of a group, or of one below it.
+func (b *breach) in(top *podgrouptree.Group, pod *corev1.Pod) bool {
+	for at := b.turn.Gang.Tree.Leaf(gang.LeafOf(pod)); at != nil; at = at.Parent {
+		if at == top {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *breach) key() string { return b.turn.Rank.Gang.String() }

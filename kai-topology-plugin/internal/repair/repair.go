@@ -144,25 +144,43 @@ func (s *scene) try(ctx context.Context, hit *breach, moved []*group) (bool, err
 	if err != nil || !turns.Placed(answer) {
 		return false, err
 	}
-	for _, pod := range turn.Gang.Pending {
-		if node, ok := answer.Nodes[pod.Name]; ok {
-			s.reserved[node] = append(s.reserved[node], pod)
-		}
+	s.keep(seatsOf(turn, answer), moving)
+	return true, nil
+}
+
+// keep has pods leave their nodes, and others stand where they got seats.
+func (s *scene) keep(seats []Seat, moving []*corev1.Pod) {
+	for _, seat := range seats {
+		s.reserved[seat.Node] = append(s.reserved[seat.Node], seat.Pod)
 	}
 	s.left = append(s.left, moving...)
-	return true, nil
+}
+
+// seatsOf returns where the pods of a gang go that an answer has a node for.
+func seatsOf(turn turns.Turn, answer *decision.Answer) (seats []Seat) {
+	for _, pod := range turn.Gang.Pending {
+		if node, ok := answer.Nodes[pod.Name]; ok {
+			seats = append(seats, Seat{Pod: pod, Node: node})
+		}
+	}
+	return seats
 }
 
 // decide answers for a gang on the scene: its lost pods, and those of the groups that move, are to be placed.
 func (s *scene) decide(ctx context.Context, hit *breach, moved []*group) (*decision.Answer, turns.Turn, []*corev1.Pod, error) {
 	turn, moving := hit.without(moved)
-	var answer *decision.Answer
+	answer, err := s.answer(ctx, turn, moving)
+	return answer, turn, moving, err
+}
+
+// answer answers for a gang of which pods have left their nodes.
+func (s *scene) answer(ctx context.Context, turn turns.Turn, moving []*corev1.Pod) (answer *decision.Answer, err error) {
 	change := turns.Change{Gone: slices.Concat(s.left, moving), Reserved: s.reserved}
-	err := s.table.Under(change, func(table *turns.Table) (err error) {
+	err = s.table.Under(change, func(table *turns.Table) (err error) {
 		answer, err = table.Decide(ctx, turn, 0)
 		return err
 	})
-	return answer, turn, moving, err
+	return answer, err
 }
 
 // mend finds the least that has to move for a gang to be whole again; nil if nothing helps.

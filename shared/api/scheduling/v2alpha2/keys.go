@@ -174,7 +174,7 @@ const (
 	ReasonMoveBudget = "DisruptionBudget"
 	// ReasonMoveUnowned (False): a move would help, but nobody would make one of the pods again.
 	ReasonMoveUnowned = "NoOwner"
-	// ReasonNoPlace (False): there would be no place for the gang even if all its pods moved.
+	// ReasonNoPlace (False): no place was found for the gang, even if all its pods moved.
 	ReasonNoPlace = "NoPlace"
 	// ReasonInvalidPolicy (False): AnnotationRepairMove or AnnotationRepairAfter is wrong, and the message says what would be
 	// right. It is written for every gang of which that is so.
