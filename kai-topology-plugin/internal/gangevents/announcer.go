@@ -24,6 +24,10 @@ const (
 	Stopped = "Stopped"
 	// Preempting: others were stopped to make room for the gang.
 	Preempting = "Preempting"
+	// Moved: a pod was evicted so that its gang is whole again elsewhere.
+	Moved = "Moved"
+	// MoveGivenUp: a move of pods that was decided is not made, or not to its end.
+	MoveGivenUp = "MoveGivenUp"
 	// UnknownSubGroup: a pod names a leaf that its PodGroup does not have.
 	UnknownSubGroup = "UnknownSubGroup"
 )

@@ -273,6 +273,8 @@ func (s *State) stopWaiting(e *Effects, r *record) {
 func (s *State) KeptDomains(rank gang.Rank) (full []KeptDomain) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	// A gang that was begun, and of which all pods have left to move, is no newcomer.
+	rank.Begun = rank.Begun || len(s.known(rank.Gang).moveSeats()) > 0
 	for key, r := range s.waiting {
 		known := r.overtaken
 		if !known.claim.before(rank) {

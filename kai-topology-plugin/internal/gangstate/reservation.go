@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -32,6 +33,8 @@ const (
 	followed
 	// vacated: a pod of the gang left, and its owner makes another: see seats.go.
 	vacated
+	// moving: pods of the gang leave for it, and those that it has lost come there too: see moves.go.
+	moving
 )
 
 // SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a
@@ -124,13 +127,18 @@ func (r *record) leaveSeat(pod types.UID) bool {
 // pod without one, has to respect. Pods that the scheduler has put on their node are not among them: the node shows
 // them itself.
 func (s *State) Reserved(asking gang.Key, priority int32) clusterview.Reserved {
+	return s.ReservedBesideMoves(asking, priority, nil)
+}
+
+// ReservedBesideMoves is Reserved without the room that is held for moves of some gangs.
+func (s *State) ReservedBesideMoves(asking gang.Key, priority int32, of sets.Set[gang.Key]) clusterview.Reserved {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	reserved := clusterview.Reserved{}
 	for _, r := range s.holding {
 		claimed := r.claimed()
 		for _, v := range r.kept {
-			if !v.concerns(r, asking, priority) || claimed.Has(v) {
+			if !v.concerns(r, asking, priority) || claimed.Has(v) || v.purpose == moving && of.Has(r.key) {
 				continue
 			}
 			for _, placement := range v.pods {

@@ -84,6 +84,8 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 			s.givenBack(e, r.key)
 		}
 		return
+	case seat == nil && r.moves(pod.UID):
+		// Its seat is elsewhere.
 	case seat == nil && stood && !s.hasAll(r, gang.LeafOf(pod), 1+r.seatsOf(gang.LeafOf(pod))):
 		seat = r.seat(pod.Spec.NodeName, successor(pod), time.Time{})
 		e.Seats = append(e.Seats, seat.news(r.key))
@@ -132,17 +134,20 @@ func (r *record) seat(node string, like *corev1.Pod, until time.Time) *reservati
 // vacated returns the seat that a pod has left, nil if none is held.
 func (r *record) vacated(pod types.UID) *reservation {
 	for _, seat := range r.seats() {
-		if _, left := seat.pods[pod]; left {
+		if _, left := seat.pods[pod]; left && seat.purpose == vacated {
 			return seat
 		}
 	}
 	return nil
 }
 
+// isSeat reports whether the room is held for a successor, where the pod before it stood or elsewhere.
+func (v *reservation) isSeat() bool { return v.purpose == vacated || v.purpose == moving }
+
 // seats returns those that are held for successors: first those whose time ends first.
 func (r *record) seats() (seats []*reservation) {
 	for _, v := range r.kept {
-		if v.purpose == vacated {
+		if v.isSeat() {
 			seats = append(seats, v)
 		}
 	}
@@ -260,6 +265,9 @@ func (s *State) trimSeats(e *Effects, r *record) {
 	held, spare := map[string]int{}, sets.New[*reservation]()
 	for _, seat := range r.seats() {
 		leaf := gang.LeafOf(seat.placement().Pod)
+		if seat.purpose == moving {
+			continue // Those stand yet that are to leave for it.
+		}
 		if holdOf(r.podGroup) <= 0 || s.hasAll(r, leaf, held[leaf]+1) {
 			spare.Insert(seat)
 		} else {
@@ -274,7 +282,7 @@ func (s *State) trimSeats(e *Effects, r *record) {
 // dropSeats gives up seats, and reports whether there were any.
 func (r *record) dropSeats(e *Effects, end metrics.SeatEnd, which func(*reservation) bool) bool {
 	return r.release(func(v *reservation) bool {
-		if v.purpose != vacated || !which(v) {
+		if !v.isSeat() || !which(v) {
 			return false
 		}
 		ended := v.news(r.key)

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -63,7 +64,14 @@ func statusOf(seat *reservation) scheduling.SeatsStatus {
 
 // restoreSeats holds those that the status of a PodGroup tells of: the scheduler that held them has ended.
 func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
-	hold := holdOf(r.podGroup)
+	if r.podGroup == nil {
+		return
+	}
+	hold, purpose := holdOf(r.podGroup), vacated
+	if moved := meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned); moved != nil &&
+		moved.Reason == scheduling.ReasonMoving {
+		hold, purpose = MoveHold(r.podGroup), moving
+	}
 	if hold <= 0 {
 		return
 	}
@@ -77,7 +85,9 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 			if !until.After(now) || !s.takes(node, like) {
 				continue
 			}
-			e.Seats = append(e.Seats, r.seat(node, like, until).news(r.key))
+			seat := r.seat(node, like, until)
+			seat.purpose = purpose
+			e.Seats = append(e.Seats, seat.news(r.key))
 			e.again(until.Sub(now))
 		}
 	}

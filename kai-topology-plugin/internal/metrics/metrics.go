@@ -88,7 +88,7 @@ var (
 var register = sync.OnceFunc(func() {
 	for _, metric := range []metrics.Registerable{
 		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, gangsPlaced, boundSeconds,
-		preemptions, preemptedPods, gangsWaiting, seatsHeld, seatsEnded,
+		preemptions, preemptedPods, gangsWaiting, seatsHeld, seatsEnded, repairMoves, repairMovedPods,
 	} {
 		legacyregistry.MustRegister(metric)
 	}
@@ -105,6 +105,9 @@ var register = sync.OnceFunc(func() {
 	}
 	for _, victims := range []string{victimPods, victimGangs} {
 		preemptions.WithLabelValues(victims).Add(0)
+	}
+	for _, outcome := range moveOutcomes {
+		repairMoves.WithLabelValues(string(outcome))
 	}
 	for _, end := range seatEnds {
 		seatsEnded.WithLabelValues(string(end)).Add(0)

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,8 +10,10 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/shapes"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/repairpolicy"
 )
 
 // arguments are what a KubeSchedulerConfiguration says of the plugin, in pluginConfig.
@@ -22,8 +25,40 @@ type arguments struct {
 	// RepairabilityInterval is how long after all single failures of nodes and domains were foretold that is done again, for
 	// metrics and for the condition Repairable of PodGroups. Unset or 0: never.
 	RepairabilityInterval metav1.Duration `json:"repairabilityInterval,omitzero"`
+	// Repair is what may be moved for gangs that have lost pods and do not say so themselves.
+	Repair repairArguments `json:"repair,omitzero"`
+	// repair is what Repair says.
+	repair repairpolicy.Policy
 	// shapes are what Shapes say.
 	shapes []capacity.Shape
+}
+
+// repairArguments are what annotations of PodGroups say otherwise.
+type repairArguments struct {
+	// Move is a value of AnnotationRepairMove; unset is none.
+	Move *string `json:"move,omitempty"`
+	// After is a value of AnnotationRepairAfter; unset is two minutes.
+	After *string `json:"after,omitempty"`
+}
+
+// policy reads the arguments as the annotations are read.
+func (a repairArguments) policy() (repairpolicy.Policy, error) {
+	said := map[string]string{}
+	if a.Move != nil {
+		said[scheduling.AnnotationRepairMove] = *a.Move
+	}
+	if a.After != nil {
+		said[scheduling.AnnotationRepairAfter] = *a.After
+	}
+	policy, errs := repairpolicy.Parse(said, repairpolicy.Policy{After: repairpolicy.DefaultAfter})
+	if len(errs) > 0 {
+		argument := "move"
+		if _, wrong := said[scheduling.AnnotationRepairAfter]; wrong && !strings.Contains(errs[0].Field, scheduling.AnnotationRepairMove) {
+			argument = "after"
+		}
+		return policy, fmt.Errorf("repair.%s: %q %s", argument, errs[0].BadValue, errs[0].Detail)
+	}
+	return policy, nil
 }
 
 // minRepairabilityInterval bounds how often statuses may change for what is foretold.
@@ -33,7 +68,7 @@ const minRepairabilityInterval = time.Minute
 func argumentsOf(configured runtime.Object) (arguments, error) {
 	written, ok := configured.(*runtime.Unknown)
 	if !ok || len(written.Raw) == 0 {
-		return arguments{Placement: packing.Pack}, nil
+		return arguments{Placement: packing.Pack, repair: repairpolicy.Policy{After: repairpolicy.DefaultAfter}}, nil
 	}
 	read := arguments{Placement: packing.Pack}
 	if problems := manifests.DecodeStrict(written.Raw, &read); len(problems) > 0 {
@@ -47,6 +82,9 @@ func argumentsOf(configured runtime.Object) (arguments, error) {
 			Name, minRepairabilityInterval, interval)
 	}
 	var err error
+	if read.repair, err = read.Repair.policy(); err != nil {
+		return arguments{}, fmt.Errorf("pluginConfig of %s: args.%w", Name, err)
+	}
 	if read.shapes, err = shapes.FromConfiguration(read.Shapes); err != nil {
 		return arguments{}, fmt.Errorf("pluginConfig of %s: args.%w", Name, err)
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ func TestArgumentsOf(t *testing.T) {
 		shapes  []string
 		// interval is that of forecasts.
 		interval time.Duration
+		repair   string
 		wrong    string
 	}{
 		"none":         {want: packing.Pack},
@@ -33,6 +35,10 @@ func TestArgumentsOf(t *testing.T) {
 		},
 		"an interval in the past": {written: `{"repairabilityInterval":"-1h"}`, wrong: "must be 0 or at least 1m0s, not -1h0m0s"},
 		"no duration":             {written: `{"repairabilityInterval":"often"}`, wrong: "args.repairabilityInterval"},
+		"a repair":                {written: `{"repair":{"move":"gang","after":"5m"}}`, want: packing.Pack, repair: "gang after 5m0s"},
+		"a repair by default":     {written: `{"repair":{"move":"subgroup"}}`, want: packing.Pack, repair: "subgroup after 2m0s"},
+		"a repair of a kind":      {written: `{"repair":{"move":"rack"}}`, wrong: `args.repair.move: "rack" must be none, subgroup or gang`},
+		"a repair with no unit":   {written: `{"repair":{"move":"gang","after":"5"}}`, wrong: `args.repair.after: "5" must be a duration of at least 0, such as 2m`},
 		"a misspelt field":        {written: `{"placment":"Spread"}`, wrong: `args.placment: unknown field, did you mean "placement"?`},
 		"a value of a kind":       {written: `{"placement":7}`, wrong: "args.placement: must be a string, in quotes, not 7"},
 		"shapes": {
@@ -64,6 +70,9 @@ func TestArgumentsOf(t *testing.T) {
 			}
 			if err != nil || got.Placement != c.want {
 				t.Errorf("placement %q, %v; want %q", got.Placement, err, c.want)
+			}
+			if said := fmt.Sprint(got.repair.Move, " after ", got.repair.After); said != cmp.Or(c.repair, " after 2m0s") {
+				t.Errorf("the repair is %s, want %s", said, c.repair)
 			}
 			if got.RepairabilityInterval.Duration != c.interval {
 				t.Errorf("the interval is %s, want %s", got.RepairabilityInterval, c.interval)

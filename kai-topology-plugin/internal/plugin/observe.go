@@ -36,6 +36,8 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	observed.Placement, observed.Successors = p.gangs.PlacementOf(podGroup), p.gangs.SuccessorsAnswer(key)
 	foretold, begun := p.gangs.Repairability(key)
 	observed.Repairability, observed.Unforetold = foretold, !begun && p.profiles.foretells()
+	planned, begun := p.gangs.RepairOf(podGroup)
+	observed.Repair, observed.Unplanned = planned, !begun
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}

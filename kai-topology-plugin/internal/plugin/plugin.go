@@ -25,6 +25,7 @@
 //	measure.go     what is free, and how many more gangs fit, for metrics
 //	foretell.go    what failures would do to gangs, for metrics and statuses, beside the scheduling loop
 //	successorsfit.go  whether pods that an update is about to make would have room, for statuses, beside the loop too
+//	repair.go      what is moved for gangs that have lost pods, beside the loop too
 //	hints.go       which events let a gang that does not fit try again
 package plugin
 
@@ -73,6 +74,8 @@ type Plugin struct {
 	measure  measure
 	// questions are those of PodGroups about successors of their pods.
 	questions *questions
+	// repairs moves gangs that have lost pods.
+	repairs *repairs
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -112,6 +115,7 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 			return nil, err
 		}
 		made.reader.placement = arguments.Placement
+		made.repairs.unset = arguments.repair
 		shared.name(arguments.shapes)
 		return made, nil
 	}
@@ -180,8 +184,9 @@ func newPluginAmong(
 		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate},
 
 		questions: newQuestions(),
+		repairs:   newRepairs(),
 	}
-	plugin.effects.roomChanged = plugin.questions.clusterChanged
+	plugin.effects.roomChanged = plugin.clusterChanged
 	all.listen(plugin.foretold)
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

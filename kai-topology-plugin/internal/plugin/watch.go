@@ -83,6 +83,7 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 		go p.stopper.Run(ctx)
 		go p.foretell(ctx)
 		go p.answerSuccessors(ctx)
+		go p.repair(ctx)
 		p.effects.status.Run(ctx)
 	case <-ctx.Done():
 	}
@@ -120,7 +121,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 func (p *Plugin) placesChanged(before, after *corev1.Pod) {
 	stood, stands := before != nil && gang.Standing(before), after != nil && gang.Standing(after)
 	if stood != stands || before != nil && before.Spec.NodeName != "" && after == nil {
-		p.questions.clusterChanged()
+		p.clusterChanged()
 	}
 }
 
@@ -132,7 +133,10 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
 			p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
 			p.questions.podGroupSeen(gang.KeyOfPodGroup(podGroup), podGroup)
-			p.questions.clusterChanged()
+			p.clusterChanged()
+		}
+		if concerned(podGroup) {
+			p.repairs.changed()
 		}
 		p.effects.do(p.gangs.PodGroupChanged(old, podGroup, p.clock.Now()))
 	}
@@ -152,7 +156,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	changed := func(topology *kai.Topology) {
 		p.measure.inUse.TouchAll()
-		p.questions.clusterChanged()
+		p.clusterChanged()
 		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -178,7 +182,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		AddFunc: func(object any) {
 			p.measure.nodeSeen(object.(*corev1.Node))
 			p.gangs.RoomGrew()
-			p.questions.clusterChanged()
+			p.clusterChanged()
 			p.effects.do(p.gangs.NodeSeen(object.(*corev1.Node)))
 		},
 		UpdateFunc: func(before, after any) {
@@ -189,7 +193,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) ||
 				!maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
 				p.gangs.RoomGrew()
-				p.questions.clusterChanged()
+				p.clusterChanged()
 			}
 			if old.Spec.Unschedulable != node.Spec.Unschedulable || !slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) {
 				p.effects.do(p.gangs.NodeSeen(node))
@@ -201,7 +205,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			p.gangs.RoomGrew()
-			p.questions.clusterChanged()
+			p.clusterChanged()
 			if node, ok := objectOf[*corev1.Node](object); ok {
 				p.measure.tracker.NodeGone(node.Name)
 				p.effects.do(p.gangs.NodeGone(node.Name))

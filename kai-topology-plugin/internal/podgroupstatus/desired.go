@@ -37,6 +37,9 @@ type Observed struct {
 	Repairability *gangstate.Repairability
 	// Unforetold is set as long as nothing has been foretold of any gang, although it will be.
 	Unforetold bool
+	// Repair is what is done about pods that the gang has lost, and Unplanned is set as long as nothing was planned for any gang.
+	Repair    gangstate.Repair
+	Unplanned bool
 	// Successors is the last answer to a question about successors, the zero value if there was none.
 	Successors successors.Answer
 }
@@ -47,7 +50,9 @@ type Desired struct {
 	// Repairable is nil if the PodGroup is not to have that condition.
 	Repairable *metav1.Condition
 	// SuccessorsFit is nil if the PodGroup is not to have that one.
-	SuccessorsFit     *metav1.Condition
+	SuccessorsFit *metav1.Condition
+	// RepairPlanned is nil if the PodGroup is not to have that one.
+	RepairPlanned     *metav1.Condition
 	NodePoolCondition *scheduling.SchedulingCondition
 	SubGroups         []scheduling.SubGroupStatus
 	Resources         scheduling.PodGroupResourcesStatus
@@ -73,6 +78,7 @@ func Of(observed Observed, now metav1.Time) Desired {
 		Condition:         condition,
 		Repairable:        repairable(observed, condition, now),
 		SuccessorsFit:     successorsFit(observed, now),
+		RepairPlanned:     repairPlanned(observed, condition, now),
 		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
 		SubGroups:         subGroups(observed.Groups),
 		Resources:         resources(observed.Gang),
@@ -185,9 +191,11 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
 	repairable := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairable)
 	successorsFit := meta.FindStatusCondition(status.Conditions, scheduling.ConditionSuccessorsFit)
+	planned := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairPlanned)
 	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
 		!equality.Semantic.DeepEqual(repairable, d.Repairable) ||
 		!equality.Semantic.DeepEqual(successorsFit, d.SuccessorsFit) ||
+		!equality.Semantic.DeepEqual(planned, d.RepairPlanned) ||
 		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
 		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
 		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources) ||
@@ -198,7 +206,7 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 // Status returns the part of the status, as it is applied.
 func (d Desired) Status() scheduling.PodGroupStatus {
 	conditions := []metav1.Condition{d.Condition}
-	for _, condition := range []*metav1.Condition{d.Repairable, d.SuccessorsFit} {
+	for _, condition := range []*metav1.Condition{d.Repairable, d.SuccessorsFit, d.RepairPlanned} {
 		if condition != nil {
 			conditions = append(conditions, *condition)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -39,7 +40,21 @@ func newsTo(
 		told.Reasons.Insert(condition.Reason)
 		news = append(news, newsOf(desired))
 	}
+	news = append(news, repairNews(observed.Gang.PodGroup, desired.RepairPlanned)...)
 	return append(news, strayNews(told, observed.Gang)...), again
+}
+
+// repairNews tells each step of a repair, and why there is none.
+func repairNews(podGroup *scheduling.PodGroup, planned *metav1.Condition) []gangevents.News {
+	present := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
+	if planned == nil || present != nil && present.Reason == planned.Reason {
+		return nil
+	}
+	kind := corev1.EventTypeWarning
+	if planned.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	}
+	return []gangevents.News{{Type: kind, Reason: planned.Reason, Note: planned.Message}}
 }
 
 func newsOf(desired Desired) gangevents.News {

@@ -42,8 +42,8 @@ type Plan struct {
 	Relocations []Relocation
 	// Obstacle names what forbids it: the value of AnnotationRepairMove that would not, a PodDisruptionBudget, or a pod.
 	Obstacle string
-	// Leaving are the pods that have to be evicted, and Seats where they and those that were lost then have room. Empty unless
-	// they may be moved.
+	// Leaving are the pods that have to be evicted, those of the groups among them whose nodes are about to stop them, and Seats
+	// where they and those that were lost then have room. Empty unless they may be moved.
 	Leaving []*corev1.Pod
 	Seats   []Seat
 	// Confirmed is set if the seats are those that were held.
@@ -199,7 +199,7 @@ func (p *planner) confirm(ctx context.Context, hit *broken) error {
 		if len(seats) == len(hit.Held) && p.fits(hit, answer, seats, moving) {
 			plan := p.proposal(hit, moved, seats, moving)
 			plan.Confirmed = true
-			p.take(hit, plan)
+			p.take(hit, plan, moving)
 		}
 		return nil // If they are not good any more, it is planned anew.
 	}
@@ -223,7 +223,7 @@ func (p *planner) move(ctx context.Context, hit *broken) error {
 		return err
 	}
 	if !p.fits(hit, answer, seatsOf(turn, answer), moving) {
-		p.take(hit, forbidden)
+		p.take(hit, forbidden, nil)
 		return nil
 	}
 	for _, moved := range hit.choices() {
@@ -237,7 +237,7 @@ func (p *planner) move(ctx context.Context, hit *broken) error {
 		}
 		plan := p.proposal(hit, moved, seats, moving)
 		if plan.Reason == scheduling.ReasonMoveAhead {
-			p.take(hit, plan)
+			p.take(hit, plan, moving)
 			return nil
 		}
 		if forbidden.Reason == scheduling.ReasonNoPlace {
@@ -247,7 +247,7 @@ func (p *planner) move(ctx context.Context, hit *broken) error {
 			break
 		}
 	}
-	p.take(hit, forbidden)
+	p.take(hit, forbidden, nil)
 	return nil
 }
 
@@ -255,30 +255,39 @@ func (p *planner) move(ctx context.Context, hit *broken) error {
 func (p *planner) proposal(hit *broken, moved []*group, seats []Seat, moving []*corev1.Pod) Plan {
 	moved = slices.DeleteFunc(slices.Clone(moved), func(one *group) bool { return len(one.pods) == 0 })
 	plan := Plan{Relocations: p.relocations(hit, moved, seats)}
-	if plan.Reason, plan.Obstacle = p.forbids(hit, moved, moving); plan.Reason == "" {
-		plan.Reason, plan.Leaving, plan.Seats = scheduling.ReasonMoveAhead, moving, seats
+	leaving := slices.Concat(moving, hit.fallen(moved))
+	if plan.Reason, plan.Obstacle = p.forbids(hit, moved, leaving); plan.Reason == "" {
+		plan.Reason, plan.Leaving, plan.Seats = scheduling.ReasonMoveAhead, leaving, seats
 	}
 	return plan
 }
 
+// fallen returns the pods of groups that still stand, on nodes which are gone or are about to stop them.
+func (b *breach) fallen(groups []*group) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(b.lost), func(pod *corev1.Pod) bool {
+		moves := func(one *group) bool { return b.in(one.Group, pod) }
+		return !gang.Standing(pod) || !slices.ContainsFunc(groups, moves)
+	})
+}
+
 // take makes a plan that of its gang, and the scene what it will be.
-func (p *planner) take(hit *broken, plan Plan) {
+func (p *planner) take(hit *broken, plan Plan, moving []*corev1.Pod) {
 	p.plans[hit.Gang] = plan
-	p.scene.keep(plan.Seats, plan.Leaving)
+	p.scene.keep(plan.Seats, moving)
 	p.leaving = append(p.leaving, plan.Leaving...)
 }
 
-// forbids returns why pods must not be moved; empty if they may.
-func (p *planner) forbids(hit *broken, moved []*group, moving []*corev1.Pod) (reason, obstacle string) {
+// forbids returns why pods must not be evicted; empty if they may.
+func (p *planner) forbids(hit *broken, moved []*group, leaving []*corev1.Pod) (reason, obstacle string) {
 	if needed := hit.needs(moved); !hit.Policy.Allows(needed) {
 		return scheduling.ReasonMoveNotAllowed, needed
 	}
-	for _, pod := range moving {
+	for _, pod := range leaving {
 		if metav1.GetControllerOf(pod) == nil {
 			return scheduling.ReasonMoveUnowned, pod.Name
 		}
 	}
-	if budget := p.rules.Budgets.Forbidding(slices.Concat(p.leaving, moving)); budget != "" {
+	if budget := p.rules.Budgets.Forbidding(slices.Concat(p.leaving, leaving)); budget != "" {
 		return scheduling.ReasonMoveBudget, budget
 	}
 	return "", ""

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -180,9 +181,16 @@ func TestPlans(t *testing.T) {
 				}
 			},
 			want: []string{"g: nobody moves"}},
+		"pods that are about to be stopped leave with their group": {
+			cluster: racks + nodes(4, "z-r1-n2") + podGroup("g", "minMember: 3, "+oneRack) + pods("g", "", 2, "z-r1-n1", "z-r1-n2", ""), move: all,
+			change: func(cluster *inventory.Inventory) {
+				cluster.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoExecute}}
+				cluster.Nodes[3].Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("2")
+			},
+			want: []string{"g: will move the whole gang (1 pod) from l/rack z/r1 to z/r2 at 2026-01-01T12:00:00Z: -g-1 -g-0 +z-r2-n1 +z-r2-n1 +z-r2-n2"}},
 		"a pod on a node that is gone is lost": {
 			cluster: racks + podGroup("g", "minMember: 3, "+oneRack) + pods("g", "", 2, "z-r1-n1", "z-r1-n9", ""), move: all,
-			want: []string{"g: will move the whole gang (1 pod) from l/rack z/r1 to z/r2 at 2026-01-01T12:00:00Z: -g-0 +z-r2-n1 +z-r2-n1 +z-r2-n2"}},
+			want: []string{"g: will move the whole gang (1 pod) from l/rack z/r1 to z/r2 at 2026-01-01T12:00:00Z: -g-0 -g-1 +z-r2-n1 +z-r2-n1 +z-r2-n2"}},
 		"a gang without all its pods has no plan":       {cluster: racks + podGroup("g", "minMember: 3, "+oneRack) + pods("g", "", 4, "z-r1-n1", ""), move: all},
 		"a gang that stands nowhere has no plan":        {cluster: racks + podGroup("g", twoInRack) + pods("g", "", 4, "", ""), move: all},
 		"a gang that waits for nobody moves for nobody": {cluster: racks + podGroup("g", twoInRack) + pods("g", "", 4, "z-r2-n1", "z-r2-n2"), move: all},

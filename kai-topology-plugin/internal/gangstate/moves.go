@@ -1,0 +1,130 @@
+package gangstate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Repair is what is done about pods that a gang has lost. The zero value is nothing.
+type Repair struct {
+	// Reason is that of scheduling.ConditionRepairPlanned, and Message a sentence.
+	Reason, Message string
+}
+
+// MoveHold is for how long seats that pods are to move to are held beyond the moment in which the last of them leaves: as long
+// as other seats of the gang, but never not at all.
+func MoveHold(podGroup *scheduling.PodGroup) time.Duration {
+	return max(holdOf(podGroup), SeatHold)
+}
+
+// HoldMove holds seats for pods of a gang that are to move, and for those that it has lost, in place of those that were held
+// for a move of it before. It does nothing for a gang without a PodGroup.
+func (s *State) HoldMove(key gang.Key, seats []Placement, until time.Time, now time.Time) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		if r.podGroup == nil {
+			return
+		}
+		s.dropMove(e, r)
+		for _, one := range seats {
+			seat := r.seat(one.Node, one.Pod, until)
+			seat.purpose = moving
+			e.Seats = append(e.Seats, seat.news(key))
+		}
+		e.again(until.Sub(now))
+		e.writeStatus(key)
+	})
+}
+
+// ExtendMove holds the seats of a move for longer.
+func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		for _, seat := range r.moveSeats() {
+			seat.until = until
+			e.writeStatus(key)
+		}
+	})
+}
+
+// EndMove gives up the seats of a move.
+func (s *State) EndMove(key gang.Key) Effects {
+	return s.change(key, func(r *record, e *Effects) { s.dropMove(e, r) })
+}
+
+func (s *State) dropMove(e *Effects, r *record) {
+	if r.dropSeats(e, metrics.SeatNotNeeded, func(seat *reservation) bool { return seat.purpose == moving }) {
+		s.givenBack(e, r.key)
+	}
+}
+
+// MoveSeats returns the seats that are held for a move of a gang, by node, and when the first of them ends.
+func (s *State) MoveSeats(key gang.Key) (seats []Placement, until time.Time) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, seat := range s.known(key).moveSeats() {
+		seats = append(seats, seat.placement())
+		if until.IsZero() || seat.until.Before(until) {
+			until = seat.until
+		}
+	}
+	slices.SortFunc(seats, func(a, b Placement) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+	return seats, until
+}
+
+func (r *record) moveSeats() (seats []*reservation) {
+	for _, v := range r.kept {
+		if v.purpose == moving {
+			seats = append(seats, v)
+		}
+	}
+	return seats
+}
+
+// moves reports whether a seat is held elsewhere for a pod.
+func (r *record) moves(pod types.UID) bool {
+	return slices.ContainsFunc(r.moveSeats(), func(seat *reservation) bool { return seat.placement().Pod.UID == pod })
+}
+
+// RepairsPlanned records what is done about pods that gangs have lost. Of gangs that a round does not have that is nothing. The
+// statuses to write are those of gangs of which something else is said than before.
+func (s *State) RepairsPlanned(round map[gang.Key]Repair) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.repairsPlanned
+	s.repairsPlanned = true
+	for key, r := range s.gangs {
+		if r.podGroup == nil {
+			continue
+		}
+		before := r.repair
+		if r.repairOf != r.podGroup.UID {
+			before = Repair{}
+		}
+		r.repair, r.repairOf = round[key], r.podGroup.UID
+		// What the first round says of none may still stand in its status, as an earlier process wrote it.
+		stale := first && meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned) != nil
+		if before != r.repair || stale {
+			effects.writeStatus(key)
+		}
+	}
+	return effects
+}
+
+// RepairOf returns what is done about pods that the gang of a PodGroup has lost, and whether repairs have been planned at all.
+func (s *State) RepairOf(podGroup *scheduling.PodGroup) (last Repair, begun bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if r := s.known(keyOf(podGroup)); r.repairOf == podGroup.UID {
+		last = r.repair
+	}
+	return last, s.repairsPlanned
+}

@@ -1,0 +1,431 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
+	"packtree.dev/kai-topology-plugin/internal/preemption"
+	"packtree.dev/kai-topology-plugin/internal/repair"
+	"packtree.dev/kai-topology-plugin/internal/staleness"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/repairpolicy"
+)
+
+const (
+	// repairApart is the least time between two looks at gangs that have lost pods, and repairSoon how long it takes at most
+	// until gangs are looked at again that have no answer yet, or move.
+	repairApart = time.Second
+	repairSoon  = 5 * time.Second
+	// budgetRest is for how long a move is not tried again that a budget forbade at the last moment.
+	budgetRest = time.Minute
+	// adviceRest is how long what would help a gang that must not be moved is not looked for again.
+	adviceRest = time.Minute
+)
+
+// repairs has gangs that have lost pods moved to where there is room for all that they need.
+//
+// A move has two steps, and between them what was decided is written: first room is held for all pods that come to stand
+// elsewhere. Once the status of the PodGroup says so, it is proved again that all of them have a place there, and those that
+// still stand are evicted. Whoever schedules next finds the seats in the status, and the gang below its minimum for as long as
+// before: it plans the same again and goes on, or finds that there is no need or no place any more, and gives the seats up.
+type repairs struct {
+	// unset is the policy of gangs that do not say what may be moved.
+	unset repairpolicy.Policy
+	wake  chan struct{}
+	// any is set if the last look found a gang that has lost pods.
+	any atomic.Bool
+	// moves are those for which this process holds seats, and rests until when gangs are left alone. They belong to the one
+	// goroutine that repairs.
+	moves map[gang.Key]*move
+	rests map[gang.Key]respite
+}
+
+// respite is until when a gang is left alone, unless its policy changes.
+type respite struct {
+	until time.Time
+	of    repairpolicy.Policy
+}
+
+// move is what is moved of a gang.
+type move struct {
+	what string
+	// leaving are the pods that are to be evicted, and seats how many are held.
+	leaving []*corev1.Pod
+	seats   int
+	// begun is set once pods are evicted, made once all are, and evicted counts them.
+	begun, made bool
+	evicted     int
+}
+
+func newRepairs() *repairs {
+	return &repairs{
+		unset: repairpolicy.Policy{After: repairpolicy.DefaultAfter},
+		wake:  make(chan struct{}, 1), moves: map[gang.Key]*move{}, rests: map[gang.Key]respite{},
+	}
+}
+
+// changed has gangs looked at again.
+func (r *repairs) changed() {
+	select {
+	case r.wake <- struct{}{}:
+	default: // It is awake.
+	}
+}
+
+// clusterChanged records that other answers may be right than before, about successors and about repairs.
+func (p *Plugin) clusterChanged() {
+	p.questions.clusterChanged()
+	if p.repairs.any.Load() {
+		p.repairs.changed()
+	}
+}
+
+// concerned reports whether a PodGroup may have to be looked at.
+func concerned(podGroup *scheduling.PodGroup) bool {
+	return belowMinimum(podGroup) != nil ||
+		meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned) != nil
+}
+
+// belowMinimum returns the condition by which a gang has lost pods that it needs; nil if it has not.
+func belowMinimum(podGroup *scheduling.PodGroup) *metav1.Condition {
+	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
+	if condition == nil || condition.Status == metav1.ConditionTrue || condition.Reason != scheduling.ReasonBelowMinimum {
+		return nil
+	}
+	return condition
+}
+
+// repair moves what has to be moved until ctx is done, beside the scheduling loop.
+func (p *Plugin) repair(ctx context.Context) {
+	for ctx.Err() == nil {
+		began := p.clock.Now()
+		again, err := p.repairOnce(ctx)
+		if err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Repairing gangs that have lost pods")
+			again = repairSoon
+		}
+		sleep(ctx, max(repairApart, p.clock.Now().Sub(began)*(reviewShare-1)))
+		var timer <-chan time.Time
+		if again > 0 {
+			timer = time.After(again)
+		}
+		select {
+		case <-ctx.Done():
+		case <-p.repairs.wake:
+		case <-timer:
+		}
+	}
+}
+
+// round is one look at all gangs.
+type round struct {
+	now time.Time
+	// asked are the gangs for which a plan is to be made, and due when what it says may be done.
+	asked []repair.Asked
+	due   map[gang.Key]time.Time
+	// policies are those of the gangs that were looked at.
+	policies map[gang.Key]repairpolicy.Policy
+	// held are the gangs among them for which seats are held.
+	held sets.Set[gang.Key]
+	// evict are the gangs of which pods are to be evicted now.
+	evict []gang.Key
+	// said is what is told of each gang.
+	said map[gang.Key]gangstate.Repair
+	// again is when to look again, from now; 0 if that need not be.
+	again time.Duration
+}
+
+func (r *round) soon(after time.Duration) {
+	if r.again == 0 || after < r.again {
+		r.again = max(after, time.Millisecond)
+	}
+}
+
+// repairOnce looks at all gangs that have lost pods, and does what is next. It returns when to look again.
+func (p *Plugin) repairOnce(ctx context.Context) (again time.Duration, err error) {
+	r := &round{
+		now: p.clock.Now(), due: map[gang.Key]time.Time{}, policies: map[gang.Key]repairpolicy.Policy{}, held: sets.New[gang.Key](), said: map[gang.Key]gangstate.Repair{},
+	}
+	podGroups, err := p.lister.PodGroups.List(labels.Everything())
+	if err != nil {
+		return 0, fmt.Errorf("reading PodGroups: %w", err)
+	}
+	for _, podGroup := range podGroups {
+		p.look(r, podGroup)
+	}
+	if len(r.asked) > 0 {
+		plans, err := p.repairPlans(ctx, r)
+		if err != nil {
+			return 0, fmt.Errorf("deciding on a copy of the cluster: %w", err)
+		}
+		for _, asked := range r.asked {
+			plan, planned := plans[asked.Gang]
+			if !planned {
+				r.soon(repairSoon) // Pods of it are yet to be made.
+				continue
+			}
+			p.follow(r, asked.Gang, plan)
+		}
+	}
+	p.repairs.any.Store(len(r.said) > 0)
+	for _, key := range p.gangs.RepairsPlanned(r.said).WriteStatus {
+		p.effects.status.Enqueue(key)
+	}
+	for _, key := range r.evict {
+		p.evictMoved(ctx, r, key)
+	}
+	return r.again, nil
+}
+
+// look decides what is to be done about one gang: whether its move goes on, or a plan is to be made.
+func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
+	key := gang.KeyOfPodGroup(podGroup)
+	seats, until := p.gangs.MoveSeats(key)
+	lost := belowMinimum(podGroup)
+	if len(seats) == 0 {
+		if under := p.repairs.moves[key]; under != nil && under.begun && !under.made {
+			p.giveUp(key, "the room that was held for it is gone")
+		}
+		delete(p.repairs.moves, key)
+	}
+	if lost == nil {
+		delete(p.repairs.rests, key)
+	}
+	if lost == nil && len(seats) == 0 || podGroup.DeletionTimestamp != nil || !p.speaksFor(key) {
+		return
+	}
+	policy, errs := repairpolicy.Parse(podGroup.Annotations, p.repairs.unset)
+	r.policies[key] = policy
+	r.said[key] = p.saidOf(podGroup)
+	if len(seats) > 0 && until.Sub(r.now) < gangstate.MoveHold(podGroup)/2 && p.leaves(key) {
+		p.effects.do(p.gangs.ExtendMove(key, r.now.Add(gangstate.MoveHold(podGroup))))
+	}
+	if under := p.repairs.moves[key]; under != nil && under.begun && !under.made {
+		r.soon(repairSoon)
+		if len(seats) == under.seats {
+			r.evict = append(r.evict, key)
+			return
+		}
+		p.giveUp(key, "some of the room that was held for it is gone")
+		return // It is planned anew when it is known that it has no place where it stands.
+	}
+	deadline, stops := staleness.Deadline(podGroup)
+	last := p.gangs.Last(key)
+	switch {
+	case len(errs) > 0 || stops && !deadline.After(r.now):
+		p.abandon(r, key, "it may not be moved any more")
+	case p.rests(key, policy, r.now):
+		r.soon(adviceRest)
+	case lost == nil || last == nil,
+		last.Verdict != scheduling.ReasonInfeasible && last.Verdict != scheduling.ReasonUnknown:
+		// It moves already, or there is no answer yet that it has no place where it stands.
+		r.soon(repairSoon)
+	default:
+		asked := repair.Asked{Gang: key, Policy: policy}
+		for _, seat := range seats {
+			asked.Held = append(asked.Held, repair.Seat{Pod: seat.Pod, Node: seat.Node})
+			r.held.Insert(key)
+		}
+		r.asked, r.due[key] = append(r.asked, asked), lost.LastTransitionTime.Add(policy.After)
+	}
+}
+
+// saidOf returns what was said of a gang last, by an earlier process if this one has said nothing yet.
+func (p *Plugin) saidOf(podGroup *scheduling.PodGroup) gangstate.Repair {
+	last, begun := p.gangs.RepairOf(podGroup)
+	written := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
+	if begun || written == nil || written.Reason == scheduling.ReasonInvalidPolicy {
+		return last
+	}
+	return gangstate.Repair{Reason: written.Reason, Message: written.Message}
+}
+
+// rests reports whether a gang is left alone for now.
+func (p *Plugin) rests(key gang.Key, policy repairpolicy.Policy, now time.Time) bool {
+	resting := p.repairs.rests[key]
+	return resting.of == policy && now.Before(resting.until)
+}
+
+// leaves reports whether pods of a gang have yet to leave for a move of it.
+func (p *Plugin) leaves(key gang.Key) bool {
+	under := p.repairs.moves[key]
+	return under != nil && len(p.stillStanding(under.leaving)) > 0
+}
+
+func (p *Plugin) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		found, err := p.lister.Pods.Pods(pod.Namespace).Get(pod.Name)
+		return err != nil || found.UID != pod.UID || !gang.Standing(found)
+	})
+}
+
+// repairPlans makes plans for the gangs of a round.
+func (p *Plugin) repairPlans(ctx context.Context, r *round) (map[gang.Key]repair.Plan, error) {
+	cluster, err := p.shownAndAssumed()
+	if err != nil {
+		return nil, err
+	}
+	budgets, err := p.budgets()
+	if err != nil {
+		return nil, err
+	}
+	return repair.Plans(ctx, cluster, repair.Rules{
+		Kept: func(asking gang.Key, priority int32) clusterview.Reserved {
+			return p.gangs.ReservedBesideMoves(asking, priority, r.held)
+		},
+		Closed: func(rank gang.Rank, node *corev1.Node) bool {
+			return slices.ContainsFunc(p.gangs.KeptDomains(rank), func(kept gangstate.KeptDomain) bool { return kept.Keeps(node.Labels) })
+		},
+		Budgets: budgets,
+	}, r.asked)
+}
+
+// follow does the next step of a plan.
+func (p *Plugin) follow(r *round, key gang.Key, plan repair.Plan) {
+	due := r.due[key]
+	switch {
+	case plan.Reason != scheduling.ReasonMoveAhead:
+		why := "its pods have a place where the others stand"
+		if plan.Reason != "" {
+			why = plan.Sentence(due)
+		}
+		p.abandon(r, key, why)
+		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
+		if plan.Reason == scheduling.ReasonMoveNotAllowed {
+			p.repairs.rests[key] = respite{until: r.now.Add(adviceRest), of: r.policies[key]} // It is advice only.
+			r.soon(adviceRest)
+		}
+	case r.now.Before(due) && !r.held.Has(key):
+		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
+		r.soon(due.Sub(r.now))
+	default:
+		r.said[key] = gangstate.Repair{
+			Reason:  scheduling.ReasonMoving,
+			Message: fmt.Sprintf("moves %s: room is held there for %s", plan.What(), preemption.Count(len(plan.Seats), "pod")),
+		}
+		p.hold(r, key, plan)
+	}
+}
+
+// hold holds the seats of a plan, or has the pods evicted that are to leave for them if they are held, and written.
+func (p *Plugin) hold(r *round, key gang.Key, plan repair.Plan) {
+	podGroup, err := p.lister.PodGroup(key)
+	if err != nil {
+		return // Deleted meanwhile.
+	}
+	r.soon(repairApart)
+	under := p.repairs.moves[key]
+	if under == nil {
+		under = &move{}
+		p.repairs.moves[key] = under
+	}
+	under.what, under.leaving, under.seats = plan.What(), plan.Leaving, len(plan.Seats)
+	if plan.Confirmed && seatsWritten(podGroup) >= len(plan.Seats) {
+		under.begun = true
+		r.evict = append(r.evict, key)
+		return
+	}
+	if plan.Confirmed {
+		return // Until the status says so.
+	}
+	var seats []gangstate.Placement
+	for _, seat := range plan.Seats {
+		seats = append(seats, gangstate.Placement{Pod: seat.Pod, Node: seat.Node})
+	}
+	metrics.RepairMove(metrics.MoveHeld)
+	p.effects.do(p.gangs.HoldMove(key, seats, r.now.Add(gangstate.MoveHold(podGroup)), r.now))
+}
+
+// seatsWritten returns how many seats the status of a PodGroup has, if it says that they are held for a move.
+func seatsWritten(podGroup *scheduling.PodGroup) (seats int) {
+	planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
+	if planned == nil || planned.Reason != scheduling.ReasonMoving {
+		return 0
+	}
+	for _, told := range podGroup.Status.Seats {
+		seats += len(told.Nodes)
+	}
+	return seats
+}
+
+// abandon gives up the seats of a gang if some are held, and says nothing more of it.
+func (p *Plugin) abandon(r *round, key gang.Key, why string) {
+	if seats, _ := p.gangs.MoveSeats(key); len(seats) > 0 {
+		p.giveUp(key, why)
+	}
+	r.said[key] = gangstate.Repair{}
+}
+
+// giveUp ends a move.
+func (p *Plugin) giveUp(key gang.Key, why string) {
+	delete(p.repairs.moves, key)
+	metrics.RepairMove(metrics.MoveGivenUp)
+	p.effects.do(p.gangs.EndMove(key))
+	p.effects.announce(key, gangevents.News{
+		Type: corev1.EventTypeWarning, Reason: gangevents.MoveGivenUp, Note: "the move of pods is given up: " + why,
+	})
+}
+
+// evictMoved evicts the pods of a gang that are to leave. If a budget forbids the first, nothing has happened, and the move is
+// given up; if it forbids others, these are tried again for as long as the seats are held.
+func (p *Plugin) evictMoved(ctx context.Context, r *round, key gang.Key) {
+	under := p.repairs.moves[key]
+	for _, pod := range p.stillStanding(under.leaving) {
+		switch err := p.evictForMove(ctx, key, under, pod); {
+		case apierrors.IsTooManyRequests(err) && under.evicted == 0:
+			p.repairs.rests[key] = respite{until: p.clock.Now().Add(budgetRest), of: r.policies[key]}
+			p.giveUp(key, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
+			return
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "Evicting a pod that is to move", "pod", klog.KObj(pod), "podGroup", key)
+			return
+		}
+	}
+	if !under.made {
+		under.made = true
+		delete(p.repairs.rests, key)
+		metrics.RepairMove(metrics.MoveMade)
+		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", under.evicted, "what", under.what)
+		p.effects.announce(key, gangevents.News{
+			Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
+			Note: fmt.Sprintf("%s evicted, moving %s", preemption.Count(under.evicted, "pod"), under.what),
+		})
+	}
+}
+
+func (p *Plugin) evictForMove(ctx context.Context, key gang.Key, under *move, pod *corev1.Pod) error {
+	err := p.handle.ClientSet().PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
+	})
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return nil // It is gone, or another one of its name.
+	case err != nil:
+		return err
+	}
+	under.evicted++
+	metrics.RepairMovedPod()
+	p.effects.tell.Announce(gangevents.Subject{}, gangevents.News{
+		Pod: pod, Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
+		Note: fmt.Sprintf("Evicted so that PodGroup %s is whole again elsewhere", key),
+	})
+	return nil
+}
