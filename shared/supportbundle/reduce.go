@@ -79,12 +79,13 @@ func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
 	return kept
 }
 
-// reduceConditions keeps messages of the scheduler only, which are made of names and amounts. Those of others can quote an
+// reduceConditions keeps messages of the scheduler only, which are made of names and amounts, if they do not quote an annotation. Those of others can quote an
 // answer of the API server, and that the values of a pod template.
 func reduceConditions(conditions []metav1.Condition) []metav1.Condition {
+	said := []string{scheduling.ConditionScheduled, scheduling.ConditionRepairable, scheduling.ConditionRepairPlanned}
 	kept := slices.Clone(conditions)
 	for i := range kept {
-		if kept[i].Type != scheduling.ConditionScheduled && kept[i].Type != scheduling.ConditionRepairable {
+		if !slices.Contains(said, kept[i].Type) || kept[i].Reason == scheduling.ReasonInvalidPolicy {
 			kept[i].Message = ""
 		}
 	}

@@ -102,6 +102,9 @@ profiles:
           {{- with .Values.repairabilityInterval }}
           repairabilityInterval: {{ . }}
           {{- end }}
+          repair:
+            move: {{ .Values.repair.move }}
+            after: {{ .Values.repair.after }}
           {{- with .Values.shapes }}
           shapes:
             {{- toYaml . | nindent 12 }}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -46,6 +47,8 @@ type Gang struct {
 	SubGroups []SubGroup `json:"subGroups"`
 	// Placement is how close together the gang was placed, as its PodGroup says; nil if that is not known.
 	Placement *scheduling.PlacementStatus `json:"placement,omitempty"`
+	// Repair is what the scheduler says that it does about lost pods; empty if it says nothing.
+	Repair string `json:"repair,omitempty"`
 	// Nodes has the nodes of the scheduled pods.
 	Nodes map[string]string `json:"nodes,omitempty"`
 	// Decision is the gang decided again, on the cluster as it is and as if no other gang waited; nil if every pod has a node.
@@ -226,6 +229,9 @@ func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 		State: Waits, Priority: turn.Rank.Priority,
 		Scheduled: len(assembled.Standing), Pending: len(assembled.Pending), Gated: len(assembled.Gated),
 		SubGroups: []SubGroup{}, Nodes: map[string]string{}, Placement: assembled.PodGroup.Status.Placement,
+	}
+	if planned := meta.FindStatusCondition(assembled.PodGroup.Status.Conditions, scheduling.ConditionRepairPlanned); planned != nil {
+		g.Repair = planned.Message
 	}
 	for _, pod := range assembled.Standing {
 		g.Nodes[pod.Name] = pod.Spec.NodeName

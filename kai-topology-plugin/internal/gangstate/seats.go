@@ -265,7 +265,7 @@ func (s *State) trimSeats(e *Effects, r *record) {
 	held, spare := map[string]int{}, sets.New[*reservation]()
 	for _, seat := range r.seats() {
 		leaf := gang.LeafOf(seat.placement().Pod)
-		if seat.purpose == moving {
+		if seat.purpose == moving && r.podGroup != nil && r.podGroup.DeletionTimestamp == nil {
 			continue // Those stand yet that are to leave for it.
 		}
 		if holdOf(r.podGroup) <= 0 || s.hasAll(r, leaf, held[leaf]+1) {

@@ -308,7 +308,10 @@ func (p *Plugin) follow(r *round, key gang.Key, plan repair.Plan) {
 		}
 		p.abandon(r, key, why)
 		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
-		if plan.Reason == scheduling.ReasonMoveNotAllowed {
+		switch plan.Reason {
+		case scheduling.ReasonMoveBudget:
+			r.soon(repairSoon) // Nobody tells when the budget lets more pods go.
+		case scheduling.ReasonMoveNotAllowed:
 			p.repairs.rests[key] = respite{until: r.now.Add(adviceRest), of: r.policies[key]} // It is advice only.
 			r.soon(adviceRest)
 		}

@@ -161,3 +161,30 @@ func TestWhere(t *testing.T) {
 		t.Errorf("of 500 groups the note has %d bytes and ends in %q", len(note), note[len(note)-10:])
 	}
 }
+
+// Each step is told once, and another message about the same step is none.
+func TestStepsOfARepairAreTold(t *testing.T) {
+	step := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
+		return &metav1.Condition{Type: scheduling.ConditionRepairPlanned, Status: status, Reason: reason, Message: message}
+	}
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}
+	for _, c := range []struct {
+		planned *metav1.Condition
+		want    []gangevents.News
+	}{
+		{nil, nil},
+		{step("True", "MoveAhead", "will"), []gangevents.News{{Type: corev1.EventTypeNormal, Reason: "MoveAhead", Note: "will"}}},
+		{step("True", "MoveAhead", "will elsewhere"), nil},
+		{step("True", "Moving", "moves"), []gangevents.News{{Type: corev1.EventTypeNormal, Reason: "Moving", Note: "moves"}}},
+		{step("False", "NoPlace", "no"), []gangevents.News{{Type: corev1.EventTypeWarning, Reason: "NoPlace", Note: "no"}}},
+		{nil, nil},
+	} {
+		if diff := cmp.Diff(c.want, repairNews(podGroup, c.planned)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.planned, diff)
+		}
+		podGroup.Status.Conditions = nil
+		if c.planned != nil {
+			podGroup.Status.Conditions = []metav1.Condition{*c.planned}
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package gangstate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// moved is a state with a gang of which one pod stands on n1 and is to move to n3; another was lost and is to come to n4.
+func moved(t *testing.T) (*State, *corev1.Pod) {
+	t.Helper()
+	state := New(anyone)
+	state.opened = true
+	for i := range 5 {
+		state.NodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}})
+	}
+	state.PodGroupChanged(nil, movedGroup(), start)
+	stands := ownedPod("stands", "")
+	stands.Spec.NodeName = "n1"
+	state.PodAdded(stands, start)
+	return state, stands
+}
+
+func movedGroup() *scheduling.PodGroup {
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: mine.Namespace, Name: mine.Name, UID: "group"}}
+	podGroup.Spec.MinMember = ptr.To[int32](2)
+	podGroup.Annotations = map[string]string{scheduling.AnnotationExpectedPods: `{"":2}`}
+	return podGroup
+}
+
+// seatsIn is where seats are held for a move, by the pods for which they are.
+func seatsIn(state *State, key gang.Key) map[string]string {
+	found := map[string]string{}
+	seats, _ := state.MoveSeats(key)
+	for _, seat := range seats {
+		found[seat.Pod.Name] = seat.Node
+	}
+	return found
+}
+
+func hold(state *State, stands *corev1.Pod) Effects {
+	return state.HoldMove(mine, []Placement{
+		{Pod: successor(stands), Node: "n3"}, {Pod: ownedPod("again", ""), Node: "n4"},
+	}, start.Add(time.Minute), start)
+}
+
+var bothSeats = map[string]string{"stands": "n3", "again": "n4"}
+
+func TestSeatsOfAMoveAreKeptFromOthersAlone(t *testing.T) {
+	state, stands := moved(t)
+	effects := hold(state, stands)
+	if len(effects.Seats) != 2 || effects.Again != time.Minute || len(effects.WriteStatus) == 0 {
+		t.Errorf("effects %+v", effects)
+	}
+	if diff := cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"again"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved from others (-want +got):\n%s", diff)
+	}
+	if got := state.Reserved(mine, 0); len(got) > 0 {
+		t.Errorf("reserved from the gang itself: %v", got)
+	}
+	if got := state.ReservedBesideMoves(other, 0, sets.New(mine)); len(got) > 0 {
+		t.Errorf("reserved beside its move: %v", got)
+	}
+	if got := state.ReservedBesideMoves(other, 0, sets.New(other)); len(got) != 2 {
+		t.Errorf("reserved beside the move of another: %v", got)
+	}
+	if again := hold(state, stands); len(again.Seats) != 4 {
+		t.Errorf("seats that take the place of others: %+v", again.Seats)
+	}
+	if diff := cmp.Diff(bothSeats, seatsIn(state, mine)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := state.HoldMove(other, []Placement{{Pod: pod("x"), Node: "n0"}}, start, start); len(got.Seats) > 0 {
+		t.Error("seats are held for a gang that is not there")
+	}
+}
+
+func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
+	bound := func(state *State, name, node string) {
+		comes := ownedPod(name, "")
+		state.PodAdded(comes, start)
+		stands := comes.DeepCopy()
+		stands.Spec.NodeName = node
+		state.PodChanged(comes, stands, start)
+	}
+	leaves := func(state *State, stands *corev1.Pod) *corev1.Pod {
+		leaving := stands.DeepCopy()
+		leaving.DeletionTimestamp = ptr.To(metav1.NewTime(start))
+		state.PodChanged(stands, leaving, start)
+		return leaving
+	}
+	for name, c := range map[string]struct {
+		happens func(state *State, stands *corev1.Pod)
+		want    map[string]string
+		// room is what is kept from others beyond that.
+		room map[string][]string
+	}{
+		"the pod that moves leaves, and keeps no room where it stood": {func(state *State, stands *corev1.Pod) {
+			state.PodDeleted(leaves(state, stands), start)
+		}, bothSeats, nil},
+		"the PodGroup changes while it stands yet": {func(state *State, _ *corev1.Pod) {
+			changed := movedGroup()
+			changed.Generation = 2
+			state.PodGroupChanged(movedGroup(), changed, start)
+		}, bothSeats, nil},
+		"a successor is bound to its seat": {func(state *State, stands *corev1.Pod) {
+			leaves(state, stands)
+			bound(state, "new", "n4")
+		}, map[string]string{"stands": "n3"}, nil},
+		"all are bound": {func(state *State, stands *corev1.Pod) {
+			leaves(state, stands)
+			bound(state, "new", "n4")
+			bound(state, "newer", "n3")
+		}, map[string]string{}, nil},
+		"their time is up": {func(state *State, _ *corev1.Pod) { state.Tick(start.Add(time.Minute)) }, map[string]string{}, nil},
+		"their time was extended": {func(state *State, _ *corev1.Pod) {
+			state.ExtendMove(mine, start.Add(time.Hour))
+			state.Tick(start.Add(time.Minute))
+		}, bothSeats, nil},
+		"a node is gone":       {func(state *State, _ *corev1.Pod) { state.NodeGone("n3") }, map[string]string{"again": "n4"}, nil},
+		"somebody takes one":   {func(state *State, stands *corev1.Pod) { state.SeatTaken(stands, "x") }, map[string]string{"again": "n4"}, nil},
+		"the move is given up": {func(state *State, _ *corev1.Pod) { state.EndMove(mine) }, map[string]string{}, nil},
+		"the gang is deleted":  {func(state *State, _ *corev1.Pod) { state.PodGroupDeleted(movedGroup(), start) }, map[string]string{}, nil},
+		"a pod of no move leaves too, and its seat is where it stood": {func(state *State, _ *corev1.Pod) {
+			another := ownedPod("another", "")
+			another.Spec.NodeName = "n2"
+			state.PodAdded(another, start)
+			state.EndMove(mine)
+			state.PodDeleted(leaves(state, another), start)
+		}, map[string]string{}, map[string][]string{"n2": {"another"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, stands := moved(t)
+			hold(state, stands)
+			c.happens(state, stands)
+			if diff := cmp.Diff(c.want, seatsIn(state, mine)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			room := map[string][]string{}
+			for pod, node := range c.want {
+				room[node] = append(room[node], pod)
+			}
+			for node, pods := range c.room {
+				room[node] = pods
+			}
+			if diff := cmp.Diff(room, reservedNames(state, other)); diff != "" {
+				t.Errorf("room (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
+	before, stands := moved(t)
+	hold(before, stands)
+	for reason, want := range map[string]int{scheduling.ReasonMoving: 2, scheduling.ReasonMoveAhead: 0} {
+		written := movedGroup()
+		written.Status.Seats = before.Seats(mine)
+		written.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: reason}}
+		written.Annotations[scheduling.AnnotationSeatHold] = "0"
+		after := New(anyone)
+		for _, node := range []string{"n1", "n3", "n4"} {
+			after.NodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
+		}
+		after.PodGroupChanged(nil, written, start)
+		after.PodAdded(stands, start)
+		after.Opened(start)
+		if seats, until := after.MoveSeats(mine); len(seats) != want || want > 0 && !until.Equal(start.Add(time.Minute)) {
+			t.Errorf("%s: %d seats until %s, want %d", reason, len(seats), until, want)
+		}
+	}
+}
+
+func TestOnlyOtherRepairsAreWritten(t *testing.T) {
+	state, _ := moved(t)
+	podGroup := movedGroup()
+	if last, begun := state.RepairOf(podGroup); last != (Repair{}) || begun {
+		t.Errorf("before anything was planned: %+v %v", last, begun)
+	}
+	ahead := Repair{Reason: scheduling.ReasonMoveAhead, Message: "will"}
+	for _, step := range []struct {
+		what   string
+		round  map[gang.Key]Repair
+		writes int
+	}{
+		{"nothing", nil, 0}, {"a move", map[gang.Key]Repair{mine: ahead, other: ahead}, 1}, {"the same", map[gang.Key]Repair{mine: ahead}, 0}, {"nothing any more", nil, 1},
+	} {
+		if effects := state.RepairsPlanned(step.round); len(effects.WriteStatus) != step.writes {
+			t.Errorf("%s: %v are written", step.what, effects.WriteStatus)
+		}
+		if last, begun := state.RepairOf(podGroup); last != step.round[mine] || !begun {
+			t.Errorf("%s: %+v %v", step.what, last, begun)
+		}
+	}
+	state.RepairsPlanned(map[gang.Key]Repair{mine: ahead})
+	another := movedGroup()
+	another.UID = types.UID("another")
+	if last, _ := state.RepairOf(another); last != (Repair{}) {
+		t.Errorf("another of its name: %+v", last)
+	}
+	// What an earlier process wrote is taken back by the first round.
+	next := New(anyone)
+	podGroup.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving}}
+	next.PodGroupChanged(nil, podGroup, start)
+	if effects := next.RepairsPlanned(nil); len(effects.WriteStatus) != 1 {
+		t.Errorf("%v are written in the first round", effects.WriteStatus)
+	}
+}
