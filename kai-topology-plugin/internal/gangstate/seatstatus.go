@@ -19,8 +19,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// mostSeats is how many seats a PodGroup's status lists: an object must stay small enough to be stored.
-const mostSeats = 2048
+// MostSeats is how many seats a PodGroup's status lists: an object must stay small enough to be stored.
+const MostSeats = 2048
 
 // Seats returns what the status of a PodGroup says of the seats that are held for it: those that were alike together,
 // sorted.
@@ -28,7 +28,7 @@ func (s *State) Seats(key gang.Key) (told []scheduling.SeatsStatus) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	seats := s.known(key).seats()
-	for _, seat := range seats[:min(len(seats), mostSeats)] {
+	for _, seat := range seats[:min(len(seats), MostSeats)] {
 		one := statusOf(seat)
 		same := slices.IndexFunc(told, func(other scheduling.SeatsStatus) bool {
 			other.Nodes = one.Nodes

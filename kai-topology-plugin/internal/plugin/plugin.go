@@ -76,6 +76,7 @@ type Plugin struct {
 	questions *questions
 	// repairs moves gangs that have lost pods.
 	repairs *repairs
+	claims  claims
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -185,6 +186,9 @@ func newPluginAmong(
 
 		questions: newQuestions(),
 		repairs:   newRepairs(),
+		claims: claims{
+			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
+		},
 	}
 	plugin.effects.roomChanged = plugin.clusterChanged
 	all.listen(plugin.foretold)

@@ -293,6 +293,7 @@ func (p *Plugin) repairPlans(ctx context.Context, r *round) (map[gang.Key]repair
 		Closed: func(rank gang.Rank, node *corev1.Node) bool {
 			return slices.ContainsFunc(p.gangs.KeptDomains(rank), func(kept gangstate.KeptDomain) bool { return kept.Keeps(node.Labels) })
 		},
+		Tied:    p.claims.tied,
 		Budgets: budgets,
 	}, r.asked)
 }
@@ -340,7 +341,7 @@ func (p *Plugin) hold(r *round, key gang.Key, plan repair.Plan) {
 		p.repairs.moves[key] = under
 	}
 	under.what, under.leaving, under.seats = plan.What(), plan.Leaving, len(plan.Seats)
-	if plan.Confirmed && seatsWritten(podGroup) >= len(plan.Seats) {
+	if plan.Confirmed && seatsWritten(podGroup) >= min(len(plan.Seats), gangstate.MostSeats) {
 		under.begun = true
 		r.evict = append(r.evict, key)
 		return
@@ -404,6 +405,9 @@ func (p *Plugin) evictMoved(ctx context.Context, r *round, key gang.Key) {
 	if !under.made {
 		under.made = true
 		delete(p.repairs.rests, key)
+		if podGroup, err := p.lister.PodGroup(key); err == nil {
+			p.effects.do(p.gangs.ExtendMove(key, p.clock.Now().Add(gangstate.MoveHold(podGroup))))
+		}
 		metrics.RepairMove(metrics.MoveMade)
 		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", under.evicted, "what", under.what)
 		p.effects.announce(key, gangevents.News{

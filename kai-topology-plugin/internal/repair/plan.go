@@ -67,6 +67,8 @@ type Rules struct {
 	Kept func(asking gang.Key, priority int32) clusterview.Reserved
 	// Closed reports whether a node is closed to a gang for the sake of another; nil if none is.
 	Closed func(rank gang.Rank, node *corev1.Node) bool
+	// Tied names a claim of a pod that may be of no use on another node; empty if there is none. Nil if no pod has any.
+	Tied func(pod *corev1.Pod) string
 	// Budgets are those that evictions draw on.
 	Budgets preemption.Budgets
 }
@@ -256,7 +258,7 @@ func (p *planner) proposal(hit *broken, moved []*group, seats []Seat, moving []*
 	moved = slices.DeleteFunc(slices.Clone(moved), func(one *group) bool { return len(one.pods) == 0 })
 	plan := Plan{Relocations: p.relocations(hit, moved, seats)}
 	leaving := slices.Concat(moving, hit.fallen(moved))
-	if plan.Reason, plan.Obstacle = p.forbids(hit, moved, leaving); plan.Reason == "" {
+	if plan.Reason, plan.Obstacle = p.forbids(hit, moved, leaving, seats); plan.Reason == "" {
 		plan.Reason, plan.Leaving, plan.Seats = scheduling.ReasonMoveAhead, leaving, seats
 	}
 	return plan
@@ -278,13 +280,21 @@ func (p *planner) take(hit *broken, plan Plan, moving []*corev1.Pod) {
 }
 
 // forbids returns why pods must not be evicted; empty if they may.
-func (p *planner) forbids(hit *broken, moved []*group, leaving []*corev1.Pod) (reason, obstacle string) {
+func (p *planner) forbids(hit *broken, moved []*group, leaving []*corev1.Pod, seats []Seat) (reason, obstacle string) {
 	if needed := hit.needs(moved); !hit.Policy.Allows(needed) {
 		return scheduling.ReasonMoveNotAllowed, needed
 	}
 	for _, pod := range leaving {
 		if metav1.GetControllerOf(pod) == nil {
 			return scheduling.ReasonMoveUnowned, pod.Name
+		}
+	}
+	for _, seat := range seats {
+		if p.rules.Tied == nil {
+			break
+		}
+		if claim := p.rules.Tied(seat.Pod); claim != "" {
+			return scheduling.ReasonMoveTied, claim + " of pod " + seat.Pod.Name
 		}
 	}
 	if budget := p.rules.Budgets.Forbidding(slices.Concat(p.leaving, leaving)); budget != "" {

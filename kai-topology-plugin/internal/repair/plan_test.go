@@ -159,6 +159,14 @@ func TestPlans(t *testing.T) {
 		"a pod that nobody makes again stays": {cluster: racks + hurt, move: all,
 			change: func(cluster *inventory.Inventory) { cluster.Pods[0].OwnerReferences = nil },
 			want:   []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but pod g-0 has no controller that would make it again"}},
+		"a pod stays of which a claim may be of no use elsewhere": {cluster: racks + hurt, move: all,
+			rules: repair.Rules{Tied: func(pod *corev1.Pod) string {
+				if pod.Name == "g-1" {
+					return "volume claim v"
+				}
+				return ""
+			}},
+			want: []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 might help, but it is not known whether volume claim v of pod g-1 can be used there"}},
 		"room that the scheduler keeps is not free": {cluster: racks + hurt, move: all,
 			rules: repair.Rules{Kept: func(gang.Key, int32) clusterview.Reserved {
 				other := read(t, pods("o", "", 4, "")).Pods[0]

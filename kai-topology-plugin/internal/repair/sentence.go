@@ -43,6 +43,8 @@ func (p Plan) Sentence(due time.Time) string {
 		return helps + fmt.Sprintf("but PodDisruptionBudget %s does not let all of these pods go", p.Obstacle)
 	case scheduling.ReasonMoveUnowned:
 		return helps + fmt.Sprintf("but pod %s has no controller that would make it again", p.Obstacle)
+	case scheduling.ReasonMoveTied:
+		return "moving " + p.What() + fmt.Sprintf(" might help, but it is not known whether %s can be used there", p.Obstacle)
 	case scheduling.ReasonNoPlace:
 		return "no place was found for the gang, even if all its pods moved"
 	default:

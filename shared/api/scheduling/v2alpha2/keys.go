@@ -174,6 +174,8 @@ const (
 	ReasonMoveBudget = "DisruptionBudget"
 	// ReasonMoveUnowned (False): a move would help, but nobody would make one of the pods again.
 	ReasonMoveUnowned = "NoOwner"
+	// ReasonMoveTied (False): a move might help, but it is not known whether a claim of one of the pods can be used elsewhere.
+	ReasonMoveTied = "TiedByClaim"
 	// ReasonNoPlace (False): no place was found for the gang, even if all its pods moved.
 	ReasonNoPlace = "NoPlace"
 	// ReasonInvalidPolicy (False): AnnotationRepairMove or AnnotationRepairAfter is wrong, and the message says what would be

@@ -1,0 +1,39 @@
+package plugin
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+)
+
+// claims tells of claims of pods that plans for moves do not look at.
+type claims struct {
+	volumeClaims corelisters.PersistentVolumeClaimLister
+	volumes      corelisters.PersistentVolumeLister
+}
+
+// tied names a claim of a pod that may be of no use on another node; empty if there is none. A claim for devices is one, and
+// that for a volume which is made with the pod, is not bound, or names the nodes that it can be used on.
+func (c claims) tied(pod *corev1.Pod) string {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return "device claim " + pod.Spec.ResourceClaims[0].Name
+	}
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		switch {
+		case volume.Ephemeral != nil:
+			return "volume " + volume.Name
+		case volume.PersistentVolumeClaim != nil && c.isTied(pod.Namespace, volume.PersistentVolumeClaim.ClaimName):
+			return "volume claim " + volume.PersistentVolumeClaim.ClaimName
+		}
+	}
+	return ""
+}
+
+func (c claims) isTied(namespace, name string) bool {
+	claim, err := c.volumeClaims.PersistentVolumeClaims(namespace).Get(name)
+	if err != nil || claim.Spec.VolumeName == "" {
+		return true
+	}
+	volume, err := c.volumes.Get(claim.Spec.VolumeName)
+	return err != nil || volume.Spec.NodeAffinity != nil
+}
