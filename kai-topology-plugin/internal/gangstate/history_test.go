@@ -511,6 +511,9 @@ func (s *scheduler) hasReason(t *rapid.T, r *record, v *reservation) {
 		hold := holdOf(r.podGroup)
 		ok = len(v.pods) == 1 && hold > 0 && !v.until.After(s.now.Add(SeatHold)) &&
 			s.state.takes(v.placement().Node, v.placement().Pod) && !s.state.hasAll(r, "", len(r.seats()))
+	case moving:
+		ok = len(v.pods) == 1 && r.podGroup != nil && v.until.After(s.now) && !v.until.After(s.now.Add(SeatHold)) &&
+			s.state.takes(v.placement().Node, v.placement().Pod)
 	}
 	if !ok {
 		t.Fatalf("room is kept for gang %s without a reason: %+v", r.key, v)
@@ -669,8 +672,17 @@ func TestHistories(t *testing.T) {
 					s.do(s.state.Preempting(asked, s.version(key), here.Pod, nil, sets.New[types.UID]("victim"), "they leave"))
 				}
 			},
-			"they have left": func(t *rapid.T) { s.T = t; s.do(s.state.Left("victim")) },
-			"":               func(t *rapid.T) { s.check(t) },
+			"a move is decided": func(t *rapid.T) {
+				s.T = t
+				if pod := s.anyPod(bound); pod != nil {
+					seat := Placement{Pod: successor(pod.Pod), Node: rapid.SampledFrom(s.nodes).Draw(t, "node")}
+					s.do(s.state.HoldMove(s.keyOf(pod), []Placement{seat}, s.now.Add(SeatHold), s.now))
+				}
+			},
+			"a move takes longer": func(t *rapid.T) { s.T = t; s.do(s.state.ExtendMove(s.anyGang(), s.now.Add(SeatHold))) },
+			"a move is given up":  func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang())) },
+			"they have left":      func(t *rapid.T) { s.T = t; s.do(s.state.Left("victim")) },
+			"":                    func(t *rapid.T) { s.check(t) },
 		})
 		s.T = t
 		s.do(s.state.Left("victim"))

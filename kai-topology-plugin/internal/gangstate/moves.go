@@ -34,6 +34,9 @@ func (s *State) HoldMove(key gang.Key, seats []Placement, until time.Time, now t
 		}
 		s.dropMove(e, r)
 		for _, one := range seats {
+			if !s.takes(one.Node, one.Pod) {
+				continue // Since it was decided. It is decided anew when it turns out that seats are missing.
+			}
 			seat := r.seat(one.Node, one.Pod, until)
 			seat.purpose = moving
 			e.Seats = append(e.Seats, seat.news(key))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -79,6 +80,12 @@ func newRepairs() *repairs {
 		unset: repairpolicy.Policy{After: repairpolicy.DefaultAfter},
 		wake:  make(chan struct{}, 1), moves: map[gang.Key]*move{}, rests: map[gang.Key]respite{},
 	}
+}
+
+// evicts reports whether pods of a gang are being evicted.
+func (r *repairs) evicts(key gang.Key) bool {
+	under := r.moves[key]
+	return under != nil && under.begun && !under.made
 }
 
 // changed has gangs looked at again.
@@ -152,6 +159,17 @@ type round struct {
 	again time.Duration
 }
 
+// ask has a plan made for a gang that has been below its minimum since some time.
+func (r *round) ask(key gang.Key, policy repairpolicy.Policy, seats []gangstate.Placement, since time.Time) {
+	asked := repair.Asked{Gang: key, Policy: policy}
+	for _, seat := range seats {
+		asked.Held = append(asked.Held, repair.Seat{Pod: seat.Pod, Node: seat.Node})
+		r.held.Insert(key)
+	}
+	r.asked, r.due[key] = append(r.asked, asked), since.Add(policy.After)
+}
+
+// soon has all gangs looked at again after some time at the latest.
 func (r *round) soon(after time.Duration) {
 	if r.again == 0 || after < r.again {
 		r.again = max(after, time.Millisecond)
@@ -200,7 +218,7 @@ func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
 	seats, until := p.gangs.MoveSeats(key)
 	lost := belowMinimum(podGroup)
 	if len(seats) == 0 {
-		if under := p.repairs.moves[key]; under != nil && under.begun && !under.made {
+		if p.repairs.evicts(key) {
 			p.giveUp(key, "the room that was held for it is gone")
 		}
 		delete(p.repairs.moves, key)
@@ -214,37 +232,43 @@ func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
 	policy, errs := repairpolicy.Parse(podGroup.Annotations, p.repairs.unset)
 	r.policies[key] = policy
 	r.said[key] = p.saidOf(podGroup)
-	if len(seats) > 0 && until.Sub(r.now) < gangstate.MoveHold(podGroup)/2 && p.leaves(key) {
-		p.effects.do(p.gangs.ExtendMove(key, r.now.Add(gangstate.MoveHold(podGroup))))
+	if hold := gangstate.MoveHold(podGroup); len(seats) > 0 && until.Sub(r.now) < hold/2 && p.leaves(key) {
+		p.effects.do(p.gangs.ExtendMove(key, r.now.Add(hold)))
 	}
-	if under := p.repairs.moves[key]; under != nil && under.begun && !under.made {
-		r.soon(repairSoon)
-		if len(seats) == under.seats {
-			r.evict = append(r.evict, key)
-			return
-		}
-		p.giveUp(key, "some of the room that was held for it is gone")
-		return // It is planned anew when it is known that it has no place where it stands.
-	}
-	deadline, stops := staleness.Deadline(podGroup)
-	last := p.gangs.Last(key)
 	switch {
-	case len(errs) > 0 || stops && !deadline.After(r.now):
+	case p.repairs.evicts(key):
+		p.goOn(r, key, len(seats))
+	case len(errs) > 0 || isStopped(podGroup, r.now):
 		p.abandon(r, key, "it may not be moved any more")
 	case p.rests(key, policy, r.now):
 		r.soon(adviceRest)
-	case lost == nil || last == nil,
-		last.Verdict != scheduling.ReasonInfeasible && last.Verdict != scheduling.ReasonUnknown:
-		// It moves already, or there is no answer yet that it has no place where it stands.
-		r.soon(repairSoon)
+	case lost == nil || !refused(p.gangs.Last(key)):
+		r.soon(repairSoon) // It moves already, or there is no answer yet that it has no place where it stands.
 	default:
-		asked := repair.Asked{Gang: key, Policy: policy}
-		for _, seat := range seats {
-			asked.Held = append(asked.Held, repair.Seat{Pod: seat.Pod, Node: seat.Node})
-			r.held.Insert(key)
-		}
-		r.asked, r.due[key] = append(r.asked, asked), lost.LastTransitionTime.Add(policy.After)
+		r.ask(key, policy, seats, lost.LastTransitionTime.Time)
 	}
+}
+
+// goOn has the rest of the pods of a gang evicted of which some are, if all seats are still held.
+func (p *Plugin) goOn(r *round, key gang.Key, seats int) {
+	r.soon(repairSoon)
+	if seats == p.repairs.moves[key].seats {
+		r.evict = append(r.evict, key)
+		return
+	}
+	// It is planned anew once it is known that it has no place where it stands.
+	p.abandon(r, key, "some of the room that was held for it is gone")
+}
+
+// isStopped reports whether a gang is stopped for good where it stands.
+func isStopped(podGroup *scheduling.PodGroup, now time.Time) bool {
+	deadline, stops := staleness.Deadline(podGroup)
+	return stops && !deadline.After(now)
+}
+
+// refused reports whether the last answer is that a gang has no place where it stands.
+func refused(last *decision.Answer) bool {
+	return last != nil && (last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown)
 }
 
 // saidOf returns what was said of a gang last, by an earlier process if this one has said nothing yet.
