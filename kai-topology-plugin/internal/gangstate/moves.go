@@ -19,14 +19,14 @@ type Repair struct {
 	Reason, Message string
 }
 
-// MoveHold is for how long seats that pods are to move to are held beyond the moment in which the last of them leaves: as long
-// as other seats of the gang, but never not at all.
+// MoveHold is for how long seats that pods are to move to are held beyond the moment in which the last of them
+// leaves: as long as other seats of the gang, and a minute at least.
 func MoveHold(podGroup *scheduling.PodGroup) time.Duration {
 	return max(holdOf(podGroup), SeatHold)
 }
 
-// HoldMove holds seats for pods of a gang that are to move, and for those that it has lost, in place of those that were held
-// for a move of it before. It does nothing for a gang without a PodGroup.
+// HoldMove holds seats for pods of a gang that are to move, and for those that it has lost, in place of those that
+// were held for a move of it before. It does nothing for a gang without a PodGroup.
 func (s *State) HoldMove(key gang.Key, seats []Placement, until time.Time, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		if r.podGroup == nil {
@@ -97,8 +97,8 @@ func (r *record) moves(pod types.UID) bool {
 	return slices.ContainsFunc(r.moveSeats(), func(seat *reservation) bool { return seat.placement().Pod.UID == pod })
 }
 
-// RepairsPlanned records what is done about pods that gangs have lost. Of gangs that a round does not have that is nothing. The
-// statuses to write are those of gangs of which something else is said than before.
+// RepairsPlanned records what is done about pods that gangs have lost. Of gangs that a round does not have that is
+// nothing. The statuses to write are those of gangs of which something else is said than before.
 func (s *State) RepairsPlanned(round map[gang.Key]Repair) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,8 @@ func (s *State) RepairsPlanned(round map[gang.Key]Repair) (effects Effects) {
 	return effects
 }
 
-// RepairOf returns what is done about pods that the gang of a PodGroup has lost, and whether repairs have been planned at all.
+// RepairOf returns what is done about pods that the gang of a PodGroup has lost, and whether repairs have been planned
+// at all.
 func (s *State) RepairOf(podGroup *scheduling.PodGroup) (last Repair, begun bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

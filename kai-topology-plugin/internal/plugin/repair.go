@@ -232,8 +232,8 @@ func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
 	policy, errs := repairpolicy.Parse(podGroup.Annotations, p.repairs.unset)
 	r.policies[key] = policy
 	r.said[key] = p.saidOf(podGroup)
-	if hold := gangstate.MoveHold(podGroup); len(seats) > 0 && until.Sub(r.now) < hold/2 && p.leaves(key) {
-		p.effects.do(p.gangs.ExtendMove(key, r.now.Add(hold)))
+	if hold := gangstate.MoveHold(podGroup); until.Sub(r.now) < hold/2 && p.leaves(key) {
+		p.effects.do(p.gangs.ExtendMove(key, r.now.Add(hold))) // It does nothing where no seats are held.
 	}
 	switch {
 	case p.repairs.evicts(key):
