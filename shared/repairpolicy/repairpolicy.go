@@ -26,7 +26,9 @@ type Policy struct {
 var moves = []string{scheduling.RepairMoveNone, scheduling.RepairMoveSubGroup, scheduling.RepairMoveGang}
 
 // Allows reports whether the policy allows what another value of AnnotationRepairMove stands for.
-func (p Policy) Allows(move string) bool { return slices.Index(moves, p.Move) >= max(1, slices.Index(moves, move)) }
+func (p Policy) Allows(move string) bool {
+	return slices.Index(moves, p.Move) >= max(1, slices.Index(moves, move))
+}
 
 // Musts returns, by the keys of the annotations, what each must be.
 func Musts() map[string]string {

@@ -2,10 +2,15 @@ package repair_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"packtree.dev/kai-topology-plugin/internal/repair"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // BenchmarkAllSingleFailures foretells every failure of a node, rack and block of 5,000 nodes of eight devices (18 to a
@@ -47,6 +52,33 @@ func BenchmarkLostRack(b *testing.B) {
 			if _, err := forecaster.Foretell(b.Context(), failure); err != nil {
 				b.Fatal(err)
 			}
+		}
+	}
+}
+
+// BenchmarkPlans plans what is moved for the gangs that have lost two of the four nodes of each of the four subgroups of a rack of
+// 18 nodes, a copy of the cluster included.
+func BenchmarkPlans(b *testing.B) {
+	cluster := read(b, site(5000, 300))
+	failed := map[string]bool{}
+	for _, name := range []string{"n0", "n1", "n4", "n5", "n8", "n9", "n12", "n13"} {
+		failed["b0-b0r0-"+name] = true
+	}
+	cluster.Nodes = slices.DeleteFunc(cluster.Nodes, func(node *corev1.Node) bool { return failed[node.Name] })
+	for _, pod := range cluster.Pods {
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Owner", Name: "o", UID: "o", Controller: new(true)}}
+		if failed[pod.Spec.NodeName] {
+			pod.Spec.NodeName = ""
+		}
+	}
+	asked := allMay(cluster, scheduling.RepairMoveGang)[:1]
+	for b.Loop() {
+		plans, err := repair.Plans(b.Context(), cluster, repair.Rules{}, asked)
+		if err != nil || len(plans) != 1 {
+			b.Fatal(plans, err)
+		}
+		for _, plan := range plans {
+			b.ReportMetric(float64(len(plan.Leaving)), "leaving")
 		}
 	}
 }
