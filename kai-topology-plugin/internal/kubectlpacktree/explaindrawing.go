@@ -128,9 +128,6 @@ func drawGang(b *strings.Builder, pen *drawing.Pen, report *explanation.Report, 
 	if gang.Placement != nil {
 		b.WriteString(pen.Wrap("  ", "    ", "placed "+explanation.PlacementText(gang.Placement)))
 	}
-	if gang.Repair != "" {
-		b.WriteString(pen.Wrap("  ", "    ", "repair: "+gang.Repair))
-	}
 	drawPods(b, pen, report, gang)
 	if gang.Decision != nil {
 		drawDecision(b, pen, gang)

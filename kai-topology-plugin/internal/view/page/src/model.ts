@@ -113,6 +113,8 @@ export interface Gang {
   gated: number;
   priority: number;
   subGroups: SubGroup[];
+  /** What the scheduler says that it does about lost pods. */
+  repair?: string;
   placement?: { domains: number; fewest: "Yes" | "NotProved" };
   decision?: Decision;
   behind?: string[];

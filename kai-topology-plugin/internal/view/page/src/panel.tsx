@@ -157,6 +157,7 @@ function GangView(props: Props & { gang: Gang }) {
           {gang.priority ? `, priority ${gang.priority}` : ""}
         </p>
         {sentence && <p class="sentence">{sentence}</p>}
+        {gang.repair && <p><span class="quiet">Repair:</span> {gang.repair}.</p>}
         {gang.placement && <p><span class="quiet">Placed</span> {placementOf(gang)}.</p>}
         {nearest.map((reason) => (
           <p class="careful">Nearest: {reason.level ? short(reason.level) : "cluster"} {reason.domain}, {reason.fit} of {reason.wanted} pods fit there.</p>
