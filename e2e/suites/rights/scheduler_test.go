@@ -37,6 +37,26 @@ func (w *world) takesBack(ctx context.Context, t *testing.T, config *envconf.Con
 	)(ctx, t, config)
 }
 
+// moves has a gang lose a pod while its rack takes no other, so that the one that is left is moved.
+func (w *world) moves(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	ctx = w.Applies("moved.yaml")(ctx, t, config)
+	var pod, node string
+	w.Until(ctx, t, "both pods have a node", func(ctx context.Context) (bool, string, error) {
+		said, err := cluster.Kubectl(ctx, w.Name, "get", "pod", "--selector=app=moved", `-o=jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}`)
+		words := strings.Fields(said)
+		if len(words) == 4 {
+			pod, node = words[0], words[1]
+		}
+		return len(words) == 4, said, err
+	})
+	rack := "--selector=topology.packtree.dev/rack=" + w.Answer(ctx, t, "get", "node", node, `-o=jsonpath={.metadata.labels.topology\.packtree\.dev/rack}`)
+	return suite.AllOf(
+		w.Kubectl("cordon", rack), w.gone("pod", pod),
+		w.untilNeeded(func(context.Context, *testing.T, int) {}, "pods/eviction"),
+		w.Kubectl("uncordon", rack), w.gone("job", "moved"),
+	)(ctx, t, config)
+}
+
 // readsMetrics asks the scheduler for its metrics as somebody whom it does not know, and whom it has to ask the API server about.
 func (w *world) readsMetrics(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	token := strings.TrimSpace(w.Answer(ctx, t, "create", "token", "default"))
