@@ -1,7 +1,7 @@
 // Package successors has a question and its answer: whether the pods that an update is about to make would have room in
 // place of those that would leave for them. Whoever updates a workload asks before it deletes anything; the scheduler
-// answers. The question is the annotation packtree.dev/successors of a PodGang and its PodGroup, the answer their condition
-// SuccessorsFit.
+// answers. The question is the annotation packtree.dev/successors of a PodGang and its PodGroup, the answer their
+// condition SuccessorsFit.
 package successors
 
 import (
@@ -19,8 +19,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Question asks whether successors of pods would all have a node if these pods left, all of them at once. Pods that are added
-// come before that: they are to have a node beside those that leave.
+// Question asks whether successors of pods would all have a node if these pods left, all of them at once. Pods that are
+// added come before that: they are to have a node beside those that leave.
 type Question struct {
 	// ID tells the question apart from others; the answer names it. It follows from the groups.
 	ID string `json:"id"`
@@ -30,8 +30,8 @@ type Question struct {
 	Groups []Group `json:"groups"`
 }
 
-// Group is pods of one leaf of one PodGroup that leave, and what their successors are like: one for each of them; or pods that
-// are added.
+// Group is pods of one leaf of one PodGroup that leave, and what their successors are like: one for each of them; or
+// pods that are added.
 type Group struct {
 	// PodGroup is the name of their PodGroup, in the namespace of the one that is asked.
 	PodGroup string `json:"podGroup"`
@@ -45,8 +45,8 @@ type Group struct {
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
-// longest is how many bytes a question may take. The API server takes 256 KiB of all annotations of an object, of which the
-// numbers of expected pods may take half.
+// longest is how many bytes a question may take. The API server takes 256 KiB of all annotations of an object, of which
+// the numbers of expected pods may take half.
 const longest = 64 << 10
 
 // New returns the question about groups, which are in any order.
@@ -63,7 +63,8 @@ func New(groups []Group, asked metav1.Time) (Question, error) {
 		return Question{}, fmt.Errorf("writing the question: %w", err)
 	}
 	if len(written) > longest {
-		return Question{}, fmt.Errorf("the question would take %d KiB, and an annotation holds %d", len(written)>>10, longest>>10)
+		return Question{}, fmt.Errorf("the question would take %d KiB, and an annotation holds %d",
+			len(written)>>10, longest>>10)
 	}
 	sum := sha256.Sum256(written)
 	return Question{ID: hex.EncodeToString(sum[:6]), Asked: asked, Groups: groups}, nil
@@ -78,8 +79,8 @@ func (q Question) String() string {
 	return string(written)
 }
 
-// Parse returns the question in the annotations of a PodGang or PodGroup; nil if there is none. Of one that cannot be read
-// it returns the ID, if it has one, and the error.
+// Parse returns the question in the annotations of a PodGang or PodGroup; nil if there is none. Of one that cannot be
+// read it returns the ID, if it has one, and the error.
 func Parse(annotations map[string]string) (*Question, error) {
 	written := annotations[scheduling.AnnotationSuccessors]
 	if written == "" {
@@ -101,8 +102,8 @@ func (q *Question) Adds() bool {
 	return slices.ContainsFunc(q.Groups, func(group Group) bool { return group.Added > 0 })
 }
 
-// Covers reports whether another question asks about nothing that this one does not ask about: some of its pods, and the
-// same successors.
+// Covers reports whether another question asks about nothing that this one does not ask about: some of its pods, and
+// the same successors.
 func (q *Question) Covers(other *Question) bool {
 	return !slices.ContainsFunc(other.Groups, func(asked Group) bool {
 		return !slices.ContainsFunc(q.Groups, func(group Group) bool { return group.covers(asked) })

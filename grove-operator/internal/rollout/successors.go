@@ -19,8 +19,8 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// AnswerDeadline is how long an update waits for somebody who says whether successors have room. After that it goes on as if
-// it had not asked, and asks no more.
+// AnswerDeadline is how long an update waits for somebody who says whether successors have room. After that it goes on
+// as if it had not asked, and asks no more.
 const AnswerDeadline = time.Minute
 
 // Asking is a question that a PodGang is to have.
@@ -30,13 +30,14 @@ type Asking struct {
 	Question successors.Question
 }
 
-// Prove returns a decision in which no pod leaves its node before the scheduler says that what takes its place has room: the
-// question is asked, and until it is answered with yes these pods stay. Pods on no node go at once. Where nobody answers
-// such questions, and where the user does not want to wait, the decision is as it was. Copies that may come beyond replicas
-// come before.
+// Prove returns a decision in which no pod leaves its node before the scheduler says that what takes its place has
+// room: the question is asked, and until it is answered with yes these pods stay. Pods on no node go at once. Where
+// nobody answers such questions, and where the user does not want to wait, the decision is as it was. Copies that may
+// come beyond replicas come before.
 func (o Objects) Prove(decision Decision, now time.Time) Decision {
 	decision = o.add(decision, now)
-	standing := slices.DeleteFunc(slices.Clone(decision.Delete), func(pod *corev1.Pod) bool { return !pods.Scheduled(pod) })
+	waits := func(pod *corev1.Pod) bool { return !pods.Scheduled(pod) }
+	standing := slices.DeleteFunc(slices.Clone(decision.Delete), waits)
 	if len(standing) == 0 || !o.waitsForRoom() {
 		return decision
 	}
@@ -82,7 +83,8 @@ func (o Objects) await(decision Decision, question, asked *successors.Question, 
 
 // unproved is a decision that is carried out although nobody knows whether successors have room.
 func unproved(decision Decision, why string) Decision {
-	decision.Unproved = fmt.Sprintf("%s: replaced without knowing whether what comes next has room: %s", decision.Of, why)
+	decision.Unproved = fmt.Sprintf("%s: replaced without knowing whether what comes next has room: %s",
+		decision.Of, why)
 	return decision
 }
 
@@ -95,7 +97,8 @@ func questionOf(gang *schedulerv1alpha1.PodGang) *successors.Question {
 	return question
 }
 
-// answerOf is what is said to the question of a PodGang, the zero value if it has none, or if what is said is about one before.
+// answerOf is what is said to the question of a PodGang, the zero value if it has none, or if what is said is about one
+// before.
 func answerOf(gang *schedulerv1alpha1.PodGang) successors.Answer {
 	question, answer := questionOf(gang), successors.AnswerIn(gang.Status.Conditions)
 	if question == nil || answer.ID != question.ID {
@@ -116,8 +119,8 @@ func silent(gang *schedulerv1alpha1.PodGang) bool {
 		scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes)
 }
 
-// ignored returns the question of any gang of the set that is of a kind and that nobody has answered within the deadline; nil
-// if there is none. It stays where it is until the update is over, so that nothing waits a second time.
+// ignored returns the question of any gang of the set that is of a kind and that nobody has answered within the
+// deadline; nil if there is none. It stays where it is until the update is over, so that nothing waits a second time.
 func (o Objects) ignored(now time.Time, kind func(*successors.Question) bool) *successors.Question {
 	for _, gang := range o.Gangs {
 		question := questionOf(gang)
@@ -131,9 +134,11 @@ func (o Objects) ignored(now time.Time, kind func(*successors.Question) bool) *s
 	return nil
 }
 
-// question asks about pods, and returns the PodGang that is to carry the question: of several the first by name. That is nil
-// if it does not exist, or another scheduler than ours is to place the pods.
-func (o Objects) question(standing []*corev1.Pod, now time.Time) (successors.Question, *schedulerv1alpha1.PodGang, error) {
+// question asks about pods, and returns the PodGang that is to carry the question: of several the first by name. That
+// is nil if it does not exist, or another scheduler than ours is to place the pods.
+func (o Objects) question(
+	standing []*corev1.Pod, now time.Time,
+) (successors.Question, *schedulerv1alpha1.PodGang, error) {
 	carrier := ""
 	for _, pod := range standing {
 		if gang := pod.Labels[grovev1alpha1.LabelPodGang]; carrier == "" || gang < carrier {
@@ -189,8 +194,8 @@ func (o Objects) templateOf(member layout.Member, podClique *grovev1alpha1.PodCl
 }
 
 // Questions are the annotations that PodGangs are to have another value of than they have, by the PodGang's name: the
-// question, or nothing. Until the update is over a question that is of no account any more stays, to save the writes; not one
-// that would add what is there, as its pods would be taken to leave for others once more.
+// question, or nothing. Until the update is over a question that is of no account any more stays, to save the writes;
+// not one that would add what is there, as its pods would be taken to leave for others once more.
 func (o Objects) Questions(decision Decision) map[string]string {
 	changes := map[string]string{}
 	for _, asking := range decision.Ask {
@@ -204,7 +209,8 @@ func (o Objects) Questions(decision Decision) map[string]string {
 		}
 	}
 	progress := decision.Progress
-	if progress != nil && progress.UpdateEndedAt == nil && o.waitsForRoom() && StrategyOf(o.Set) == grovev1alpha1.RollingRecreate {
+	underway := progress != nil && progress.UpdateEndedAt == nil
+	if underway && o.waitsForRoom() && StrategyOf(o.Set) == grovev1alpha1.RollingRecreate {
 		return changes
 	}
 	for name, gang := range o.Gangs {

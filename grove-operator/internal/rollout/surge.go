@@ -35,8 +35,8 @@ func Copies(set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScali
 	return copiesOf(set, group, func(surge grovev1alpha1.PodCliqueScalingGroupSurge) bool { return surge.Proved })
 }
 
-// GangCopies is for how many copies of a scaling group there are to be PodGangs, or a part of one: also for those of which the
-// scheduler has not said yet whether they have room.
+// GangCopies is for how many copies of a scaling group there are to be PodGangs, or a part of one: also for those of
+// which the scheduler has not said yet whether they have room.
 func GangCopies(set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	return copiesOf(set, group, func(grovev1alpha1.PodCliqueScalingGroupSurge) bool { return true })
 }
@@ -60,8 +60,8 @@ func copiesOf(
 	return replicas
 }
 
-// within is how many copies a group may have that is to have so many. One that was scaled below its minAvailable gets no
-// more: they would belong to its base gang.
+// within is how many copies a group may have that is to have so many. One that was scaled below its minAvailable gets
+// no more: they would belong to its base gang.
 func within(config *grovev1alpha1.PodCliqueScalingGroupConfig, replicas, copies int32) int32 {
 	if replicas < layout.GroupMinAvailable(config) {
 		return replicas
@@ -69,7 +69,8 @@ func within(config *grovev1alpha1.PodCliqueScalingGroupConfig, replicas, copies 
 	return max(replicas, min(copies, layout.Bounded(replicas+layout.Bounded(ptr.Deref(config.MaxSurge, 0)))))
 }
 
-// keepSurge drops from the recorded turn of a replica the copies that are not further ones any more, or that are too many.
+// keepSurge drops from the recorded turn of a replica the copies that are not further ones any more, or that are too
+// many.
 func (o Objects) keepSurge(decision Decision) {
 	for i := range decision.Progress.CurrentlyUpdating {
 		turn := &decision.Progress.CurrentlyUpdating[i]
@@ -82,7 +83,8 @@ func (o Objects) keepSurge(decision Decision) {
 				return true
 			}
 			group := o.scalingGroup(turn.ReplicaIndex, config)
-			return group != nil && within(config, layout.Bounded(group.Spec.Replicas), surge.Copies) <= group.Spec.Replicas
+			return group != nil &&
+				within(config, layout.Bounded(group.Spec.Replicas), surge.Copies) <= group.Spec.Replicas
 		})
 		for j := range turn.Surge {
 			surge := &turn.Surge[j]
@@ -94,7 +96,8 @@ func (o Objects) keepSurge(decision Decision) {
 	}
 }
 
-// recorded returns what is recorded of a group whose copies are being added in a replica, and makes it if there is nothing.
+// recorded returns what is recorded of a group whose copies are being added in a replica, and makes it if there is
+// nothing.
 func recorded(
 	progress *grovev1alpha1.PodCliqueSetUpdateProgress, replica int32, group string, copies int32,
 ) *grovev1alpha1.PodCliqueScalingGroupSurge {
@@ -112,10 +115,10 @@ func recorded(
 	return &turn.Surge[at]
 }
 
-// add returns a decision in which copies beyond replicas come before any are taken away, if the scheduler says that they have
-// room, and that after them the successors have which come next. It is asked about all that may be added, and about one
-// fewer whenever these have no room. Where it says no to the last one, or nothing, the decision is as it was, unless no copy
-// may be taken away.
+// add returns a decision in which copies beyond replicas come before any are taken away, if the scheduler says that
+// they have room, and that after them the successors have which come next. It is asked about all that may be added, and
+// about one fewer whenever these have no room. Where it says no to the last one, or nothing, the decision is as it was,
+// unless no copy may be taken away.
 func (o Objects) add(decision Decision, now time.Time) Decision {
 	o.keepSurge(decision)
 	wish := decision.Surge
@@ -145,8 +148,8 @@ func (o Objects) add(decision Decision, now time.Time) Decision {
 		return adding(decision, "further copies are being added to PodCliqueScalingGroup "+group.Name)
 	case answer.ID == question.ID && answer.Fits == metav1.ConditionFalse && record.Copies > replicas+1:
 		record.Copies--
-		return adding(decision, fmt.Sprintf("PodCliqueScalingGroup %s has no room for %d further copies, and may have for fewer",
-			group.Name, record.Copies+1-replicas))
+		return adding(decision, fmt.Sprintf(
+			"PodCliqueScalingGroup %s has no room for %d further copies, and may have for fewer", group.Name, record.Copies+1-replicas))
 	case answer.ID == question.ID:
 		return without(decision, group, answer.Sentence)
 	case o.ignored(now, (*successors.Question).Adds) != nil:
@@ -155,7 +158,8 @@ func (o Objects) add(decision Decision, now time.Time) Decision {
 	if asked := questionOf(gang); asked != nil && asked.ID == question.ID {
 		question.Asked = asked.Asked
 	}
-	decision = adding(decision, "the scheduler is asked about room for further copies of PodCliqueScalingGroup "+group.Name)
+	decision = adding(decision,
+		"the scheduler is asked about room for further copies of PodCliqueScalingGroup "+group.Name)
 	decision.Ask, decision.Recheck = []Asking{{Gang: gang.Name, Question: question}}, question.Asked.Add(AnswerDeadline)
 	return decision
 }
@@ -185,7 +189,8 @@ func withoutCopy(group, why string) string {
 	return fmt.Sprintf("without a further copy of PodCliqueScalingGroup %s: %s", group, why)
 }
 
-// refused says that the scheduler has no room for copies that a decision would do with, as long as it has not been asked again.
+// refused says that the scheduler has no room for copies that a decision would do with, as long as it has not been
+// asked again.
 func (o Objects) refused(decision Decision) string {
 	turn, _ := turnOf(decision.Progress, decision.Replica)
 	for _, surge := range turn.Surge {
@@ -233,8 +238,8 @@ func (o Objects) unanswerable(
 	return ""
 }
 
-// addition is the question about the copies of a group beyond replicas, and about the pods that are replaced next. The PodGang of
-// the first of these copies carries it; it is nil as long as one of them has none.
+// addition is the question about the copies of a group beyond replicas, and about the pods that are replaced next. The
+// PodGang of the first of these copies carries it; it is nil as long as one of them has none.
 func (o Objects) addition(
 	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig, replicas, copies int32,
 	next [][]*corev1.Pod, now time.Time,

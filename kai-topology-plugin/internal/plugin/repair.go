@@ -8,8 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,10 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
-	"packtree.dev/kai-topology-plugin/internal/metrics"
-	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -30,8 +25,8 @@ import (
 )
 
 const (
-	// repairApart is the least time between two looks at gangs that have lost pods, and repairSoon how long it takes at most
-	// until gangs are looked at again that have no answer yet, or move.
+	// repairApart is the least time between two looks at gangs that have lost pods, and repairSoon how long it takes at
+	// most until gangs are looked at again that have no answer yet, or move.
 	repairApart = time.Second
 	repairSoon  = 5 * time.Second
 	// budgetRest is for how long a move is not tried again that a budget forbade at the last moment.
@@ -42,18 +37,19 @@ const (
 
 // repairs has gangs that have lost pods moved to where there is room for all that they need.
 //
-// A move has two steps, and between them what was decided is written: first room is held for all pods that come to stand
-// elsewhere. Once the status of the PodGroup says so, it is proved again that all of them have a place there, and those that
-// still stand are evicted. Whoever schedules next finds the seats in the status, and the gang below its minimum for as long as
-// before: it plans the same again and goes on, or finds that there is no need or no place any more, and gives the seats up.
+// A move has two steps, and between them what was decided is written: first room is held for all pods that come to
+// stand elsewhere. Once the status of the PodGroup says so, it is proved again that all of them have a place there, and
+// those that still stand are evicted. Whoever schedules next finds the seats in the status, and the gang below its
+// minimum for as long as before: it plans the same again and goes on, or finds that there is no need or no place any
+// more, and gives the seats up.
 type repairs struct {
 	// unset is the policy of gangs that do not say what may be moved.
 	unset repairpolicy.Policy
 	wake  chan struct{}
 	// any is set if the last look found a gang that has lost pods.
 	any atomic.Bool
-	// moves are those for which this process holds seats, and rests until when gangs are left alone. They belong to the one
-	// goroutine that repairs.
+	// moves are those for which this process holds seats, and rests until when gangs are left alone. They belong to the
+	// one goroutine that repairs.
 	moves map[gang.Key]*move
 	rests map[gang.Key]respite
 }
@@ -113,7 +109,8 @@ func concerned(podGroup *scheduling.PodGroup) bool {
 // belowMinimum returns the condition by which a gang has lost pods that it needs; nil if it has not.
 func belowMinimum(podGroup *scheduling.PodGroup) *metav1.Condition {
 	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
-	if condition == nil || condition.Status == metav1.ConditionTrue || condition.Reason != scheduling.ReasonBelowMinimum {
+	if condition == nil || condition.Status == metav1.ConditionTrue ||
+		condition.Reason != scheduling.ReasonBelowMinimum {
 		return nil
 	}
 	return condition
@@ -179,7 +176,8 @@ func (r *round) soon(after time.Duration) {
 // repairOnce looks at all gangs that have lost pods, and does what is next. It returns when to look again.
 func (p *Plugin) repairOnce(ctx context.Context) (again time.Duration, err error) {
 	r := &round{
-		now: p.clock.Now(), due: map[gang.Key]time.Time{}, policies: map[gang.Key]repairpolicy.Policy{}, held: sets.New[gang.Key](), said: map[gang.Key]gangstate.Repair{},
+		now: p.clock.Now(), due: map[gang.Key]time.Time{}, policies: map[gang.Key]repairpolicy.Policy{},
+		held: sets.New[gang.Key](), said: map[gang.Key]gangstate.Repair{},
 	}
 	podGroups, err := p.lister.PodGroups.List(labels.Everything())
 	if err != nil {
@@ -315,148 +313,10 @@ func (p *Plugin) repairPlans(ctx context.Context, r *round) (map[gang.Key]repair
 			return p.gangs.ReservedBesideMoves(asking, priority, r.held)
 		},
 		Closed: func(rank gang.Rank, node *corev1.Node) bool {
-			return slices.ContainsFunc(p.gangs.KeptDomains(rank), func(kept gangstate.KeptDomain) bool { return kept.Keeps(node.Labels) })
+			keeps := func(kept gangstate.KeptDomain) bool { return kept.Keeps(node.Labels) }
+			return slices.ContainsFunc(p.gangs.KeptDomains(rank), keeps)
 		},
 		Tied:    p.claims.tied,
 		Budgets: budgets,
 	}, r.asked)
-}
-
-// follow does the next step of a plan.
-func (p *Plugin) follow(r *round, key gang.Key, plan repair.Plan) {
-	due := r.due[key]
-	switch {
-	case plan.Reason != scheduling.ReasonMoveAhead:
-		why := "its pods have a place where the others stand"
-		if plan.Reason != "" {
-			why = plan.Sentence(due)
-		}
-		p.abandon(r, key, why)
-		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
-		switch plan.Reason {
-		case scheduling.ReasonMoveBudget:
-			r.soon(repairSoon) // Nobody tells when the budget lets more pods go.
-		case scheduling.ReasonMoveNotAllowed:
-			p.repairs.rests[key] = respite{until: r.now.Add(adviceRest), of: r.policies[key]} // It is advice only.
-			r.soon(adviceRest)
-		}
-	case r.now.Before(due) && !r.held.Has(key):
-		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
-		r.soon(due.Sub(r.now))
-	default:
-		r.said[key] = gangstate.Repair{
-			Reason:  scheduling.ReasonMoving,
-			Message: fmt.Sprintf("moves %s: room is held there for %s", plan.What(), preemption.Count(len(plan.Seats), "pod")),
-		}
-		p.hold(r, key, plan)
-	}
-}
-
-// hold holds the seats of a plan, or has the pods evicted that are to leave for them if they are held, and written.
-func (p *Plugin) hold(r *round, key gang.Key, plan repair.Plan) {
-	podGroup, err := p.lister.PodGroup(key)
-	if err != nil {
-		return // Deleted meanwhile.
-	}
-	r.soon(repairApart)
-	under := p.repairs.moves[key]
-	if under == nil {
-		under = &move{}
-		p.repairs.moves[key] = under
-	}
-	under.what, under.leaving, under.seats = plan.What(), plan.Leaving, len(plan.Seats)
-	if plan.Confirmed && seatsWritten(podGroup) >= min(len(plan.Seats), gangstate.MostSeats) {
-		under.begun = true
-		r.evict = append(r.evict, key)
-		return
-	}
-	if plan.Confirmed {
-		return // Until the status says so.
-	}
-	var seats []gangstate.Placement
-	for _, seat := range plan.Seats {
-		seats = append(seats, gangstate.Placement{Pod: seat.Pod, Node: seat.Node})
-	}
-	metrics.RepairMove(metrics.MoveHeld)
-	p.effects.do(p.gangs.HoldMove(key, seats, r.now.Add(gangstate.MoveHold(podGroup)), r.now))
-}
-
-// seatsWritten returns how many seats the status of a PodGroup has, if it says that they are held for a move.
-func seatsWritten(podGroup *scheduling.PodGroup) (seats int) {
-	planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
-	if planned == nil || planned.Reason != scheduling.ReasonMoving {
-		return 0
-	}
-	for _, told := range podGroup.Status.Seats {
-		seats += len(told.Nodes)
-	}
-	return seats
-}
-
-// abandon gives up the seats of a gang if some are held, and says nothing more of it.
-func (p *Plugin) abandon(r *round, key gang.Key, why string) {
-	if seats, _ := p.gangs.MoveSeats(key); len(seats) > 0 {
-		p.giveUp(key, why)
-	}
-	r.said[key] = gangstate.Repair{}
-}
-
-// giveUp ends a move.
-func (p *Plugin) giveUp(key gang.Key, why string) {
-	delete(p.repairs.moves, key)
-	metrics.RepairMove(metrics.MoveGivenUp)
-	p.effects.do(p.gangs.EndMove(key))
-	p.effects.announce(key, gangevents.News{
-		Type: corev1.EventTypeWarning, Reason: gangevents.MoveGivenUp, Note: "the move of pods is given up: " + why,
-	})
-}
-
-// evictMoved evicts the pods of a gang that are to leave. If a budget forbids the first, nothing has happened, and the move is
-// given up; if it forbids others, these are tried again for as long as the seats are held.
-func (p *Plugin) evictMoved(ctx context.Context, r *round, key gang.Key) {
-	under := p.repairs.moves[key]
-	for _, pod := range p.stillStanding(under.leaving) {
-		switch err := p.evictForMove(ctx, key, under, pod); {
-		case apierrors.IsTooManyRequests(err) && under.evicted == 0:
-			p.repairs.rests[key] = respite{until: p.clock.Now().Add(budgetRest), of: r.policies[key]}
-			p.giveUp(key, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
-			return
-		case err != nil:
-			klog.FromContext(ctx).Error(err, "Evicting a pod that is to move", "pod", klog.KObj(pod), "podGroup", key)
-			return
-		}
-	}
-	if !under.made {
-		under.made = true
-		delete(p.repairs.rests, key)
-		if podGroup, err := p.lister.PodGroup(key); err == nil {
-			p.effects.do(p.gangs.ExtendMove(key, p.clock.Now().Add(gangstate.MoveHold(podGroup))))
-		}
-		metrics.RepairMove(metrics.MoveMade)
-		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", under.evicted, "what", under.what)
-		p.effects.announce(key, gangevents.News{
-			Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
-			Note: fmt.Sprintf("%s evicted, moving %s", preemption.Count(under.evicted, "pod"), under.what),
-		})
-	}
-}
-
-func (p *Plugin) evictForMove(ctx context.Context, key gang.Key, under *move, pod *corev1.Pod) error {
-	err := p.handle.ClientSet().PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
-	})
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		return nil // It is gone, or another one of its name.
-	case err != nil:
-		return err
-	}
-	under.evicted++
-	metrics.RepairMovedPod()
-	p.effects.tell.Announce(gangevents.Subject{}, gangevents.News{
-		Pod: pod, Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
-		Note: fmt.Sprintf("Evicted so that PodGroup %s is whole again elsewhere", key),
-	})
-	return nil
 }

@@ -35,15 +35,16 @@ type Seat struct {
 
 // Plan is what is to be done about a gang.
 type Plan struct {
-	// Reason is that of scheduling.ConditionRepairPlanned: ReasonMoveAhead if the pods that leave may be moved. It is empty if
-	// nobody has to move: the pods that were lost have a place where the others stand.
+	// Reason is that of scheduling.ConditionRepairPlanned: ReasonMoveAhead if the pods that leave may be moved. It is
+	// empty if nobody has to move: the pods that were lost have a place where the others stand.
 	Reason string
 	// Relocations are the least that has to move. If the Reason forbids that, it is the least that would.
 	Relocations []Relocation
-	// Obstacle names what forbids it: the value of AnnotationRepairMove that would not, a PodDisruptionBudget, or a pod.
+	// Obstacle names what forbids it: the value of AnnotationRepairMove that would not, a PodDisruptionBudget, or a
+	// pod.
 	Obstacle string
-	// Leaving are the pods that have to be evicted, those of the groups among them whose nodes are about to stop them, and Seats
-	// where they and those that were lost then have room. Empty unless they may be moved.
+	// Leaving are the pods that have to be evicted, those of the groups among them whose nodes are about to stop them,
+	// and Seats where they and those that were lost then have room. Empty unless they may be moved.
 	Leaving []*corev1.Pod
 	Seats   []Seat
 	// Confirmed is set if the seats are those that were held.
@@ -56,8 +57,8 @@ type Relocation struct {
 	SubGroup string
 	// Pods counts those that would otherwise stay where they are.
 	Pods int
-	// Level is the level that the group requires, From and To the domains where it stands and where it goes. Empty for a group
-	// that requires none.
+	// Level is the level that the group requires, From and To the domains where it stands and where it goes. Empty for
+	// a group that requires none.
 	Level, From, To string
 }
 
@@ -73,9 +74,9 @@ type Rules struct {
 	Budgets preemption.Budgets
 }
 
-// Plans decides about gangs together, so that no two are told of the same room: first those for which seats are held, then
-// those that need no move, then the others in the order of the scheduler, each with as few moved pods as possible. A gang that
-// cannot be planned has no plan.
+// Plans decides about gangs together, so that no two are told of the same room: first those for which seats are held,
+// then those that need no move, then the others in the order of the scheduler, each with as few moved pods as possible.
+// A gang that cannot be planned has no plan.
 func Plans(ctx context.Context, cluster *inventory.Inventory, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -128,8 +129,8 @@ type broken struct {
 	*breach
 }
 
-// hurt returns the gangs that are asked about, in the order of the scheduler, and has those of their pods leave the scene
-// that stand on nodes which are gone or are about to stop them.
+// hurt returns the gangs that are asked about, in the order of the scheduler, and has those of their pods leave the
+// scene that stand on nodes which are gone or are about to stop them.
 func (p *planner) hurt(asked []Asked) (all []*broken) {
 	byGang := map[gang.Key]Asked{}
 	for _, one := range asked {
@@ -160,8 +161,8 @@ func (p *planner) hurt(asked []Asked) (all []*broken) {
 	return all
 }
 
-// stops reports whether a node is about to have a pod deleted: it has a taint that evicts, and the pod tolerates that for some
-// time only, if at all.
+// stops reports whether a node is about to have a pod deleted: it has a taint that evicts, and the pod tolerates that
+// for some time only, if at all.
 func stops(node *corev1.Node, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
 		if taint.Effect != corev1.TaintEffectNoExecute {
@@ -174,8 +175,8 @@ func stops(node *corev1.Node, pod *corev1.Pod) bool {
 	})
 }
 
-// confirm plans a gang for which seats are held: that nobody moves if that is not needed any more, or again what it has seats
-// for, if they are still good.
+// confirm plans a gang for which seats are held: that nobody moves if that is not needed any more, or again what it has
+// seats for, if they are still good.
 func (p *planner) confirm(ctx context.Context, hit *broken) error {
 	if len(hit.Held) == 0 {
 		return nil
@@ -314,8 +315,8 @@ func (b *breach) needs(moved []*group) string {
 	return scheduling.RepairMoveSubGroup
 }
 
-// fits reports whether an answer has a node for all that the gang needs, and seats for as many pods of each leaf as would leave
-// theirs, on nodes that are open to the gang.
+// fits reports whether an answer has a node for all that the gang needs, and seats for as many pods of each leaf as
+// would leave theirs, on nodes that are open to the gang.
 func (p *planner) fits(hit *broken, answer *decision.Answer, seats []Seat, moving []*corev1.Pod) bool {
 	if !turns.Placed(answer) {
 		return false

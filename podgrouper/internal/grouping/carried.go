@@ -43,9 +43,9 @@ func CarriedLabels(w Workload, templates []Template) map[string]string {
 }
 
 // CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other
-// gangs it shares a topology constraint, for which topology its pods are made, whether successors of its pods would have
-// room, which domains it would rather have, for how long seats are held, and what may be moved for its repair; the last three
-// also of the nearest owner above it that says so. Nil if there are none.
+// gangs it shares a topology constraint, for which topology its pods are made, whether successors of its pods would
+// have room, which domains it would rather have, for how long seats are held, and what may be moved for its repair; the
+// last three also of the nearest owner above it that says so. Nil if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
 	carried := map[string]string{}
 	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationSuccessors) {
@@ -81,9 +81,9 @@ func ParseSeatHold(w Workload) (string, field.ErrorList) {
 	}))
 }
 
-// ParseRepair returns the annotations by which the workload, or the nearest owner above it, says what may be moved for its
-// repair, as they are written. Wrong ones are among them: the scheduler then moves nothing, where without them it would do
-// what it is configured for.
+// ParseRepair returns the annotations by which the workload, or the nearest owner above it, says what may be moved for
+// its repair, as they are written. Wrong ones are among them: the scheduler then moves nothing, where without them it
+// would do what it is configured for.
 func ParseRepair(w Workload) (map[string]string, field.ErrorList) {
 	said, errs := map[string]string{}, field.ErrorList{}
 	for key, must := range repairpolicy.Musts() {
@@ -105,8 +105,8 @@ func validOnly(value string, errs field.ErrorList) (string, field.ErrorList) {
 	return value, nil
 }
 
-// nearestOwners returns an annotation of the workload, or of the nearest owner above it that has one. If it is not valid the
-// error says what must be.
+// nearestOwners returns an annotation of the workload, or of the nearest owner above it that has one. If it is not
+// valid the error says what must be.
 func nearestOwners(w Workload, key, must string, valid func(value string) bool) (string, field.ErrorList) {
 	for i, owner := range w.Upwards() {
 		value, given := owner.GetAnnotations()[key]

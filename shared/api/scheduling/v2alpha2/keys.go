@@ -50,14 +50,15 @@ const (
 // something that is no duration: one minute.
 const AnnotationSeatHold = "packtree.dev/seat-hold"
 
-// Annotations on a PodGroup, and on the workload that it is made from, that say what the scheduler may do for a gang that has
-// lost pods which cannot be replaced where the others stand. Unset: what the scheduler is configured for. If one of them is
-// wrong, nothing is moved.
+// Annotations on a PodGroup, and on the workload that it is made from, that say what the scheduler may do for a gang
+// that has lost pods which cannot be replaced where the others stand. Unset: what the scheduler is configured for. If
+// one of them is wrong, nothing is moved.
 const (
-	// AnnotationRepairMove says which of the pods that still stand may be moved so that the gang is whole again: a value of
-	// RepairMoves.
+	// AnnotationRepairMove says which of the pods that still stand may be moved so that the gang is whole again: a
+	// value of RepairMoves.
 	AnnotationRepairMove = "packtree.dev/repair-move"
-	// AnnotationRepairAfter says for how long the gang runs below its minimum before pods are moved, as a duration such as 2m.
+	// AnnotationRepairAfter says for how long the gang runs below its minimum before pods are moved, as a duration such
+	// as 2m.
 	AnnotationRepairAfter = "packtree.dev/repair-after"
 )
 
@@ -65,8 +66,8 @@ const (
 const (
 	// RepairMoveNone moves no pod.
 	RepairMoveNone = "none"
-	// RepairMoveSubGroup moves the pods of subgroups that have lost pods, each of the smallest one around them that has a
-	// topology constraint of its own.
+	// RepairMoveSubGroup moves the pods of subgroups that have lost pods, each of the smallest one around them that has
+	// a topology constraint of its own.
 	RepairMoveSubGroup = "subgroup"
 	// RepairMoveGang moves larger subgroups, or the whole gang, where smaller ones do not help.
 	RepairMoveGang = "gang"
@@ -106,9 +107,9 @@ func CarriedAnnotations() []string {
 // the spec, since KAI's PodGroup has no field for it.
 const AnnotationExpectedPods = "packtree.dev/expected-pods"
 
-// AnnotationSuccessors, on a PodGroup and on the PodGang that it is made from, asks whether the pods that an update is about
-// to make would have room in place of those that would leave for them. It is JSON, of which package successors of module
-// packtree.dev/shared has the type. The scheduler answers in ConditionSuccessorsFit. Unset: nobody asks.
+// AnnotationSuccessors, on a PodGroup and on the PodGang that it is made from, asks whether the pods that an update is
+// about to make would have room in place of those that would leave for them. It is JSON, of which package successors of
+// module packtree.dev/shared has the type. The scheduler answers in ConditionSuccessorsFit. Unset: nobody asks.
 const AnnotationSuccessors = "packtree.dev/successors"
 
 // RootGroup is the name of the root of every PodGroup's tree of groups: the PodGroup itself.
@@ -142,8 +143,9 @@ const (
 // markUnschedulable: false. Cluster autoscalers add nodes for pods with the reason Unschedulable only.
 const PodReasonWaitingForGang = "WaitingForGang"
 
-// ConditionRepairable says whether the gang would be mended if any one node, or any one domain of a Topology, failed now. The
-// scheduler writes it if it is configured to, for gangs that are Scheduled, and as often as it foretells failures.
+// ConditionRepairable says whether the gang would be mended if any one node, or any one domain of a Topology, failed
+// now. The scheduler writes it if it is configured to, for gangs that are Scheduled, and as often as it foretells
+// failures.
 const ConditionRepairable = "Repairable"
 
 // Reasons of ConditionRepairable.
@@ -152,40 +154,44 @@ const (
 	ReasonMendable = "Mendable"
 	// ReasonLostWithNode (False): the failure of one node, which the message names, would leave no place for the gang.
 	ReasonLostWithNode = "LostWithNode"
-	// ReasonLostWithDomain (False): the failure of any one node would be mended. That of a domain, which the message names,
-	// would leave no place for the gang.
+	// ReasonLostWithDomain (False): the failure of any one node would be mended. That of a domain, which the message
+	// names, would leave no place for the gang.
 	ReasonLostWithDomain = "LostWithDomain"
 )
 
-// ConditionRepairPlanned says what is done about a gang that has lost pods which cannot be replaced where the others stand. The
-// scheduler writes it as long as that is so, and for as long as pods move.
+// ConditionRepairPlanned says what is done about a gang that has lost pods which cannot be replaced where the others
+// stand. The scheduler writes it as long as that is so, and for as long as pods move.
 const ConditionRepairPlanned = "RepairPlanned"
 
 // Reasons of ConditionRepairPlanned.
 const (
-	// ReasonMoveAhead (True): the pods that the message names will be moved when the time of AnnotationRepairAfter is over.
+	// ReasonMoveAhead (True): the pods that the message names will be moved when the time of AnnotationRepairAfter is
+	// over.
 	ReasonMoveAhead = "MoveAhead"
-	// ReasonMoving (True): room for the pods is held elsewhere; those that still stand are evicted, and the pods made in their
-	// place are waited for.
+	// ReasonMoving (True): room for the pods is held elsewhere; those that still stand are evicted, and the pods made
+	// in their place are waited for.
 	ReasonMoving = "Moving"
-	// ReasonMoveNotAllowed (False): AnnotationRepairMove does not allow the least move that would help, which the message names.
+	// ReasonMoveNotAllowed (False): AnnotationRepairMove does not allow the least move that would help, which the
+	// message names.
 	ReasonMoveNotAllowed = "MoveNotAllowed"
 	// ReasonMoveBudget (False): a move would help, but a PodDisruptionBudget does not let so many pods go now.
 	ReasonMoveBudget = "DisruptionBudget"
 	// ReasonMoveUnowned (False): a move would help, but nobody would make one of the pods again.
 	ReasonMoveUnowned = "NoOwner"
-	// ReasonMoveTied (False): a move might help, but it is not known whether a claim of one of the pods can be used elsewhere.
+	// ReasonMoveTied (False): a move might help, but it is not known whether a claim of one of the pods can be used
+	// elsewhere.
 	ReasonMoveTied = "TiedByClaim"
 	// ReasonNoPlace (False): no place was found for the gang, even if all its pods moved.
 	ReasonNoPlace = "NoPlace"
-	// ReasonInvalidPolicy (False): AnnotationRepairMove or AnnotationRepairAfter is wrong, and the message says what would be
-	// right. It is written for every gang of which that is so.
+	// ReasonInvalidPolicy (False): AnnotationRepairMove or AnnotationRepairAfter is wrong, and the message says what
+	// would be right. It is written for every gang of which that is so.
 	ReasonInvalidPolicy = "InvalidPolicy"
 )
 
-// ConditionSuccessorsFit answers AnnotationSuccessors: whether the pods that an update is about to make would all have a
-// node if those left that they take the place of. Its message begins with the id of the question. The scheduler writes it,
-// and again when the answer becomes another; nothing is reserved by it. The pod grouper repeats it on the PodGang.
+// ConditionSuccessorsFit answers AnnotationSuccessors: whether the pods that an update is about to make would all have
+// a node if those left that they take the place of. Its message begins with the id of the question. The scheduler
+// writes it, and again when the answer becomes another; nothing is reserved by it. The pod grouper repeats it on the
+// PodGang.
 const ConditionSuccessorsFit = "SuccessorsFit"
 
 // Reasons of ConditionSuccessorsFit, beside those of ConditionScheduled that say why pods have no room (False).
@@ -194,8 +200,8 @@ const (
 	ReasonRoomForAll = "RoomForAll"
 	// ReasonNoRoomForAll (False): the gang would have all that it needs, but not each of the pods a node.
 	ReasonNoRoomForAll = "NoRoomForAll"
-	// ReasonNotAnswered (Unknown): the question cannot be read; or, on a PodGang, the scheduler that placed its pods answers
-	// no such questions.
+	// ReasonNotAnswered (Unknown): the question cannot be read; or, on a PodGang, the scheduler that placed its pods
+	// answers no such questions.
 	ReasonNotAnswered = "NotAnswered"
 )
 
