@@ -28,6 +28,7 @@ func (s *State) Assumed(key gang.Key, pod *corev1.Pod) (wanted bool, effects Eff
 		if wanted = r.assume(pod); !wanted {
 			return
 		}
+		s.stand(pod, true)
 		unbound := *pod
 		unbound.Spec.NodeName = ""
 		r.members.Assume(&unbound, s.ours)
@@ -73,7 +74,9 @@ func (s *State) Forgotten(key gang.Key, pod types.UID) {
 func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		lost := r.assumed[pod]
-		delete(r.assumed, pod)
+		if delete(r.assumed, pod); lost != nil {
+			s.stand(lost.pod, false)
+		}
 		switch {
 		case lost == nil:
 			s.heldBeforeLost(e, r, pod, now)

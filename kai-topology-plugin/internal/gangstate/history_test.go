@@ -67,6 +67,8 @@ type scheduler struct {
 	refusedWith map[gang.Key][]string
 	// held are the seats that the metrics tell of.
 	held int
+	// settling is set once nothing happens any more but what follows from what has.
+	settling bool
 }
 
 func newScheduler(t *rapid.T) *scheduler {
@@ -75,6 +77,26 @@ func newScheduler(t *rapid.T) *scheduler {
 		s.addNode(fmt.Sprint("n", i))
 	}
 	return s
+}
+
+// begin is the start of a scheduler on a cluster in which pods of gangs stand already, as far as there are nodes.
+func (s *scheduler) begin() {
+	for _, node := range s.nodes {
+		key := s.anyGang()
+		if !rapid.Bool().Draw(s.T, "stands from the start") {
+			continue
+		}
+		if s.groups[key] == nil {
+			s.changeGroup(key)
+		}
+		standing := s.createPod(key)
+		standing.node = node
+		s.bind(standing)
+	}
+	for rapid.Bool().Draw(s.T, "word before the start") && len(s.events) > 0 {
+		s.tell()
+	}
+	s.do(s.state.Opened(s.now))
 }
 
 func (s *scheduler) addNode(name string) {
@@ -230,7 +252,7 @@ func (s *scheduler) cycle(pod *member) {
 	if reply.Node == "" || pod.phase != parked && pod.phase != activePod {
 		return
 	}
-	if !slices.Contains(s.nodes, reply.Node) || s.taken(reply.Node) != nil || reply.Yields && len(s.state.Reserved(key, 0)[reply.Node]) > 0 {
+	if !slices.Contains(s.nodes, reply.Node) || s.taken(reply.Node) != nil || reply.Yields && len(s.state.Reserved(key, priorityOf(key))[reply.Node]) > 0 {
 		s.do(s.state.NodeRefused(key, s.version(key), pod.Pod, "the node does not take it"))
 		delete(s.refusedWith, key)
 		return
@@ -260,8 +282,8 @@ func (s *scheduler) cycle(pod *member) {
 // decide gives a gang free nodes, if there are as many as it needs. It does not look again at nodes on which it has
 // found no place, as long as the state says that the gang is the same.
 func (s *scheduler) decide(key gang.Key, here *member) {
-	began, group := s.state.Now(), s.groups[key]
-	reserved := s.state.Reserved(key, 0)
+	began, group, version := s.state.Now(), s.groups[key], s.version(key)
+	reserved := s.state.Reserved(key, priorityOf(key))
 	free := slices.DeleteFunc(slices.Clone(s.nodes), func(node string) bool { return s.taken(node) != nil || len(reserved[node]) > 0 })
 	if s.state.Current(key, s.version(key)) != nil && slices.Equal(free, s.refusedWith[key]) {
 		return
@@ -306,21 +328,43 @@ func (s *scheduler) decide(key gang.Key, here *member) {
 		}
 		return
 	}
-	s.do(s.state.Planned(asked, s.version(key), here.Pod, answer, placements, s.now))
-	nodes := s.state.NodeOf(key)
-	for _, pod := range asked.Standing {
-		if now := s.pods[pod.UID]; now == nil || !gang.Standing(now.Pod) && nodes[pod.UID] != pod.Spec.NodeName {
-			s.do(s.state.Break(key, metrics.GangChanged, "a pod lost its node meanwhile"))
-		}
+	s.do(s.state.Planned(asked, version, here.Pod, answer, placements, s.now))
+	changed, effects := s.state.Confirm(asked, version, placements, s)
+	if s.do(effects); changed != "" {
+		s.activate([]*corev1.Pod{here.Pod})
 	}
-	for _, placement := range placements {
-		shown := s.taken(placement.Node)
-		unheard := s.state.Unheard(placement.Node, func(pod types.UID) bool { return shown != nil && shown.UID == pod })
-		if unheard || len(s.state.SeatsOn(placement.Node, key)) > 0 {
-			s.do(s.state.Break(key, metrics.GangChanged, "a pod left meanwhile"))
-			s.activate([]*corev1.Pod{here.Pod})
-		}
+}
+
+// Version returns the version of a gang; false if it has no PodGroup.
+func (s *scheduler) Version(key gang.Key) (Version, bool) {
+	return s.version(key), s.groups[key] != nil
+}
+
+// Pod returns a pod as the API server shows it; nil if it is gone.
+func (s *scheduler) Pod(pod *corev1.Pod) *corev1.Pod {
+	if now := s.pods[pod.UID]; now != nil {
+		return now.Pod
 	}
+	return nil
+}
+
+// Shows reports whether a node shows a pod.
+func (s *scheduler) Shows(node string, pod types.UID) (bool, error) {
+	there := s.taken(node)
+	return there != nil && there.UID == pod, nil
+}
+
+// Displaces reports whether pods that come to a node leave no room there for a pod that had some.
+func (s *scheduler) Displaces(node string, coming []*corev1.Pod, _ *corev1.Pod) (bool, error) {
+	return s.taken(node) == nil && len(coming) > 0, nil
+}
+
+// priorityOf is the priority of the pods of a gang: those of one gang may take the seats of the others.
+func priorityOf(key gang.Key) int32 {
+	if key.Name == "b" {
+		return 1
+	}
+	return 0
 }
 
 // together is how many further pods of a gang go at once, as those of a subgroup do that the gang can do without.
@@ -331,13 +375,32 @@ func together(key gang.Key) int {
 	return 1
 }
 
-// meanwhile has a pod created, and word of it come, while a gang is decided that was read before.
+// meanwhile has something happen, and word of some or all of it come, while a gang is decided that was read before.
 func (s *scheduler) meanwhile(key gang.Key) {
-	if !rapid.Bool().Draw(s.T, "meanwhile") {
+	if s.settling {
 		return
 	}
-	s.createPod(key)
-	for len(s.events) > 0 {
+	switch rapid.SampledFrom([]string{"", "", "created", "deleted", "failed", "changed", "gone"}).Draw(s.T, "meanwhile") {
+	case "created":
+		s.createPod(key)
+	case "deleted":
+		if pod := s.anyPod(bound, leaving); pod != nil {
+			s.deletePod(pod)
+		}
+	case "failed":
+		if pod := s.anyPod(bound); pod != nil {
+			s.failPod(pod)
+		}
+	case "changed":
+		s.changeGroup(s.anyGang())
+	case "gone":
+		if len(s.nodes) > 1 {
+			s.loseNode(rapid.SampledFrom(s.nodes).Draw(s.T, "node"))
+		}
+	default:
+		return
+	}
+	for all := rapid.Bool().Draw(s.T, "word of all"); len(s.events) > 0 && (all || rapid.Bool().Draw(s.T, "word")); {
 		s.tell()
 	}
 }
@@ -380,10 +443,11 @@ func (s *scheduler) changeGroup(key gang.Key) {
 	s.setGroup(key, group)
 }
 
-func (s *scheduler) createPod(key gang.Key) {
+func (s *scheduler) createPod(key gang.Key) *member {
 	s.made++
 	made := pod(fmt.Sprint("p", s.made))
 	made.Namespace, made.Annotations = key.Namespace, map[string]string{scheduling.AnnotationPodGroupName: key.Name}
+	made.Spec.Priority = ptr.To(priorityOf(key))
 	if rapid.IntRange(0, 3).Draw(s.T, "owned") > 0 {
 		made.OwnerReferences = []metav1.OwnerReference{{Controller: ptr.To(true)}}
 	}
@@ -391,6 +455,7 @@ func (s *scheduler) createPod(key gang.Key) {
 	s.pods[made.UID] = created
 	s.events = append(s.events, func() Effects { return s.state.PodAdded(made, s.now) })
 	s.enqueue(created)
+	return created
 }
 
 func (s *scheduler) bind(pod *member) {
@@ -475,7 +540,7 @@ func (s *scheduler) check(t *rapid.T) {
 			}
 			for uid, placement := range v.pods {
 				if other, twice := promised[placement.Node]; twice {
-					t.Fatalf("room on %s is kept for %s and for %s", placement.Node, other, uid)
+					t.Fatalf("room on %s is kept for %s and for %s %+v", placement.Node, other, uid, func() (o []string) { for k, r := range s.state.gangs { for _, v := range r.kept { o = append(o, fmt.Sprintf("%s %+v", k, *v)) } }; for _, p := range s.pods { o = append(o, p.String()) }; return }())
 				}
 				if seen[uid] || r.assumed[uid] != nil {
 					t.Fatalf("pod %s of gang %s has two places", uid, key)
@@ -510,7 +575,7 @@ func (s *scheduler) hasReason(t *rapid.T, r *record, v *reservation) {
 	case vacated:
 		hold := holdOf(r.podGroup)
 		ok = len(v.pods) == 1 && hold > 0 && !v.until.After(s.now.Add(SeatHold)) &&
-			s.state.takes(v.placement().Node, v.placement().Pod) && !s.state.hasAll(r, "", len(r.seats()))
+			s.state.takes(v.placement().Node, v.placement().Pod) && !s.state.hasAll(r, "", vacatedBy(r))
 	case moving:
 		ok = len(v.pods) == 1 && r.podGroup != nil && v.until.After(s.now) && !v.until.After(s.now.Add(SeatHold)) &&
 			s.state.takes(v.placement().Node, v.placement().Pod)
@@ -520,8 +585,19 @@ func (s *scheduler) hasReason(t *rapid.T, r *record, v *reservation) {
 	}
 }
 
+// vacatedBy counts the seats of pods that have left, or are leaving. Those that are to move stand yet.
+func vacatedBy(r *record) (count int) {
+	for _, seat := range r.seats() {
+		if seat.purpose == vacated {
+			count++
+		}
+	}
+	return count
+}
+
 // settle lets everything come to its end.
 func (s *scheduler) settle() {
+	s.settling = true
 	for range 500 {
 		for len(s.events) > 0 {
 			s.tell()
@@ -592,7 +668,7 @@ func (s *scheduler) checkEnd() {
 		if s.state.Waits(key) && standing >= needed {
 			s.Errorf("others wait for gang %s, of which %d of %d pods stand", key, standing, needed)
 		}
-		room := free - len(s.state.Reserved(key, 0))
+		room := free - len(s.state.Reserved(key, priorityOf(key)))
 		least := max(needed-standing, together(key))
 		if pending >= least && room >= least {
 			s.Errorf("gang %s is forgotten: %d of %d pods stand, %d wait, and %d nodes are free; pods %v, last answer %+v",
@@ -615,7 +691,7 @@ func (s *scheduler) checkEnd() {
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScheduler(t)
-		s.do(s.state.Opened(s.now))
+		s.begin()
 		on := func(event func(pod *member), phases ...phase) func(*rapid.T) {
 			return func(t *rapid.T) {
 				s.T = t

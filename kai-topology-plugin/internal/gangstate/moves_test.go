@@ -128,7 +128,7 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 			state.Tick(start.Add(time.Minute))
 		}, bothSeats, nil},
 		"a node is gone":       {func(state *State, _ *corev1.Pod) { state.NodeGone("n3") }, map[string]string{"again": "n4"}, nil},
-		"somebody takes one":   {func(state *State, stands *corev1.Pod) { state.SeatTaken(stands, "x") }, map[string]string{"again": "n4"}, nil},
+		"somebody takes one":   {func(state *State, stands *corev1.Pod) { state.seatTaken(&Effects{}, stands, "x") }, map[string]string{"again": "n4"}, nil},
 		"the move is given up": {func(state *State, _ *corev1.Pod) { state.EndMove(mine) }, map[string]string{}, nil},
 		"the gang is deleted":  {func(state *State, _ *corev1.Pod) { state.PodGroupDeleted(movedGroup(), start) }, map[string]string{}, nil},
 		"a pod of no move leaves too, and its seat is where it stood": {func(state *State, _ *corev1.Pod) {

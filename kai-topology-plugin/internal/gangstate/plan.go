@@ -189,7 +189,9 @@ func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, rea
 // counted on the pod, which then cannot come true.
 func (s *State) settle(e *Effects, r *record, pod types.UID, standing bool, now time.Time) (missed bool) {
 	if known := r.assumed[pod]; known != nil {
-		missed = !known.letGo
+		if missed = !known.letGo; !standing {
+			s.stand(known.pod, false)
+		}
 	}
 	delete(r.assumed, pod)
 	switch {

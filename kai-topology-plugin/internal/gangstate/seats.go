@@ -212,10 +212,11 @@ func (r *record) claimed() sets.Set[*reservation] {
 	return claimed
 }
 
-// underway returns the pods that have been put on a node, or are to go to one, and are not bound yet.
+// underway returns the pods that have been put on a node, or for which room is kept on one, and which are not bound yet. Pods
+// above the minimum of a gang that was let go have no such room: others may take it.
 func (r *record) underway() map[types.UID]Placement {
 	pods := map[types.UID]Placement{}
-	if r.plan != nil {
+	if r.plan != nil && !r.plan.letGo {
 		maps.Copy(pods, r.plan.room.pods)
 	}
 	for _, pod := range r.assumedPods() {
@@ -329,39 +330,7 @@ func (s *State) dropSeatsOn(node string, end metrics.SeatEnd, which func(pod *co
 	return effects
 }
 
-// SeatsOn returns the pods whose successors have a seat on a node, but for those of a gang, which may be the zero key.
-// Seats whose successors are on their way there are not among them.
-func (s *State) SeatsOn(node string, except gang.Key) (pods []*corev1.Pod) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, r := range s.holding {
-		if r.key == except {
-			continue
-		}
-		claimed := r.claimed()
-		for _, seat := range r.seats() {
-			if seat.placement().Node == node && !claimed.Has(seat) {
-				pods = append(pods, seat.placement().Pod)
-			}
-		}
-	}
-	return pods
-}
-
-// Unheard reports whether a pod stands on a node, as far as word has come, that the node does not show: it may have
-// left, and nobody holds its seat yet.
-func (s *State) Unheard(node string, shown func(pod types.UID) bool) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for pod := range s.standing[node] {
-		if !shown(pod) {
-			return true
-		}
-	}
-	return false
-}
-
-// stand keeps the index of the pods that stand on nodes and will leave a seat.
+// stand keeps the index of the pods that stand on nodes, or have been put on them, and will leave a seat.
 func (s *State) stand(pod *corev1.Pod, stands bool) {
 	node := pod.Spec.NodeName
 	switch {
@@ -376,16 +345,4 @@ func (s *State) stand(pod *corev1.Pod, stands bool) {
 			delete(s.standing, node)
 		}
 	}
-}
-
-// SeatTaken records that somebody of higher priority, who is named, got the room of a seat.
-func (s *State) SeatTaken(pod *corev1.Pod, by string) Effects {
-	key, _ := gang.KeyOf(pod)
-	return s.change(key, func(r *record, e *Effects) {
-		first := len(e.Seats)
-		r.dropSeats(e, metrics.SeatTaken, func(seat *reservation) bool { return seat.placement().Pod.UID == pod.UID })
-		for i := range e.Seats[first:] {
-			e.Seats[first+i].By = by
-		}
-	})
 }

@@ -53,7 +53,7 @@ type State struct {
 	edits int64
 	// nodes are those that there are, as they are.
 	nodes map[string]*corev1.Node
-	// standing are the pods that stand, by their node.
+	// standing are the pods that stand, or have been put on a node, by their node.
 	standing map[string]sets.Set[types.UID]
 	// turnedAway are the pods that were kept from room which is reserved.
 	turnedAway map[types.UID]*corev1.Pod

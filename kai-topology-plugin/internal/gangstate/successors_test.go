@@ -198,11 +198,11 @@ func TestWhatEndsASeat(t *testing.T) {
 			return s.PodGroupChanged(groupOf(1), fewer, start)
 		}, metrics.SeatNotNeeded},
 		"somebody more important": {func(s *State) Effects {
-			seats := s.SeatsOn("n1", other)
-			if len(seats) != 1 {
-				t.Fatalf("seats on the node: %v", names(seats))
+			_, effects, err := s.Respect(Taker{Priority: 1}, map[string][]*corev1.Pod{"n1": {pod("x")}}, &shown{nodes: map[string][]types.UID{"n1": nil}})
+			if err != nil {
+				t.Fatal(err)
 			}
-			return s.SeatTaken(seats[0], "pod default/x")
+			return effects
 		}, metrics.SeatTaken},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -416,20 +416,24 @@ func TestSeatsThatAreAlikeAreToldTogether(t *testing.T) {
 
 func TestAPodOfWhichNoWordHasComeIsFound(t *testing.T) {
 	state := standingPair()
-	shows := func(names ...types.UID) func(types.UID) bool {
-		return func(pod types.UID) bool { return slices.Contains(names, pod) }
+	misses := func(node string, pods ...types.UID) bool {
+		missed, err := state.unheard(node, &shown{nodes: map[string][]types.UID{node: pods}})
+		if err != nil {
+			t.Error(err)
+		}
+		return missed
 	}
-	if state.Unheard("n1", shows("a")) || state.Unheard("n3", shows()) {
+	if misses("n1", "a") || misses("n3") {
 		t.Error("a pod is missed where none left")
 	}
-	if !state.Unheard("n1", shows()) {
+	if !misses("n1") {
 		t.Error("a pod that left its node is not missed")
 	}
 	state.PodDeleted(ownedPod("a", "n1"), start)
-	if state.Unheard("n1", shows()) {
+	if misses("n1") {
 		t.Error("a pod is missed of which word has come")
 	}
-	if diff := cmp.Diff([]string{"a"}, names(state.SeatsOn("n1", other))); diff != "" {
+	if diff := cmp.Diff([]string{"a"}, names(state.seatsOn("n1", other))); diff != "" {
 		t.Errorf("seats (-want +got):\n%s", diff)
 	}
 }

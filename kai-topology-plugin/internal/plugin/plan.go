@@ -167,38 +167,9 @@ func (p *Plugin) open(asked *request, answer *decision.Answer) string {
 		// What an earlier plan wanted would count against this one.
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
-	reason := p.overtaken(asked)
-	if reason == "" {
-		reason = p.respectedByPlan(asked.Gang, placements)
-	}
-	if reason != "" {
-		p.effects.do(p.gangs.Break(asked.Key(), metrics.GangChanged, reason))
-	}
-	return reason
-}
-
-func (p *Plugin) overtaken(asked *request) string {
-	version, err := p.lister.Version(asked.Key())
-	if err != nil {
-		return "planned anew, since its PodGroup was changed meanwhile"
-	}
-	if changed := asked.version.ChangedTo(version); changed != "" {
-		return fmt.Sprintf("planned anew, since %s meanwhile", changed)
-	}
-	held := p.gangs.NodeOf(asked.Key())
-	for _, pod := range asked.Standing {
-		now := p.lister.Latest(pod)
-		if gone := now == pod && p.lister.IsGone(pod); gone || !gang.Standing(now) && held[pod.UID] != pod.Spec.NodeName {
-			return fmt.Sprintf("planned anew, since pod %s lost its node meanwhile", pod.Name)
-		}
-	}
-	for _, pod := range asked.Pending {
-		now := p.lister.Latest(pod)
-		if now != pod && (!gangstate.SameMember(pod, now) || gangstate.AsksElse(pod, now)) || now == pod && p.lister.IsGone(pod) {
-			return fmt.Sprintf("planned anew, since pod %s was changed meanwhile", pod.Name)
-		}
-	}
-	return ""
+	changed, effects := p.gangs.Confirm(asked.Gang, asked.version, placements, seen{p})
+	p.effects.do(effects)
+	return changed
 }
 
 // logDecision logs what was decided about a gang, if it is something else than the last time. The logger is not that

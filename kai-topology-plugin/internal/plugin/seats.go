@@ -34,87 +34,68 @@ func (e *executor) tellSeats(changes []gangstate.SeatChange) {
 	}
 }
 
-// respectSeats gives up the seats of less important gangs that have no room any more beside pods which go to their
-// nodes. Where pods have no room beside the seats of others, these came to be after the nodes were looked at: it says
-// so then.
-func (p *Plugin) respectSeats(by seatTaker, nodes map[string][]*corev1.Pod) (reason string, err error) {
-	var taken []*corev1.Pod
-	for name, coming := range nodes {
-		node, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name)
-		if err != nil {
-			return "", fmt.Errorf("reading node %s: %w", name, err)
-		}
-		if p.gangs.Unheard(name, func(pod types.UID) bool { return shows(node, pod) }) {
-			return fmt.Sprintf("planned anew, since a pod left node %s meanwhile", name), nil
-		}
-		for _, seat := range p.gangs.SeatsOn(name, by.gang) {
-			lost, err := p.loses(node, seat, coming)
-			switch {
-			case err != nil:
-				return "", err
-			case lost && kubeframework.Priority(seat) >= by.priority:
-				return fmt.Sprintf("planned anew, since room on node %s is held for the successor of pod %s", name, seat.Name), nil
-			case lost:
-				taken = append(taken, seat)
-			}
-		}
-	}
-	for _, seat := range taken {
-		p.effects.do(p.gangs.SeatTaken(seat, by.name))
-	}
-	return "", nil
+// seen is the cluster as the caches and the snapshot of the cycle show it, for what is looked at once more after a decision.
+type seen struct{ *Plugin }
+
+// Version returns the version of a gang; false if it has no PodGroup.
+func (p seen) Version(key gang.Key) (gangstate.Version, bool) {
+	version, err := p.lister.Version(key)
+	return version, err == nil
 }
 
-// seatTaker is who goes to nodes on which seats may be held.
-type seatTaker struct {
-	name string
-	// gang is the zero key for a pod without one.
-	gang     gang.Key
-	priority int32
+// Pod returns a pod as it is now; nil if it is gone.
+func (p seen) Pod(pod *corev1.Pod) *corev1.Pod {
+	if now := p.lister.Latest(pod); now != pod || !p.lister.IsGone(pod) {
+		return now
+	}
+	return nil
 }
 
-// loses reports whether a seat has no room beside pods, and had some. As long as the node shows its pod there is none.
-func (p *Plugin) loses(node fwk.NodeInfo, seat *corev1.Pod, to []*corev1.Pod) (bool, error) {
-	if shows(node, seat.UID) {
-		return false, nil
+// Shows reports whether a node shows a pod, be it on its way out.
+func (p seen) Shows(name string, pod types.UID) (bool, error) {
+	node, err := p.node(name)
+	if err != nil {
+		return false, err
 	}
-	fits, err := p.view.Resources().FitsBeside(seat, node, to)
+	return slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == pod }), nil
+}
+
+// Displaces reports whether pods that come to a node leave no room there for a pod that had some. As long as the node shows
+// the pod itself, nothing does.
+func (p seen) Displaces(name string, coming []*corev1.Pod, seat *corev1.Pod) (bool, error) {
+	if shown, err := p.Shows(name, seat.UID); shown || err != nil {
+		return false, err
+	}
+	node, err := p.node(name)
+	if err != nil {
+		return false, err
+	}
+	fits, err := p.view.Resources().FitsBeside(seat, node, coming)
 	if err != nil || fits {
 		return false, err
 	}
 	return p.view.Resources().FitsBeside(seat, node, nil)
 }
 
-// respectedByPlan respects seats for a gang that has just been planned.
-func (p *Plugin) respectedByPlan(asked *gang.Gang, placements []gangstate.Placement) string {
-	nodes := map[string][]*corev1.Pod{}
-	for _, placement := range placements {
-		nodes[placement.Node] = append(nodes[placement.Node], placement.Pod)
-	}
-	name := "PodGroup " + klog.KObj(asked.PodGroup).String()
-	taker := seatTaker{name: name, gang: asked.Key(), priority: asked.Priority()}
-	reason, err := p.respectSeats(taker, nodes)
+func (p seen) node(name string) (fwk.NodeInfo, error) {
+	node, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name)
 	if err != nil {
-		return err.Error()
+		return nil, fmt.Errorf("reading node %s: %w", name, err)
 	}
-	return reason
+	return node, nil
 }
 
 // respectedByPod respects seats for a pod without a gang that has been put on a node.
 func (p *Plugin) respectedByPod(pod *corev1.Pod, node string) *fwk.Status {
-	taker := seatTaker{name: "pod " + klog.KObj(pod).String(), priority: kubeframework.Priority(pod)}
-	reason, err := p.respectSeats(taker, map[string][]*corev1.Pod{node: {pod}})
+	taker := gangstate.Taker{Name: "pod " + klog.KObj(pod).String(), Priority: kubeframework.Priority(pod)}
+	changed, effects, err := p.gangs.Respect(taker, map[string][]*corev1.Pod{node: {pod}}, seen{p})
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	if reason == "" {
+	p.effects.do(effects)
+	if changed == "" {
 		return nil
 	}
 	p.effects.activate([]*corev1.Pod{pod})
-	return fwk.NewStatus(fwk.Unschedulable, reason)
-}
-
-// shows reports whether a node shows a pod, be it on its way out.
-func shows(node fwk.NodeInfo, pod types.UID) bool {
-	return slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == pod })
+	return fwk.NewStatus(fwk.Unschedulable, changed)
 }

@@ -260,7 +260,7 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 			bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, group, topology)
 			read := bench.read(t, theGang, nil)
 			test.change(read)
-			got := bench.plugin.overtaken(read)
+			got, _ := bench.plugin.gangs.Confirm(read.Gang, read.version, nil, seen{bench.plugin})
 			if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
 				t.Errorf("got %q, want %q in it", got, test.says)
 			}
