@@ -29,7 +29,8 @@ type Row struct {
 	Runs      []Run  `json:"runs"`
 }
 
-// throughput has the schedulers take turns with each workload, and repeats the whole round.
+// throughput has the schedulers take turns with each workload, and repeats the whole round, every other time in reverse: who comes
+// after another one works beside what the API server still does for that.
 func (b *bench) throughput(ctx context.Context) ([]*Row, error) {
 	type pair struct {
 		by scheduler
@@ -44,7 +45,12 @@ func (b *bench) throughput(ctx context.Context) ([]*Row, error) {
 		rows[i] = &Row{Scheduler: p.by.program, Workload: p.w.name, Pods: p.w.pods}
 	}
 	for round := range b.Repeats {
-		for i, p := range pairs {
+		for turn := range pairs {
+			i := turn
+			if round%2 == 1 {
+				i = len(pairs) - 1 - turn
+			}
+			p := pairs[i]
 			run, err := b.place(ctx, p.by, p.w)
 			if err != nil {
 				return nil, fmt.Errorf("%s with %s: %w", p.by.program, p.w.name, err)
