@@ -8,7 +8,7 @@ import (
 )
 
 // TestLife goes from an empty cluster to an empty cluster, by the quick start, and once more by what goes wrong. What a feature leaves is what the next
-// one finds.
+// one finds, but for those that stand side by side, each with workloads of its own.
 func TestLife(t *testing.T) {
 	values := fromQuickStart(t, "values.yaml")
 	first := features.New("quick start").
@@ -47,6 +47,16 @@ func TestLife(t *testing.T) {
 		Assess("a worker is lost", losesOne("app.kubernetes.io/part-of=chat,nvidia.com/dynamo-component=Prefill")).
 		Assess("requests pass the one in its place", allAnswer("chat", "grove.io/podclique=order-0-first", 4)).
 		Assess("it goes", says("delete", "dgd", "chat", timeout))
+	broken := features.New("an image that nobody has").
+		Assess("the deployment is taken", says("apply", "-f", testdata("broken.yaml"))).
+		Assess("it says which container lacks its image", dgdSays("broken", "127.0.0.1:1/none:1")).
+		Assess("another image is named", says("patch", "dgd", "broken", "--type=json", "--patch", repair)).
+		Assess("and all runs", says("wait", "dynamographdeployment", "broken", "--for=condition=Ready", timeout)).
+		Assess("it goes", says("delete", "dgd", "broken", timeout))
+	crash := features.New("a container that ends again and again").
+		Assess("the set is taken", says("apply", "-f", testdata("crash.yaml"))).
+		Assess("its gang is terminated, and made again", gangIsMadeAgain("crash")).
+		Assess("it goes", says("delete", "pcs", "crash", timeout))
 	whole := features.New("whole path").
 		Assess("the examples run on nodes that are played beside the real ones", playNodes(suite("wholepath", "Test.*", "KUBECONFIG")))
 	metrics := features.New("metrics").
@@ -69,16 +79,6 @@ func TestLife(t *testing.T) {
 		Assess("and go", says("scale", "podcliqueset", "order", "--replicas=1")).
 		Assess("those who speak go", says("delete", "-f", testdata("speakers.yaml"), timeout)).
 		Assess("and Prometheus", says("delete", "-f", testdata("prometheus.yaml"), timeout))
-	broken := features.New("an image that nobody has").
-		Assess("the deployment is taken", says("apply", "-f", testdata("broken.yaml"))).
-		Assess("it says which container lacks its image", dgdSays("broken", "127.0.0.1:1/none:1")).
-		Assess("another image is named", says("patch", "dgd", "broken", "--type=json", "--patch", repair)).
-		Assess("and all runs", says("wait", "dynamographdeployment", "broken", "--for=condition=Ready", timeout)).
-		Assess("it goes", says("delete", "dgd", "broken", timeout))
-	crash := features.New("a container that ends again and again").
-		Assess("the set is taken", says("apply", "-f", testdata("crash.yaml"))).
-		Assess("its gang is terminated, and made again", gangIsMadeAgain("crash")).
-		Assess("it goes", says("delete", "pcs", "crash", timeout))
 	leaders := features.New("leaders").
 		Assess("two of each run", install(today, append(policed(), "--values="+values, "--values=charts/packtree/values-ha.yaml")...)).
 		Assess("those that lead are deleted", deleteLeaders).
@@ -104,7 +104,28 @@ func TestLife(t *testing.T) {
 		// The leases of the leaders stay until then.
 		Assess("the namespace goes", says("delete", "namespace", "packtree-system", timeout)).
 		Assess("nor anywhere", nothingOfPacktree)
-	for _, feature := range []*features.FeatureBuilder{first, older, upgraded, order, job, serving, whole, metrics, policies, broken, crash, leaders, drained, lost, gone} {
+	inTurn(t, first, older, upgraded)
+	// Those in between wait for kubelets more than for one another.
+	t.Run("side by side", func(t *testing.T) {
+		for name, chain := range map[string][]*features.FeatureBuilder{
+			"in order": {order, serving}, "short": {job, broken}, "crashing": {crash}, "played": {whole},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				inTurn(t, chain...)
+			})
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	inTurn(t, metrics, policies, leaders, drained, lost, gone)
+}
+
+// inTurn goes on to the next feature only when the one before has held.
+func inTurn(t *testing.T, chain ...*features.FeatureBuilder) {
+	t.Helper()
+	for _, feature := range chain {
 		testenv.Test(t, feature.Feature())
 		if t.Failed() {
 			report(t)

@@ -1,7 +1,7 @@
 // Package kind_test runs the programs from their images, under real kubelets: what a dev cluster, whose nodes are played, cannot show.
 //
-// `make e2e-kind` makes what it needs: a Docker, an image of a node, archives of the images in dist/kind. Its features go one after the other, from the
-// installation to the removal, on one cluster of kind.
+// `make e2e-kind` makes what it needs: a Docker, an image of a node, archives of the images in dist/kind. Its features go from the
+// installation to the removal on one cluster of kind, some of them side by side.
 package kind_test
 
 import (

@@ -101,6 +101,26 @@ func TestScriptsNeedDockerOrAPT(t *testing.T) {
 	}
 }
 
+// A Docker whose owner may not use cgroups answers, and its nodes would never get ready.
+func TestScriptsNeedADockerWithCgroups(t *testing.T) {
+	for driver, want := range map[string]string{
+		"none":    "kind: Docker has no rights to cgroups (its cgroup driver is none), ",
+		"systemd": "",
+	} {
+		t.Run(driver, func(t *testing.T) {
+			programs := readableByAll(t)
+			docker := "#!/bin/sh\n[ \"$1\" != info ] || echo " + driver + "\n"
+			if err := os.WriteFile(filepath.Join(programs, "docker"), []byte(docker), 0o755); err != nil { //nolint:gosec // it is run
+				t.Fatal(err)
+			}
+			said, code := tries(t, uint32(os.Getuid()), readableByAll(t), "PATH="+programs+":"+os.Getenv("PATH")) //nolint:gosec // as above
+			if (code != 0) != (want != "") || !strings.HasPrefix(said, want) || strings.Contains(said, "\n") {
+				t.Errorf("it exits %d and says %q, want %q", code, said, want)
+			}
+		})
+	}
+}
+
 // readableByAll makes a directory of which others than root make use.
 func readableByAll(t *testing.T) string {
 	t.Helper()

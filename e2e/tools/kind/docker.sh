@@ -74,7 +74,11 @@ if [ "${1:-}" = --inside ]; then
 fi
 [ $# -gt 0 ] || fail "say which command to run"
 mkdir -p "$cache"
-if command -v docker >/dev/null && docker version >/dev/null 2>&1; then exec "$@"; fi
+if command -v docker >/dev/null && docker version >/dev/null 2>&1; then
+	[ "$(docker info --format '{{.CgroupDriver}}')" != none ] ||
+		fail "Docker has no rights to cgroups (its cgroup driver is none), which kubelets need; delegate them to it, or use a daemon that runs as root"
+	exec "$@"
+fi
 [ "$(id -u)" = 0 ] || fail "no Docker daemon answers, and only root can start one"
 require dockerd=docker.io containerd=containerd runc=runc iptables=iptables ip=iproute2 unshare=util-linux flock=util-linux
 # Nodes, their images and volumes.
