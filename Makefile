@@ -2,7 +2,7 @@
 
 MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin e2e
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
-TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/kind e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
+TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/kind e2e/tools/krew e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
 LONG := docs grove dynamo rights topologies
 # The suite kind needs nodes, which a script makes where it can.

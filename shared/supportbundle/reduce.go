@@ -76,6 +76,7 @@ func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
 		kept.Status.SchedulingConditions = append(kept.Status.SchedulingConditions, condition)
 	}
 	kept.Status.Placement, kept.Status.Seats = podGroup.Status.Placement, podGroup.Status.Seats
+	kept.Status.Reservations = podGroup.Status.Reservations
 	return kept
 }
 

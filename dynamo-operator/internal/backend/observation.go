@@ -36,6 +36,8 @@ type Observation struct {
 	Topology string
 	// Enforcement says whether the constraints are enforced; nil if there are none.
 	Enforcement *Enforcement
+	// Placement says how close to the best possible the pods stand; nil as long as nothing was made.
+	Placement *v1beta1.PlacementStatus
 }
 
 // Enforcement says whether topology constraints are enforced, as a condition does.

@@ -104,6 +104,10 @@ func statusToHub(status *v1alpha1.DynamoGraphDeploymentStatus) v1beta1.DynamoGra
 			ObservedID: restart.ObservedID, Phase: v1beta1.RestartPhase(restart.Phase), Restarted: restart.Restarted,
 		}
 	}
+	if placed := status.Placement; placed != nil {
+		state := v1beta1.PlacementScoreState(placed.State)
+		converted.Placement = &v1beta1.PlacementStatus{Score: placed.Score, State: state}
+	}
 	return converted
 }
 
@@ -124,6 +128,10 @@ func statusFromHub(status *v1beta1.DynamoGraphDeploymentStatus) v1alpha1.DynamoG
 		converted.Restart = &v1alpha1.RestartStatus{
 			ObservedID: restart.ObservedID, Phase: v1alpha1.RestartPhase(restart.Phase), Restarted: restart.Restarted,
 		}
+	}
+	if placed := status.Placement; placed != nil {
+		state := v1alpha1.PlacementScoreState(placed.State)
+		converted.Placement = &v1alpha1.PlacementStatus{Score: placed.Score, State: state}
 	}
 	return converted
 }

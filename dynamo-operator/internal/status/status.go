@@ -33,6 +33,7 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 	next.Components = v1beta1.ComponentsOf(next.Services)
 	next.Topology = observed.Topology
 	next.Restart = restart
+	next.Placement = observed.Placement
 	ready := readyCondition(deployment, observed, failure)
 	next.State = state(observed, ready, failure)
 	set(&next, deployment.Generation, now, ready)

@@ -238,6 +238,16 @@ func TestWithoutConstraintsThereIsNoCondition(t *testing.T) {
 	}
 }
 
+func TestThePlacementIsWhatStandsNow(t *testing.T) {
+	current, found := deployment(), v1beta1.PlacementStatus{State: v1beta1.PlacementUnknown}
+	if current.Status = status.Next(current, backend.Observation{Placement: &found}, nil, nil, now); *current.Status.Placement != found {
+		t.Errorf("got %+v", current.Status.Placement)
+	}
+	if next := status.Next(current, backend.Observation{}, nil, nil, now); next.Placement != nil {
+		t.Errorf("of what stands no more it says %+v", next.Placement)
+	}
+}
+
 func deployment() *v1beta1.DynamoGraphDeployment {
 	return &v1beta1.DynamoGraphDeployment{
 		ObjectMeta: metav1.ObjectMeta{Generation: 7},

@@ -124,7 +124,11 @@ func small() *dump {
 	for i := range 4 {
 		d.pod("team", fmt.Sprintf("runs-%d", i), "runs", fmt.Sprintf("r1-n%d", i/2), 4)
 	}
-	d.podGroup("team", "wide", 4, "net", rack)
+	wide := d.podGroup("team", "wide", 4, "net", rack)
+	wide["status"] = object{"reservations": []object{
+		{"reason": "Overtaken", "level": rack, "domain": "z/r2", "resources": []string{"nvidia.com/gpu"}},
+		{"reason": "Preempting", "nodes": []string{"r2-n0", "r2-n1"}},
+	}}
 	for i := range 4 {
 		d.pod("team", fmt.Sprintf("wide-%d", i), "wide", "", 8)
 	}

@@ -97,6 +97,31 @@ func TestThePage(t *testing.T) {
 		}
 	})
 
+	t.Run("room that is kept for a gang is told of the gang, the domain, the node, and on the map", func(t *testing.T) {
+		page := open(t, "")
+		domain := "team/wide: rack z/r2, from those that want nvidia.com/gpu: it was overtaken too often"
+		nodes := "team/wide: room for 2 pods on r2-n0, r2-n1, which others leave for it"
+		for hash, want := range map[string][]string{
+			"": {domain, nodes}, "#domain=z/r2": {domain}, "#node=r2-n1": {nodes}, "#node=r2-n2": {}, "#domain=z/r1": {}, "#gang=team/runs": {},
+			"#gang=team/wide": {strings.TrimPrefix(domain, "team/wide: "), strings.TrimPrefix(nodes, "team/wide: ")},
+		} {
+			page = open(t, hash)
+			page.Until("what is chosen", details+" !== ''")
+			if got := browser.Evaluate[[]string](page, listed("aside .kept li")); !slices.Equal(got, want) {
+				t.Errorf("%q says %q, want %q", hash, got, want)
+			}
+			page.Until("its sign in the legend", "document.querySelector('.legend .dotted') !== null")
+		}
+		page = open(t, "#gang=team/wide")
+		screenshot(t, page, "reservations")
+		page.Shortcut("t")
+		page.Until("the table", "[...document.querySelectorAll('.tables nav button')].find((b) => b.innerText === 'Reservations')?.click() || true")
+		page.Until("its rows", "document.querySelectorAll('.tables tbody tr').length === 2")
+		page.Click("tbody .link")
+		page.Says("Gang team/wide")
+		page.Says("Room that is kept for it")
+	})
+
 	t.Run("a gang has its events in the order in which they happened", func(t *testing.T) {
 		page := open(t, "#gang=team/runs")
 		want := []string{
@@ -220,7 +245,7 @@ func TestThePage(t *testing.T) {
 
 	t.Run("tables have all that is drawn", func(t *testing.T) {
 		page := open(t, "#page=tables")
-		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9, "Slots": 30} {
+		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9, "Slots": 30, "Reservations": 2} {
 			page.Until(table, fmt.Sprintf("[...document.querySelectorAll('.tables nav button')].find((b) => b.innerText === %q)?.click() || true", table))
 			page.Until(table, fmt.Sprintf("document.querySelector('.tables nav [aria-current=true]').innerText === %q", table))
 			if rows := browser.Evaluate[int](page, "document.querySelectorAll('.tables tbody tr').length"); rows != want {
@@ -273,7 +298,7 @@ func TestEverybodyCanReadIt(t *testing.T) {
 		for name, hash := range map[string]string{
 			"start": "", "gang": "#gang=team/wide", "group": "#gang=team/runs", "node": "#node=bare", "domain": "#domain=z/r1", "use": "#by=use",
 			"domains": "#page=tables", "nodes": "#page=tables&table=nodes", "gangs": "#page=tables&table=gangs", "pods": "#page=tables&table=pods",
-			"by slots": "#by=slots", "slots": "#page=tables&table=slots",
+			"by slots": "#by=slots", "slots": "#page=tables&table=slots", "reservations": "#page=tables&table=reservations",
 		} {
 			t.Run(fmt.Sprintf("%s, dark %v", name, dark), func(t *testing.T) {
 				page := chromium.Open(t, file+hash, dark)
@@ -300,6 +325,7 @@ func TestALargeClusterIsDrawn(t *testing.T) {
 		page.Scroll(300, 300, -240)
 	}
 	page.Until("a part of it", "document.querySelector('.home') !== null")
+	page.Until("it is drawn sharply", "new Promise((done) => setTimeout(() => done(true), 500))")
 	screenshot(t, page, "large-zoomed")
 	page.Click(".home")
 	page.Until("all of it", "document.querySelector('.home') === null")
@@ -315,6 +341,10 @@ func TestALargeClusterIsDrawn(t *testing.T) {
 		}
 		return times.sort((a, b) => a - b);
 	})()`)
+	page.Until("it is drawn sharply again", `new Promise((done) => {
+		const count = () => performance.getEntriesByName("packtree:frame").length, before = count();
+		setTimeout(() => done(count() > before), 1000);
+	}).then((sharp) => sharp || true)`)
 	drawing := browser.Evaluate[[]float64](page, "performance.getEntriesByName('packtree:frame').map((e) => e.duration).sort((a, b) => a - b)")
 	t.Logf("%d nodes: the first picture after %.0f ms; from a turn of the wheel to its picture %.0f ms (middle) and %.0f ms (95 of 100), of which drawing %.0f ms and %.0f ms",
 		nodes, first, frames[len(frames)/2], frames[len(frames)*95/100], drawing[len(drawing)/2], drawing[len(drawing)*95/100])

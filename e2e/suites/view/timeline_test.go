@@ -42,6 +42,45 @@ func recorded(t *testing.T) string {
 	return file
 }
 
+// TestARecordingIsExported moves through a recording in a file, where nobody can be asked.
+func TestARecordingIsExported(t *testing.T) {
+	chromium := browser.Start(t)
+	file := filepath.Join(t.TempDir(), "week.html")
+	if said, err := packtree(t.Context(), t, "view", "--recording", recorded(t), "--export", file).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	page := chromium.Open(t, "file://"+file, false)
+	page.Until("the picture", drawn)
+	page.Says("of a recording, made into a page")
+	to := func(place int) {
+		browser.Evaluate[bool](page, fmt.Sprintf(`(() => {
+			const slider = document.getElementById("moment");
+			slider.value = %d;
+			return slider.dispatchEvent(new Event("input", {bubbles: true}));
+		})()`, place))
+	}
+	for _, moment := range []struct {
+		place      int
+		line, used string
+	}{
+		{2, "10 s of virtual time, moment 2 of 5. 1 gang running, 1 waiting.", "16 of 16"},
+		{5, "1 h 6 min of virtual time, moment 5 of 5. 0 gangs running, 0 waiting.", "0 of 16"},
+		{3, "1 min 40 s of virtual time, moment 3 of 5. 1 gang running, 0 waiting.", "8 of 16"},
+		{0, "0 s of virtual time, moment 0 of 5. Before anything happens.", "0 of 16"},
+	} {
+		to(moment.place)
+		page.Says(moment.line)
+		page.Says(moment.used + " nvidia.com/gpu used")
+		screenshot(t, page, fmt.Sprintf("timeline-export-%d", moment.place))
+	}
+	if count := browser.Evaluate[int](page, "document.querySelectorAll('.try, .failures').length"); count != 0 {
+		t.Error("it offers what nobody is there to answer")
+	}
+	if requests := page.Requests(); len(requests) != 1 || len(page.Complaints()) > 0 {
+		t.Errorf("it asked for %q, and complains %q", requests, page.Complaints())
+	}
+}
+
 // TestARecordingHasATimeLine moves through what a simulation has recorded.
 func TestARecordingHasATimeLine(t *testing.T) {
 	chromium := browser.Start(t)

@@ -153,6 +153,8 @@ func gangStatuses(gangs []*schedulerv1alpha1.PodGang) []grovev1alpha1.PodGangSta
 			Name:       gang.Name,
 			Phase:      phaseOf(gang),
 			Conditions: repeated(gang.Status.Conditions),
+
+			PlacementScore: gang.Status.PlacementScore,
 		})
 	}
 	return statuses

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -343,6 +344,10 @@ func TestWhatAGangIsMadeOfIsNoNewsOfItsSet(t *testing.T) {
 	}
 	if diff := cmp.Diff(set.Status, said(2, "another message")); diff == "" {
 		t.Error("another message of a gang is not repeated by the set")
+	}
+	gang.Status.PlacementScore = ptr.To(1.0)
+	if told := said(2, "another message").PodGangStatuses; *told[1].PlacementScore != 1 || told[0].PlacementScore != nil {
+		t.Errorf("the score of gang %s is not repeated by the set: %+v", gang.Name, told)
 	}
 	if gang.Status.Conditions[0].ObservedGeneration != 2 {
 		t.Error("the gang's own condition has lost its generation")

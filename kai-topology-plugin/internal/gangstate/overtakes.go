@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/shared/packing"
 )
@@ -81,8 +83,9 @@ type overtaken struct {
 	passed map[string]int
 	// tried is the state of the room in which the gang was last tried.
 	tried int64
-	// holds are answers to whether a domain could hold the gang.
-	holds map[Emptied]bool
+	// holds are answers to whether a domain could hold the gang, and closed the domains for which the last one was yes.
+	holds  map[Emptied]bool
+	closed sets.Set[string]
 }
 
 // Emptied asks whether a domain would hold a waiting gang if nothing stood there. Terrain tells apart what the nodes
@@ -115,14 +118,16 @@ func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int64) (first bool
 func (s *State) wait(e *Effects, r *record, claim Claim, room int64) (first bool) {
 	known := r.overtaken
 	if known == nil {
-		r.overtaken = &overtaken{claim: claim, passed: map[string]int{}, tried: room, holds: map[Emptied]bool{}}
+		r.overtaken = &overtaken{
+			claim: claim, passed: map[string]int{}, tried: room, holds: map[Emptied]bool{}, closed: sets.New[string](),
+		}
 		return true
 	}
 	if known.full() && !known.claim.equal(claim) {
 		s.activateBarred(e)
 	}
 	if !slices.Equal(known.claim.Ground.Levels, claim.Ground.Levels) {
-		known.passed = map[string]int{}
+		known.passed, known.closed = map[string]int{}, sets.New[string]()
 	}
 	known.claim, known.tried = claim, room
 	return false
@@ -265,6 +270,7 @@ func (s *State) stopWaiting(e *Effects, r *record) {
 	delete(s.waiting, r.key) // What comes next in this event may look at all that wait.
 	if known != nil && known.full() {
 		s.activateBarred(e)
+		e.writeStatus(r.key)
 	}
 }
 
@@ -316,16 +322,25 @@ func (s *State) Holds(key gang.Key, asked Emptied) (holds, known bool) {
 	return holds, known
 }
 
-// SetHolds remembers whether a domain would hold a waiting gang.
-func (s *State) SetHolds(key gang.Key, asked Emptied, holds bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.known(key).overtaken
-	if known == nil {
-		return
-	}
-	if len(known.holds) >= maxEmptied {
-		clear(known.holds)
-	}
-	known.holds[asked] = holds
+// SetHolds remembers whether a domain would hold a waiting gang. If so, it is closed from now on, and the status says it.
+func (s *State) SetHolds(key gang.Key, asked Emptied, holds bool) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		known := r.overtaken
+		if known == nil {
+			return
+		}
+		if len(known.holds) >= maxEmptied {
+			clear(known.holds)
+		}
+		known.holds[asked] = holds
+		if known.closed.Has(asked.Domain) == holds {
+			return
+		}
+		if holds {
+			known.closed.Insert(asked.Domain)
+		} else {
+			known.closed.Delete(asked.Domain)
+		}
+		e.writeStatus(key)
+	})
 }

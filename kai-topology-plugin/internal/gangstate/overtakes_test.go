@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // waits has a gang wait, and returns which others are activated by that.
@@ -214,4 +215,55 @@ func TestWhoWasKeptOutIsCalledWhenTheGangWaitsForSomethingElse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the status says of domains follows from answers: one that nobody has asked about keeps nobody out.
+func TestReservationsTellOfDomainsThatAreClosed(t *testing.T) {
+	key := big.Rank.Gang
+	kept := scheduling.ReservationStatus{
+		Reason: scheduling.ReservationOvertaken, Level: "rack", Domain: "z1/r1", Resources: []string{"gpu"},
+	}
+	state := New(anyone)
+	state.waits(big, 0)
+	overtake := func(times int) {
+		for range times {
+			state.take(taking(rank("younger", 0, 200), "gpu", inRack))
+		}
+	}
+	asked := Emptied{Domain: "z1/r1", Generation: 1}
+	step := func(name string, effects Effects, written bool, want ...scheduling.ReservationStatus) {
+		t.Helper()
+		if got := slices.Contains(effects.WriteStatus, key); got != written {
+			t.Errorf("%s: the status is written: %v", name, got)
+		}
+		if diff := cmp.Diff(want, state.Reservations(key)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	overtake(MaxOvertakes - 1)
+	step("not overtaken often enough", state.SetHolds(key, Emptied{Domain: "z1/r2"}, false), false)
+	overtake(1)
+	step("nobody has asked yet", Effects{}, false)
+	step("it would hold the gang", state.SetHolds(key, asked, true), true, kept)
+	step("it still would", state.SetHolds(key, asked, true), false, kept)
+	asked.Terrain++
+	step("it would not any more", state.SetHolds(key, asked, false), true)
+	asked.Terrain++
+	step("it would again", state.SetHolds(key, asked, true), true, kept)
+	smaller := big
+	smaller.Scarce = []string{"cpu"}
+	state.waits(smaller, 1)
+	kept.Resources = smaller.Scarce
+	step("it is short of something else", Effects{}, false, kept)
+	step("it waits no more", state.StopWaiting(key), true)
+	step("it is not known any more", state.SetHolds(key, asked, true), false)
+
+	everywhere := big
+	everywhere.Ground = Ground{}
+	state.waits(everywhere, 2)
+	overtake(MaxOvertakes)
+	step("the cluster", state.SetHolds(key, Emptied{}, true), true,
+		scheduling.ReservationStatus{Reason: scheduling.ReservationOvertaken, Resources: []string{"gpu"}})
+	state.waits(big, 3)
+	step("another level", Effects{}, false)
 }

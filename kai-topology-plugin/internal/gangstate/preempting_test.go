@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -123,5 +124,22 @@ func TestAGangWaitsForItsPreemptionDelay(t *testing.T) {
 	state.Planned(asked, version(1), nil, answer, []Placement{{Pod: asked.Pending[0], Node: "n1"}}, start)
 	if may, _ := state.MayPreempt(group, start.Add(time.Hour)); may {
 		t.Error("a gang that was placed in between does not wait again")
+	}
+}
+
+func TestReservationsTellOfNodesThatAreLeftForAGang(t *testing.T) {
+	state, asked := New(anyone), asking()
+	placements := []Placement{{Pod: pod("b"), Node: "n2"}, {Pod: pod("a"), Node: "n1"}, {Pod: pod("c"), Node: "n2"}}
+	effects := state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID]("x"), "x leaves")
+	want := []scheduling.ReservationStatus{{Reason: scheduling.ReservationPreempting, Nodes: []string{"n1", "n2", "n2"}}}
+	if diff := cmp.Diff(want, state.Reservations(mine)); diff != "" || !slices.Contains(effects.WriteStatus, mine) {
+		t.Errorf("written %v (-want +got):\n%s", effects.WriteStatus, diff)
+	}
+	if got := state.Reservations(other); got != nil {
+		t.Errorf("another gang has %v", got)
+	}
+	effects = state.EndPreemption(mine)
+	if got := state.Reservations(mine); got != nil || !slices.Contains(effects.WriteStatus, mine) {
+		t.Errorf("given up: %v, written %v", got, effects.WriteStatus)
 	}
 }

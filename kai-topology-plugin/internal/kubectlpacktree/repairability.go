@@ -19,6 +19,8 @@ type repairabilityReport struct {
 	Failures []*repair.Forecast `json:"failures"`
 	// Spares counts, by level and domain, the nodes that have to stay empty.
 	Spares map[string]map[string]int `json:"spares"`
+	// SpareNodes are their names, sorted.
+	SpareNodes []string `json:"spareNodes"`
 }
 
 func (p *plugin) repairabilityCommand() *cobra.Command {
@@ -41,7 +43,8 @@ nodes with pods keep what is free on them. They are counted in each domain aroun
 nodes to try all, none of the spares can be done without, but fewer others might do.
 
 -o json prints all of it:
-  failures[]{level, domain, mendedInPlace[], mendedByMoving[]{gang, subGroup, pods}, lost[]}, spares{LEVEL: {DOMAIN: nodes}}`,
+  failures[]{level, domain, mendedInPlace[], mendedByMoving[]{gang, subGroup, pods}, lost[]}, spares{LEVEL: {DOMAIN: nodes}},
+  spareNodes[]`,
 		Example: `  kubectl packtree repairability
   kubectl packtree repairability -o json | jq '.failures[] | select(.lost != [])'
   kubectl get nodes,pods,topologies,podgroups -A -o yaml | kubectl packtree repairability -f -`,
@@ -70,7 +73,7 @@ func (p *plugin) repairability(command *cobra.Command, from *source, output stri
 	note(command, read.Notes)
 	ctx, cancel := context.WithCancel(command.Context())
 	defer cancel()
-	report, err := repairabilityOf(ctx, read.Inventory, p.progress(command))
+	report, err := repairabilityOf(ctx, read.Inventory, p.progress(command, "failures foretold"))
 	if err != nil {
 		return fmt.Errorf("foretelling: %w", err)
 	}
@@ -84,14 +87,14 @@ func (p *plugin) repairability(command *cobra.Command, from *source, output stri
 // every is how often somebody who waits is told how far it is.
 const every = 5 * time.Second
 
-// progress tells on standard error how far long work is, each time that one more failure is foretold.
-func (p *plugin) progress(command *cobra.Command) func(of int) {
+// progress tells on standard error how far long work is, each time that one more of what is done is.
+func (p *plugin) progress(command *cobra.Command, what string) func(of int) {
 	last, done := p.now(), 0
 	return func(of int) {
 		done++
 		if now := p.now(); now.Sub(last) >= every {
 			last = now
-			fmt.Fprintf(command.ErrOrStderr(), "%d of %d failures foretold\n", done, of)
+			fmt.Fprintf(command.ErrOrStderr(), "%d of %d %s\n", done, of, what)
 		}
 	}
 }
@@ -107,7 +110,9 @@ func repairabilityOf(
 	if err != nil {
 		return nil, err
 	}
-	return &repairabilityReport{Failures: forecasts, Spares: repair.SparesByDomain(cluster, spares)}, nil
+	return &repairabilityReport{
+		Failures: forecasts, Spares: repair.SparesByDomain(cluster, spares), SpareNodes: append([]string{}, spares...),
+	}, nil
 }
 
 // drawRepairability sums up each level, and names the failures that are not mended in place.

@@ -76,6 +76,7 @@ func (s *showing) answers() view.Answers {
 			"explain": func(ctx context.Context, asked url.Values) (any, error) {
 				return s.explain(ctx, asked.Get("namespace"), asked.Get("name"))
 			},
+			"repairability": func(ctx context.Context, _ url.Values) (any, error) { return s.repairability(ctx) },
 			"history": func(ctx context.Context, asked url.Values) (any, error) {
 				return s.history(ctx, asked.Get("namespace"), asked.Get("name"))
 			},
@@ -120,6 +121,17 @@ func (l *latest) cluster() (*live.Cluster, error) {
 		return nil, errors.New("the cluster has not been read yet")
 	}
 	return read, nil
+}
+
+// repairability foretells failures on the cluster as it was read last.
+func (l *latest) repairability(ctx context.Context) (*repairabilityReport, error) {
+	l.searching.Lock()
+	defer l.searching.Unlock()
+	read, err := l.cluster()
+	if err != nil {
+		return nil, err
+	}
+	return repairabilityOf(ctx, read.Inventory, func(int) {})
 }
 
 // explain decides a gang on the cluster as it was read last.

@@ -2,6 +2,7 @@ package kubectlpacktree
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -51,6 +52,35 @@ func (t *timeline) beginning(ctx context.Context) (*overview.Overview, error) {
 	return seen, nil
 }
 
+// all are the overview of the first moment and those of all moments, packed. After each it calls done with how many there are.
+func (t *timeline) all(ctx context.Context, done func(of int)) (first []byte, moments *view.Moments, err error) {
+	seen, err := t.beginning(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if first, err = json.Marshal(seen); err != nil {
+		return nil, nil, err
+	}
+	moments = &view.Moments{}
+	moments.Add(first)
+	for place := range seen.Moments[1:] {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		then, err := t.overview(ctx, place+1)
+		if err != nil {
+			return nil, nil, err
+		}
+		content, err := json.Marshal(then)
+		if err != nil {
+			return nil, nil, err
+		}
+		moments.Add(content)
+		done(len(seen.Moments) - 1)
+	}
+	return first, moments, nil
+}
+
 // answers are those about moments: each question says about which.
 func (t *timeline) answers() map[string]view.Answer {
 	return map[string]view.Answer{
@@ -62,19 +92,35 @@ func (t *timeline) answers() map[string]view.Answer {
 			return t.overview(ctx, place)
 		},
 		"explain": func(ctx context.Context, asked url.Values) (any, error) {
-			place, err := placeOf(asked)
+			then, err := t.then(asked)
 			if err != nil {
 				return nil, err
 			}
-			cluster, err := t.recorded.At(place)
-			if err != nil {
-				return nil, err
-			}
-			var then latest
-			then.keep(&live.Cluster{Inventory: cluster})
 			return then.explain(ctx, asked.Get("namespace"), asked.Get("name"))
 		},
+		"repairability": func(ctx context.Context, asked url.Values) (any, error) {
+			then, err := t.then(asked)
+			if err != nil {
+				return nil, err
+			}
+			return then.repairability(ctx)
+		},
 	}
+}
+
+// then is the cluster at the moment that is asked about.
+func (t *timeline) then(asked url.Values) (*latest, error) {
+	place, err := placeOf(asked)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := t.recorded.At(place)
+	if err != nil {
+		return nil, err
+	}
+	then := &latest{}
+	then.keep(&live.Cluster{Inventory: cluster})
+	return then, nil
 }
 
 func placeOf(asked url.Values) (int, error) {

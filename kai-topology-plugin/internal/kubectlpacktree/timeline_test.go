@@ -1,7 +1,9 @@
 package kubectlpacktree
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -60,6 +62,13 @@ func TestQuestionsAboutARecordingAreAboutAMoment(t *testing.T) {
 		content, _ := json.Marshal(g)
 		t.Errorf("the gang is %s", content)
 	}
+	asked, err := ask("repairability", "moment=1")
+	if err != nil || len(asked.(*repairabilityReport).Failures) != 2 {
+		t.Errorf("what failures would do: %+v, error %v", asked, err)
+	}
+	if _, err := ask("repairability", "moment=3"); err == nil {
+		t.Error("failures are foretold at a moment that is not there")
+	}
 	for query, want := range map[string]string{
 		"moment=2&namespace=d&name=g": "g", "moment=3": "there are moments 0 to 2", "moment=x": `"x" is no number of a moment`, "": `"" is no number`,
 	} {
@@ -80,13 +89,48 @@ func TestARecordingIsShownByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"takes neither -f nor --export": {"--recording", empty, "-f", dump},
-		"and takes neither -f":          {"--recording", empty, "--export", "-"},
-		"the recording is empty":        {"--recording", empty},
-		"--recording: open":             {"--recording", empty + "x"},
+		"takes no -f":                     {"--recording", empty, "-f", dump},
+		"the recording is empty":          {"--recording", empty},
+		"simulate -o recording makes one": {"--recording", empty, "--export", "-"},
+		"--recording: open":               {"--recording", empty + "x"},
 	} {
 		if _, _, err := run(t, append([]string{"view", "--no-browser"}, args...)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %s", args, err, want)
 		}
+	}
+}
+
+// A page of a recording has what the server of it would answer, moment by moment.
+func TestAnExportOfARecordingHasAllMoments(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "recording")
+	if err := os.WriteFile(file, []byte(recordedGang), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	if _, _, err := run(t, "view", "--recording", file, "--export", page); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"moments":[0,5,9]`, ` id="moments">`, `data-taken="of a recording, made into a page `} {
+		if !strings.Contains(string(content), part) {
+			t.Errorf("the page has no %s", part)
+		}
+	}
+	line, err := readTimeline(file, overview.Question{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	first, moments, err := line.all(t.Context(), func(of int) { told += of })
+	if err != nil || !strings.HasPrefix(string(first), "{") || told != 4 || moments == nil {
+		t.Errorf("told %d, error %v, first %.40s", told, err, first)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := line.all(ended, func(int) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("once nobody waits for it: %v", err)
 	}
 }

@@ -32,13 +32,14 @@ and of those that --shape names. What the columns are of is below the drawing.
 
 Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible of the
 levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
-for the successors of pods that left, and the nodes that take no pods. Nodes that lack a label of the topology are
+for the successors of pods that left, the room that is kept for gangs that wait, and the nodes that take no pods. Nodes that lack a label of the topology are
 drawn where their labels end.
 
 -o json prints all of it, hosts included:
   resource, topologies[]{name, levels[], shapes[]{name, asks, level}, cluster}, waiting[]{namespace, name, pending, reason, message},
   relations[]{namespace, gang, name, rule, required, lacks},
   seats[]{namespace, gang, subGroup, node, until},
+  reservations[]{namespace, gang, reason, level, domain, resources[], nodes[]},
   outOfService[]{name, cordoned, notReady}, notes[], gangs[] as explain has them, without nodes and what was decided,
   nodes[]{name, cordoned, notReady, taints[], resources{NAME: {used, total}}},
   pods[]{namespace, name, node, gang, subGroup, amount, scheduler, gated, leaving}

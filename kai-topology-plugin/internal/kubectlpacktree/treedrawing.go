@@ -57,6 +57,7 @@ func drawTree(pen *drawing.Pen, report *overview.Overview, level string) string 
 	drawPlacements(&b, pen, report.Gangs)
 	drawRelations(&b, pen, report.Relations)
 	drawSeats(&b, pen, report.Seats)
+	drawReservations(&b, pen, report.Reservations)
 	drawUnlabelled(&b, pen, report)
 	drawOutOfService(&b, pen, report.OutOfService)
 	return strings.TrimRight(b.String(), "\n") + "\n"

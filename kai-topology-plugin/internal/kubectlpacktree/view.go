@@ -50,13 +50,14 @@ knows the address. Nothing is installed in the cluster, and nothing is asked of 
 --export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as explain does,
 for up to 10 seconds; so they are for a page of a dump.
 
---recording shows what "simulate -o recording" has written, with a time line over its moments.
+--recording shows what "simulate -o recording" has written, with a time line over its moments. With --export, all moments are
+in the file.
 
 Keys: / search, t map or tables, c colours, esc back; on the map the arrows, page up and down, enter, + - and 0.`,
 		Example: `  kubectl packtree view
   kubectl packtree view -f bundle.yaml
   kubectl packtree view --export page.html
-  kubectl packtree view --recording week.recording
+  kubectl packtree view --recording week.recording --export week.html
   kubectl packtree support-bundle | kubectl packtree view -f - --export - > page.html`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -70,8 +71,11 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			command.SetContext(ctx)
-			if options.recording != "" && (options.export != "" || len(options.from.files) > 0) {
-				return usage(command, "--recording has a cluster of its own, and takes neither -f nor --export")
+			if options.recording != "" && len(options.from.files) > 0 {
+				return usage(command, "--recording has a cluster of its own, and takes no -f")
+			}
+			if options.export != "" && options.recording != "" {
+				return p.exportRecording(command, options)
 			}
 			if options.export != "" {
 				return p.exportView(command, options)
@@ -92,7 +96,7 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	return command
 }
 
-// exportView writes the page to a file, which has its name only once it is whole.
+// exportView writes the page of a cluster or a dump to a file.
 func (p *plugin) exportView(command *cobra.Command, options *viewOptions) error {
 	read, err := options.from.read(command, live.Wanted{Events: true})
 	if err != nil {
@@ -106,8 +110,26 @@ func (p *plugin) exportView(command *cobra.Command, options *viewOptions) error 
 	if err != nil {
 		return err
 	}
+	return writePage(command, options, content, p.taken(options), nil)
+}
+
+// exportRecording writes a page that has all moments of a recording.
+func (p *plugin) exportRecording(command *cobra.Command, options *viewOptions) error {
+	recorded, err := readTimeline(options.recording, options.asked)
+	if err != nil {
+		return err
+	}
+	first, moments, err := recorded.all(command.Context(), p.progress(command, "moments packed"))
+	if err != nil {
+		return err
+	}
+	return writePage(command, options, first, "of a recording, made into a page "+p.minute(), moments)
+}
+
+// writePage writes a page to a file, which has its name only once it is whole.
+func writePage(command *cobra.Command, options *viewOptions, content []byte, taken string, moments *view.Moments) error {
 	var page bytes.Buffer
-	if err := view.Export(&page, content, p.taken(options)); err != nil {
+	if err := view.Export(&page, content, taken, moments); err != nil {
 		return err
 	}
 	if options.export == "-" {
@@ -126,12 +148,13 @@ func (p *plugin) exportView(command *cobra.Command, options *viewOptions) error 
 }
 
 func (p *plugin) taken(options *viewOptions) string {
-	at := p.now().Format("2006-01-02 15:04 MST")
 	if len(options.from.files) > 0 {
-		return "of a dump, made into a page " + at
+		return "of a dump, made into a page " + p.minute()
 	}
-	return "as it was " + at
+	return "as it was " + p.minute()
 }
+
+func (p *plugin) minute() string { return p.now().Format("2006-01-02 15:04 MST") }
 
 // decided is an overview whose gangs that wait are decided, as far as the time suffices.
 func (p *plugin) decided(ctx context.Context, read *live.Cluster, asked overview.Question) (*overview.Overview, error) {

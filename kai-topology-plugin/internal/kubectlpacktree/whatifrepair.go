@@ -59,11 +59,11 @@ func (p *plugin) compareRepairability(
 ) (*repair.Comparison, error) {
 	ctx, cancel := context.WithCancel(command.Context())
 	defer cancel()
-	past, _, err := repair.All(ctx, before, p.progress(command))
+	past, _, err := repair.All(ctx, before, p.progress(command, "failures foretold"))
 	if err != nil {
 		return nil, err
 	}
-	future, _, err := repair.All(ctx, after, p.progress(command))
+	future, _, err := repair.All(ctx, after, p.progress(command, "failures foretold"))
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ type Keeper struct {
 	PodGroup func(gang.Key) (*scheduling.PodGroup, error)
 	// Question is what is asked about a gang that waits, without nodes; nil if it cannot be planned.
 	Question func(*scheduling.PodGroup) (*decision.Question, error)
+	// Do does what is to be done once a domain is found to be closed, or not.
+	Do func(gangstate.Effects)
 }
 
 // Closed are the domains that are closed to a gang.
@@ -162,7 +164,7 @@ func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nod
 			"podGroup", domain.For, "domain", domain.Domain)
 		return false
 	}
-	k.Gangs.SetHolds(domain.For, asked, holds)
+	k.Do(k.Gangs.SetHolds(domain.For, asked, holds))
 	return holds
 }
 

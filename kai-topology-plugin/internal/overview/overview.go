@@ -33,6 +33,8 @@ type Overview struct {
 	Relations []Relation `json:"relations"`
 	// Seats are those that are held for the successors of pods that left.
 	Seats []Seat `json:"seats,omitempty"`
+	// Reservations are room that others have to leave to gangs that wait.
+	Reservations []Reservation `json:"reservations,omitempty"`
 	// OutOfService are the nodes that take no pods.
 	OutOfService []OutOfService `json:"outOfService"`
 	// Gangs are all that are asked for, in the order of the scheduler, without their nodes: pods have these.
@@ -99,6 +101,7 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 		Topologies:   []Topology{},
 		Waiting:      waiting(cluster, asked.shows),
 		Seats:        seats(cluster, asked.shows),
+		Reservations: reservations(cluster),
 		OutOfService: outOfService(cluster.Nodes),
 		Nodes:        nodes(cluster),
 		Pods:         pods(cluster, resource, asked),

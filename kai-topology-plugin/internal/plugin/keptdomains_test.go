@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,13 @@ func TestRoomIsKeptForEveryGangThatWasPassedTooOften(t *testing.T) {
 		node, status := bench.schedule(t, pod)
 		if status.IsSuccess() || !strings.Contains(status.Message(), "is kept for gang default/first") {
 			t.Errorf("pod %s of a younger gang is on %q: %v", pod.Name, node, status)
+		}
+	}
+	for name, resource := range map[string]string{"first": "cpu", "second": "memory"} {
+		observed, err := bench.plugin.observe(gang.Key{Namespace: "default", Name: name})
+		want := []scheduling.ReservationStatus{{Reason: scheduling.ReservationOvertaken, Resources: []string{resource}}}
+		if diff := cmp.Diff(want, observed.Reservations); diff != "" || err != nil {
+			t.Errorf("error %v, and of the room that is kept for it gang %s says (-want +got):\n%s", err, name, diff)
 		}
 	}
 }

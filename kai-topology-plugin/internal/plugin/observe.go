@@ -33,6 +33,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
 	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key), Seats: p.gangs.Seats(key)}
+	observed.Reservations = p.gangs.Reservations(key)
 	observed.Placement, observed.Successors = p.gangs.PlacementOf(podGroup), p.gangs.SuccessorsAnswer(key)
 	foretold, begun := p.gangs.Repairability(key)
 	observed.Repairability, observed.Unforetold = foretold, !begun && p.profiles.foretells()

@@ -191,6 +191,7 @@ func newPluginAmong(
 		},
 	}
 	plugin.effects.roomChanged = plugin.clusterChanged
+	plugin.reader.keeper.Do = plugin.effects.do
 	all.listen(plugin.foretold)
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ type Observed struct {
 	Placement *scheduling.PlacementStatus
 	// Seats are those that are held for successors of pods of the gang.
 	Seats []scheduling.SeatsStatus
+	// Reservations are room that others have to leave to the gang.
+	Reservations []scheduling.ReservationStatus
 	// Repairability is what was foretold of the gang; nil if that was nothing.
 	Repairability *gangstate.Repairability
 	// Unforetold is set as long as nothing has been foretold of any gang, although it will be.
@@ -58,6 +60,7 @@ type Desired struct {
 	Resources         scheduling.PodGroupResourcesStatus
 	Placement         *scheduling.PlacementStatus
 	Seats             []scheduling.SeatsStatus
+	Reservations      []scheduling.ReservationStatus
 }
 
 // Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated
@@ -84,6 +87,7 @@ func Of(observed Observed, now metav1.Time) Desired {
 		Resources:         resources(observed.Gang),
 		Placement:         placement(observed),
 		Seats:             observed.Seats,
+		Reservations:      observed.Reservations,
 	}
 }
 
@@ -200,7 +204,8 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
 		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources) ||
 		!equality.Semantic.DeepEqual(status.Placement, d.Placement) ||
-		!equality.Semantic.DeepEqual(status.Seats, d.Seats)
+		!equality.Semantic.DeepEqual(status.Seats, d.Seats) ||
+		!equality.Semantic.DeepEqual(status.Reservations, d.Reservations)
 }
 
 // Status returns the part of the status, as it is applied.
@@ -218,6 +223,7 @@ func (d Desired) Status() scheduling.PodGroupStatus {
 		SubGroups:            d.SubGroups,
 		Placement:            d.Placement,
 		Seats:                d.Seats,
+		Reservations:         d.Reservations,
 	}
 }
 

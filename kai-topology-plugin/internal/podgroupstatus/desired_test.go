@@ -161,6 +161,7 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 	seen := observed(t, 1, 1, 0)
 	seen.Groups = []decision.Group{{Placed: 1, Needed: 1, Domains: map[string][]string{"zone": {"z1"}, "rack": {}}}}
 	seen.Seats = []scheduling.SeatsStatus{{Nodes: []string{"n1"}, Until: &now}}
+	seen.Reservations = []scheduling.ReservationStatus{{Reason: scheduling.ReservationOvertaken, Level: "rack", Domain: "z/r"}}
 	status := &seen.Gang.PodGroup.Status
 
 	first := podgroupstatus.Of(seen, before)
@@ -174,12 +175,19 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 	if diff := cmp.Diff(seen.Seats, first.Status().Seats); diff != "" {
 		t.Errorf("seats (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(seen.Reservations, first.Status().Reservations); diff != "" {
+		t.Errorf("reservations (-want +got):\n%s", diff)
+	}
 	status.Conditions = append(status.Conditions, metav1.Condition{Type: "Valid"}, first.Condition)
 	status.SubGroups = first.SubGroups
 	if !first.Differs(status) {
 		t.Error("a status without its seats is as it should be")
 	}
 	status.Seats = first.Seats
+	if !first.Differs(status) {
+		t.Error("a status without its reservations is as it should be")
+	}
+	status.Reservations = first.Reservations
 
 	second := podgroupstatus.Of(seen, now)
 	if second.Differs(status) {

@@ -135,7 +135,9 @@ func newSimulator(ctx context.Context, cluster *inventory.Inventory, stream []Ev
 		}
 	}
 	s.gangs.RoomGrew() // No state of the room is that in which nobody was refused.
-	s.keeper = overtaking.Keeper{Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question}
+	s.keeper = overtaking.Keeper{
+		Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question, Do: func(gangstate.Effects) {}, // Nobody reads a status.
+	}
 	nodes, err := offline.Nodes()
 	if err != nil {
 		return nil, err

@@ -27,12 +27,16 @@ func asset(name string) []byte {
 }
 
 // Export writes one file that shows an overview, given as JSON, by itself: it asks nobody for anything. Taken says, for people, of
-// what and when the overview is.
-func Export(w io.Writer, overview []byte, taken string) error {
+// what and when the overview is. Moments are those of a recording; nil for what is none.
+func Export(w io.Writer, overview []byte, taken string, moments *Moments) error {
 	script, style := asset("page.js"), asset("page.css")
 	var data bytes.Buffer
 	// Markup in names has no meaning any more: < is < again only for whoever parses the JSON.
 	json.HTMLEscape(&data, overview)
+	further, err := momentsElement(moments)
+	if err != nil {
+		return err
+	}
 	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'", source(script), source(style))
 	frame := string(asset("index.html"))
 	before, after, _ := strings.Cut(frame, "<head>")
@@ -41,6 +45,7 @@ func Export(w io.Writer, overview []byte, taken string) error {
 	for _, part := range []string{
 		before, "<head>\n", fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy), head, "<style>", string(style), "</style>\n</head>", body,
 		fmt.Sprintf(`<script type="application/json" id="overview" data-taken="%s">`, html.EscapeString(taken)), data.String(), "</script>\n",
+		further,
 		"<script>", string(script), "</script>\n</body>", end,
 	} {
 		if _, err := io.WriteString(w, part); err != nil {
@@ -48,6 +53,14 @@ func Export(w io.Writer, overview []byte, taken string) error {
 		}
 	}
 	return nil
+}
+
+func momentsElement(moments *Moments) (string, error) {
+	if moments == nil {
+		return "", nil
+	}
+	packed, err := moments.packed()
+	return `<script type="application/octet-stream" id="moments">` + packed + "</script>\n", err
 }
 
 // source is what a policy calls an inline script or style with this content.

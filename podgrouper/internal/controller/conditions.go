@@ -13,9 +13,11 @@ import (
 	"packtree.dev/shared/apply"
 )
 
-// conditions is the part of a status that the pod grouper writes.
-type conditions struct {
+// status is the part of a status that the pod grouper writes.
+type status struct {
 	Conditions []metav1.Condition `json:"conditions"`
+	// PlacementScore is that of a PodGang; nil for other kinds.
+	PlacementScore *float64 `json:"placementScore,omitempty"`
 }
 
 // applyCondition writes one condition of an object's status, which stands there as before, and leaves the others to those
@@ -23,26 +25,27 @@ type conditions struct {
 func applyCondition(
 	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before *metav1.Condition, condition metav1.Condition,
 ) (bool, error) {
-	var stands []metav1.Condition
+	var stands status
 	if before != nil {
-		stands = []metav1.Condition{*before}
+		stands.Conditions = []metav1.Condition{*before}
 	}
-	return applyConditions(ctx, w, now, object, stands, []metav1.Condition{condition})
+	return applyStatus(ctx, w, now, object, stands, status{Conditions: []metav1.Condition{condition}})
 }
 
-// applyConditions is applyCondition for all conditions of an object that the pod grouper writes: one that is wanted no more
-// is taken away.
-func applyConditions(
-	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before, wanted []metav1.Condition,
+// applyStatus is applyCondition for all of a status that the pod grouper writes: what is wanted no more is taken away.
+func applyStatus(
+	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before, wanted status,
 ) (bool, error) {
-	wanted = slices.Clone(wanted)
-	for i := range wanted {
-		wanted[i].LastTransitionTime = metav1.NewTime(now)
-		if stands := meta.FindStatusCondition(before, wanted[i].Type); stands != nil && stands.Status == wanted[i].Status {
-			wanted[i].LastTransitionTime = stands.LastTransitionTime
+	wanted.Conditions = slices.Clone(wanted.Conditions)
+	for i := range wanted.Conditions {
+		condition := &wanted.Conditions[i]
+		condition.LastTransitionTime = metav1.NewTime(now)
+		stands := meta.FindStatusCondition(before.Conditions, condition.Type)
+		if stands != nil && stands.Status == condition.Status {
+			condition.LastTransitionTime = stands.LastTransitionTime
 		}
 	}
-	written, err := w.Status(ctx, object, &conditions{before}, &conditions{wanted})
+	written, err := w.Status(ctx, object, &before, &wanted)
 	if apierrors.IsConflict(err) {
 		return false, nil
 	}

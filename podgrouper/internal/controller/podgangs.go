@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -83,7 +84,7 @@ func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
 }
 
 // mirror writes the conditions of the PodGang that repeat what the scheduler says of the PodGroup, or why it will not get so
-// far: Scheduled and, where somebody asks, SuccessorsFit.
+// far: Scheduled and, where somebody asks, SuccessorsFit; and the score of its placement.
 func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.PodGang, result kept) error {
 	wanted := []metav1.Condition{scheduledCondition(gang, result)}
 	if answer := successorsCondition(gang, result.podGroup); answer != nil {
@@ -98,10 +99,24 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	for i := range wanted {
 		wanted[i].ObservedGeneration = gang.Generation
 	}
-	if _, err := applyConditions(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, before, wanted); err != nil {
-		return fmt.Errorf("writing conditions of PodGang: %w", err)
+	stands := status{Conditions: before}
+	if said, _ := saidOf(result.podGroup); said != nil {
+		stands.PlacementScore = gang.Status.PlacementScore // Else it is another scheduler's.
+	}
+	desired := status{Conditions: wanted, PlacementScore: placementScore(result.podGroup)}
+	if _, err := applyStatus(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, stands, desired); err != nil {
+		return fmt.Errorf("writing the status of PodGang: %w", err)
 	}
 	return nil
+}
+
+// placementScore is the best one for a gang that is proved to stand in the fewest domains possible. What nobody has proved has none:
+// how many fewer there may be is not known.
+func placementScore(podGroup *scheduling.PodGroup) *float64 {
+	if podGroup == nil || podGroup.Status.Placement == nil || podGroup.Status.Placement.Fewest != scheduling.FewestYes {
+		return nil
+	}
+	return ptr.To(1.0)
 }
 
 // successorsCondition repeats what the scheduler says to the question about successors; nil if nobody asks, or it has said

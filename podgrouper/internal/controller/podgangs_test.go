@@ -140,6 +140,33 @@ var _ = Describe("A PodGang", func() {
 		}
 	})
 
+	It("has a score while the scheduler says that it stands as close together as can be", func(ctx SpecContext) {
+		create(ctx, newPodGang("gang", ""))
+		Eventually(podGroup(ctx, "gang")).ShouldNot(BeNil())
+		says := func(reason string, placement *scheduling.PlacementStatus) {
+			GinkgoHelper()
+			group, err := podGroup(ctx, "gang")()
+			Expect(err).NotTo(HaveOccurred())
+			meta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
+				Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: reason,
+			})
+			group.Status.Placement = placement
+			Expect(api.Status().Update(ctx, group)).To(Succeed())
+			Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionTrue, scheduling.ReasonPlaced, reason))
+		}
+		score := func() *float64 {
+			gang := &grovescheduler.PodGang{}
+			Expect(api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "gang"}, gang)).To(Succeed())
+			return gang.Status.PlacementScore
+		}
+		says("fewer may do", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestNotProved})
+		Expect(score()).To(BeNil())
+		says("proved", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes})
+		Expect(score()).To(HaveValue(Equal(1.0)))
+		says("no level is preferred any more", nil)
+		Expect(score()).To(BeNil())
+	})
+
 	It("carries a question about successors to the scheduler, and the answer back", func(ctx SpecContext) {
 		gang := create(ctx, newPodGang("gang", ""))
 		Eventually(podGroup(ctx, "gang")).ShouldNot(BeNil())

@@ -24,7 +24,28 @@ type DynamoGraphDeploymentStatus struct {
 	// Restart says how far the last restart has come. Unset until one was asked for.
 	// +optional
 	Restart *RestartStatus `json:"restart,omitempty"`
+	// Placement says how close to the best possible the deployment's pods stand. Unset until anything was made for it.
+	// +optional
+	Placement *PlacementStatus `json:"placement,omitempty"`
 }
+
+// PlacementStatus says how close to the best possible the pods of a deployment stand.
+type PlacementStatus struct {
+	// Score is the lowest score of the gangs of the deployment that have one, from 0 to 1, which is the best possible when they
+	// were placed. Unset where no gang has one.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +optional
+	Score *float64 `json:"score,omitempty"`
+	// State says how much of the deployment the score is about.
+	// +required
+	State PlacementScoreState `json:"state"`
+}
+
+// PlacementScoreState says how much of a deployment a score is about.
+//
+// +kubebuilder:validation:Enum=Reported;Partial;Unsupported;Unknown
+type PlacementScoreState string
 
 // DeploymentState is the state of a deployment in one word.
 //

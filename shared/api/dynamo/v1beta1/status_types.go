@@ -27,7 +27,39 @@ type DynamoGraphDeploymentStatus struct {
 	// Restart says how far the last restart has come. Unset until one was asked for.
 	// +optional
 	Restart *RestartStatus `json:"restart,omitempty"`
+	// Placement says how close to the best possible the deployment's pods stand. Unset until anything was made for it.
+	// +optional
+	Placement *PlacementStatus `json:"placement,omitempty"`
 }
+
+// PlacementStatus says how close to the best possible the pods of a deployment stand.
+type PlacementStatus struct {
+	// Score is the lowest score of the gangs of the deployment that have one, from 0 to 1, which is the best possible when they
+	// were placed. Unset where no gang has one.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +optional
+	Score *float64 `json:"score,omitempty"`
+	// State says how much of the deployment the score is about.
+	// +required
+	State PlacementScoreState `json:"state"`
+}
+
+// PlacementScoreState says how much of a deployment a score is about.
+//
+// +kubebuilder:validation:Enum=Reported;Partial;Unsupported;Unknown
+type PlacementScoreState string
+
+// The states of a score.
+const (
+	// PlacementReported means that each gang of the deployment has a score.
+	PlacementReported PlacementScoreState = "Reported"
+	// PlacementPartial means that some gangs have a score and others do not.
+	PlacementPartial PlacementScoreState = "Partial"
+	// PlacementUnknown means that no gang has a score: it does not stand, prefers no level, or nobody has proved that it is in
+	// the fewest domains possible.
+	PlacementUnknown PlacementScoreState = "Unknown"
+)
 
 // DeploymentState is the state of a deployment in one word.
 //

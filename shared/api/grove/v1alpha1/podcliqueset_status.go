@@ -88,6 +88,11 @@ type PodGangStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// PlacementScore is that of the PodGang. Unset: not judged.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +optional
+	PlacementScore *float64 `json:"placementScore,omitempty"`
 }
 
 // LastError is an error of a reconciliation.

@@ -143,7 +143,8 @@ type PodGangStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// PlacementScore is how close to the best possible the placement is, from 0 to 1. Unset: not judged.
+	// PlacementScore is how close to the best possible the placement is, from 0 to 1. Unset: not judged. The pod grouper writes 1
+	// where the scheduler has proved that no placement would have used fewer domains of the levels that the gang prefers.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional

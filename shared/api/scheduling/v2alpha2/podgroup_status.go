@@ -49,6 +49,58 @@ type PodGroupStatus struct {
 	// +optional
 	// +listType=atomic
 	Seats []SeatsStatus `json:"seats,omitempty"`
+
+	// reservations are room that others have to leave to the gang while it waits: domains that are kept for it, and nodes that
+	// pods leave for it. What a plan keeps between the decision and the bindings is not listed: that takes moments.
+	//
+	// +optional
+	// +listType=atomic
+	Reservations []ReservationStatus `json:"reservations,omitempty"`
+}
+
+// ReservationReason says why room is kept for a gang.
+//
+// +kubebuilder:validation:Enum=Overtaken;Preempting
+type ReservationReason string
+
+// Values of ReservationReason.
+const (
+	// ReservationOvertaken: gangs of lower rank have taken room in the domain so often, which the gang could have used, that
+	// it is closed to them.
+	ReservationOvertaken ReservationReason = "Overtaken"
+	// ReservationPreempting: pods of lower priority leave the nodes for the gang.
+	ReservationPreempting ReservationReason = "Preempting"
+)
+
+// ReservationStatus is room that is kept for a gang.
+type ReservationStatus struct {
+	// reason says why the room is kept: Overtaken or Preempting.
+	//
+	// +required
+	Reason ReservationReason `json:"reason"`
+
+	// level is the node label key of the level of domain. Unset with reason Overtaken means that the whole cluster is kept.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	Level string `json:"level,omitempty"`
+
+	// domain is the domain that is kept, as its path of label values from the broadest level, joined by "/".
+	//
+	// +optional
+	Domain string `json:"domain,omitempty"`
+
+	// resources are those that the domain is kept for, sorted. Pods that request none of them are let in.
+	//
+	// +optional
+	// +listType=atomic
+	Resources []string `json:"resources,omitempty"`
+
+	// nodes are where the pods of the gang will go, sorted. A node is there once for each pod.
+	//
+	// +optional
+	// +listType=atomic
+	Nodes []string `json:"nodes,omitempty"`
 }
 
 // FewestDomains says whether a gang is in the fewest domains possible.

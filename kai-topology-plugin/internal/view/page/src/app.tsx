@@ -3,12 +3,13 @@ import { clusterOf, key, shapeOf, titleOf } from "./cluster";
 import { choiceOf, hashOf, nothing, type Choice } from "./choice";
 import { coloursFor, useColour } from "./colours";
 import { Map as Picture } from "./map";
+import type { Asking } from "./failures";
 import { Panel } from "./panel";
 import { Search } from "./search";
 import { Tables } from "./tables";
 import { TimeLine, useMoment } from "./timeline";
 import { Attempted, TryOut } from "./attempt";
-import type { Attempt, Overview } from "./model";
+import type { Attempt, Overview, Repairability } from "./model";
 import type { Source } from "./source";
 
 const colourings: Choice["by"][] = ["gangs", "use", "slots"];
@@ -71,6 +72,21 @@ function useAnswer<T>(of: string, changed: unknown, breath: number, ask: () => P
   return told && told.of === of ? told.said : undefined;
 }
 
+/** What failures would do: asked by a button, and shown until it is closed or another moment is. */
+function useFailures(source: Source, moment: number): Asking | undefined {
+  const [state, setState] = useState<{ of: number; told?: Repairability; busy?: boolean; wrong?: string }>();
+  if (!source.repairability) return undefined;
+  const { told, busy = false, wrong } = state?.of === moment ? state : {};
+  const ask = () => {
+    setState({ of: moment, busy: true });
+    source.repairability?.(moment).then(
+      (answer) => setState({ of: moment, told: answer }),
+      (error: unknown) => setState({ of: moment, wrong: error instanceof Error ? error.message : String(error) }),
+    );
+  };
+  return { told, busy, wrong, ask, close: () => setState(undefined) };
+}
+
 export function App({ source }: { source: Source }) {
   const [latestOverview, setOverview] = useState<Overview>();
   const [attempt, setAttempt] = useState<{ file: string; said: Attempt }>();
@@ -103,6 +119,10 @@ export function App({ source }: { source: Source }) {
   const history = useAnswer(told ?? "", overview, breaths.history, () =>
     source.history(namespace, name).catch((error: unknown) => (error instanceof Error ? error.message : String(error))),
   );
+
+  const failures = useFailures(source, moment);
+  const spareNodes = attempt ? undefined : failures?.told?.spareNodes;
+  const spares = useMemo(() => spareNodes ? new Set(spareNodes) : undefined, [spareNodes]);
 
   const latest = useRef(choice);
   latest.current = choice;
@@ -167,19 +187,19 @@ export function App({ source }: { source: Source }) {
             }}
           />
         )}
-        <p class={state.live && !moments ? "state live" : "state"} role="status">{state.live && moments ? wrong ?? "a recording" : state.text}</p>
+        <p class={state.live && !moments ? "state live" : "state"} role="status">{moments && wrong ? wrong : state.live && moments ? "a recording" : state.text}</p>
       </header>
       {moments && <TimeLine moments={moments} at={moment} shown={overview} choose={choose} />}
       {attempt && <Attempted {...attempt} choose={choose} back={() => { setAttempt(undefined); choose(nothing); }} />}
       <main class={choice.page}>
-        {choice.page === "map" ? <><Picture {...shared} dark={dark} /><Legend dark={dark} by={choice.by} /></> : <Tables {...shared} />}
+        {choice.page === "map" ? <><Picture {...shared} dark={dark} spares={spares} /><Legend dark={dark} by={choice.by} kept={!!cluster.overview.reservations?.length} spares={!!spares?.size} /></> : <Tables {...shared} />}
       </main>
-      <aside aria-label="Details"><Panel {...shared} dark={dark} history={history} /></aside>
+      <aside aria-label="Details"><Panel {...shared} dark={dark} history={history} failures={attempt ? undefined : failures} /></aside>
     </>
   );
 }
 
-function Legend({ dark, by }: { dark: boolean; by: Choice["by"] }) {
+function Legend({ dark, by, kept, spares }: { dark: boolean; by: Choice["by"]; kept: boolean; spares: boolean }) {
   const colours = coloursFor(dark);
   return (
     <ul class="legend" aria-label="Legend">
@@ -191,6 +211,8 @@ function Legend({ dark, by }: { dark: boolean; by: Choice["by"] }) {
       <li><i class="hatch" /> cordoned</li>
       <li><i class="cross" /> not ready</li>
       <li><i class="nearest" /> nearest domain</li>
+      {kept && <li><i class="dotted" style={{ borderColor: colours.kept }} /> kept for a gang</li>}
+      {spares && <li><i class="spare" /> spare</li>}
       <li class="keys"><kbd>/</kbd> search <kbd>t</kbd> tables <kbd>c</kbd> colours <kbd>esc</kbd> back</li>
     </ul>
   );

@@ -13,7 +13,7 @@ export interface Choice {
   /** The name of the shape whose slots are meant. */
   shape?: string;
   page: "map" | "tables";
-  table: "domains" | "nodes" | "gangs" | "pods" | "slots";
+  table: "domains" | "nodes" | "gangs" | "pods" | "slots" | "reservations";
 }
 
 /** What leads back to the start. */
@@ -26,7 +26,7 @@ export function choiceOf(hash: string): Choice {
   const choice: Choice = {
     by: (["use", "slots"] as const).find((by) => by === asked.get("by")) ?? "gangs",
     page: asked.get("page") === "tables" ? "tables" : "map",
-    table: (["nodes", "gangs", "pods", "slots"] as const).find((table) => table === asked.get("table")) ?? "domains",
+    table: (["nodes", "gangs", "pods", "slots", "reservations"] as const).find((table) => table === asked.get("table")) ?? "domains",
   };
   for (const name of texts) {
     const value = asked.get(name);

@@ -1,6 +1,6 @@
 // What is asked of an overview again and again, found once.
 
-import type { Domain, Gang, History, Node, Overview, Pod, Relation, Seat, Shape, SubGroup, Topology, Waiting } from "./model";
+import type { Domain, Gang, History, Node, Overview, Pod, Relation, Reservation, Seat, Shape, SubGroup, Topology, Waiting } from "./model";
 
 export interface Cluster {
   overview: Overview;
@@ -12,6 +12,8 @@ export interface Cluster {
   relationsOfGang: Map<string, Relation[]>;
   seatsOfGang: Map<string, Seat[]>;
   seatsOnNode: Map<string, Seat[]>;
+  /** By gang, by node, and by what placeOf says of a domain. */
+  reservations: { ofGang: Map<string, Reservation[]>; onNode: Map<string, Reservation[]>; ofDomain: Map<string, Reservation[]> };
   historyOfGang: Map<string, History>;
 }
 
@@ -26,12 +28,18 @@ export function clusterOf(overview: Overview): Cluster {
     relationsOfGang: new Map(),
     seatsOfGang: new Map(),
     seatsOnNode: new Map(),
+    reservations: { ofGang: new Map(), onNode: new Map(), ofDomain: new Map() },
     historyOfGang: new Map((overview.histories ?? []).map((history) => [gangOf(history), history])),
   };
   for (const relation of overview.relations) append(cluster.relationsOfGang, gangOf(relation), relation);
   for (const seat of overview.seats ?? []) {
     append(cluster.seatsOfGang, gangOf(seat), seat);
     append(cluster.seatsOnNode, seat.node, seat);
+  }
+  for (const kept of overview.reservations ?? []) {
+    append(cluster.reservations.ofGang, gangOf(kept), kept);
+    if (kept.reason === "Overtaken") append(cluster.reservations.ofDomain, placeOf(kept.level, kept.domain), kept);
+    for (const node of new Set(kept.nodes)) append(cluster.reservations.onNode, node, kept);
   }
   for (const pod of overview.pods) {
     if (pod.node) append(cluster.podsOnNode, pod.node, pod);
@@ -60,6 +68,20 @@ export function key(object: { namespace: string; name: string }): string {
 /** The key of the gang that a pod, a relation, a seat or a history belongs to; empty if it belongs to none. */
 export function gangOf({ namespace, gang }: Pick<Pod, "namespace" | "gang">): string {
   return gang ? `${namespace}/${gang}` : "";
+}
+
+/** A domain by its level and path, which are the same in each topology that has it. */
+export function placeOf(level = "", path = ""): string {
+  return `${level} ${path}`;
+}
+
+/** What is kept for a gang. */
+export function keptText(kept: Reservation): string {
+  if (kept.reason === "Preempting") {
+    return `room for ${counted(kept.nodes?.length ?? 0, "pod")} on ${[...new Set(kept.nodes)].join(", ")}, which others leave for it`;
+  }
+  const where = kept.level ? `${short(kept.level)} ${kept.domain}` : "the whole cluster";
+  return `${where}, from those that want ${kept.resources?.join(", ") || "anything"}: it was overtaken too often`;
 }
 
 /** The last part of a label key: rack of topology/rack. */

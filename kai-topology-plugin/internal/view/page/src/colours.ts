@@ -15,15 +15,18 @@ export interface Colours {
   bad: string;
   careful: string;
   chosen: string;
+  kept: string;
 }
 
 const onLight: Colours = {
   dark: false, ground: "#f4f6f9", level: ["#f4f6f9", "#e9edf3", "#dde4ed", "#d1dae6"], cell: "#ffffff", line: "#c3cdda", text: "#16202c",
   quiet: "#516073", others: "#8a94a3", bad: "#b3261e", careful: "#8a5a00", chosen: "#0b57d0",
+  kept: "#7b2d8e",
 };
 const onDark: Colours = {
   dark: true, ground: "#11151b", level: ["#11151b", "#191f28", "#212a36", "#2a3544"], cell: "#0b0e12", line: "#3a4757", text: "#e8edf3",
   quiet: "#a3b1c2", others: "#7d8896", bad: "#ff8a80", careful: "#f2c14e", chosen: "#8ab4f8",
+  kept: "#d5a6f0",
 };
 
 export function coloursFor(dark: boolean): Colours {

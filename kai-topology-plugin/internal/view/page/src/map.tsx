@@ -6,10 +6,13 @@ import { coloursFor, Palette } from "./colours";
 import { boxAt, layout, placesOf, type Box } from "./layout";
 import type { Topology } from "./model";
 import { paint, pathOf, type Slots, type View } from "./paint";
+import { Bitmaps } from "./bitmaps";
 import type { Choice } from "./choice";
 
 const whole: View = { k: 1, x: 0, y: 0 };
 const most = 60;
+// So long after the last turn of the wheel the map is drawn sharply again, if that takes its time.
+const rest = 120;
 const palette = new Palette();
 
 export function gangColour(gang: string, dark: boolean): string {
@@ -21,16 +24,20 @@ interface Props {
   topology: Topology;
   choice: Choice;
   dark: boolean;
+  /** Names of nodes that have to stay empty, where somebody has asked. */
+  spares?: Set<string>;
   choose(change: Partial<Choice>): void;
 }
 
 export function Map(props: Props) {
-  const { cluster, topology, choice, dark, choose } = props;
+  const { cluster, topology, choice, dark, spares, choose } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [view, setView] = useState(whole);
   const [hovered, setHovered] = useState<{ box: Box; x: number; y: number }>();
   const [cursor, setCursor] = useState<string>();
+  const bitmaps = useRef(new Bitmaps());
+  const [settled, setSettled] = useState(0);
   const drag = useRef<{ x: number; y: number; moved: boolean } | undefined>(undefined);
 
   useLayoutEffect(() => {
@@ -57,6 +64,7 @@ export function Map(props: Props) {
   useLayoutEffect(() => {
     const element = canvas.current!;
     const ratio = window.devicePixelRatio || 1;
+    let sharp: ReturnType<typeof setTimeout> | undefined;
     const frame = requestAnimationFrame(() => {
       const wide = Math.round(size.width * ratio);
       const high = Math.round(size.height * ratio);
@@ -65,17 +73,28 @@ export function Map(props: Props) {
       if (!context || !size.width) return;
       const started = performance.now();
       const { gang, group, node, by } = choice;
-      paint(context, { cluster, root, view, ...size, colours: coloursFor(dark), palette, by, slots, gang, group, node, domain, nearest, cursor }, ratio);
+      const colours = coloursFor(dark);
+      const of = [topology.name, size.width, size.height, ratio, dark].join(" ");
+      if (bitmaps.current.stretch(context, of, view, colours.ground)) {
+        sharp = setTimeout(() => setSettled((times) => times + 1), rest);
+      } else {
+        paint(context, { cluster, root, view, ...size, colours, palette, by, slots, gang, group, node, domain, nearest, spares, cursor }, ratio);
+        bitmaps.current.keep(element, of, view, performance.now() - started);
+      }
       performance.measure("packtree:frame", { start: started });
     });
-    return () => cancelAnimationFrame(frame);
-  }, [cluster, root, view, size, dark, choice, nearest, slots, cursor]);
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(sharp);
+    };
+  }, [cluster, root, view, size, dark, choice, nearest, slots, spares, cursor, settled]);
 
   useEffect(() => {
     // Preact listens passively to wheels, and the page must not scroll.
     const element = canvas.current!;
     const wheel = (event: WheelEvent) => {
       event.preventDefault();
+      bitmaps.current.hurry();
       const factor = Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0018));
       setView((v) => zoomed(v, factor, event.offsetX, event.offsetY, size));
     };
@@ -141,6 +160,7 @@ export function Map(props: Props) {
           if (!from.moved && Math.hypot(x, y) < 4) return;
           drag.current = { x: event.offsetX, y: event.offsetY, moved: true };
           setHovered(undefined);
+          bitmaps.current.hurry();
           setView((v) => bounded({ ...v, x: v.x + x, y: v.y + y }, size));
         }}
         onPointerUp={(event) => {

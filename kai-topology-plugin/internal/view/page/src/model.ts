@@ -6,6 +6,7 @@ export interface Overview {
   waiting: Waiting[];
   relations: Relation[];
   seats?: Seat[];
+  reservations?: Reservation[];
   gangs: Gang[];
   nodes: Node[];
   pods: Pod[];
@@ -102,6 +103,36 @@ export interface Seat {
   subGroup?: string;
   node: string;
   until?: string;
+}
+
+/** Room that others have to leave to a gang that waits: a domain, the whole cluster if none is named, or places on nodes. */
+export interface Reservation {
+  namespace: string;
+  gang: string;
+  reason: "Overtaken" | "Preempting";
+  level?: string;
+  domain?: string;
+  /** What the domain is kept for. */
+  resources?: string[];
+  /** A node is there once for each pod that will go there. */
+  nodes?: string[];
+}
+
+/** What the failure of each node and domain would do to gangs, and which nodes have to stay empty so that it can be mended. */
+export interface Repairability {
+  failures: Failure[];
+  /** Counts of nodes by level and domain. */
+  spares: Record<string, Record<string, number>>;
+  /** Their names. */
+  spareNodes: string[] | null;
+}
+
+export interface Failure {
+  level: string;
+  domain: string;
+  mendedInPlace: string[] | null;
+  mendedByMoving: { gang: string; subGroup: string; pods: number }[] | null;
+  lost: string[] | null;
 }
 
 export interface Gang {

@@ -1,6 +1,6 @@
 // Draws the map on a canvas. What is outside the canvas is not drawn, and what is the same colour is drawn at once.
 
-import { amount, counted, gangOf, short, type Cluster } from "./cluster";
+import { amount, counted, gangOf, placeOf, short, type Cluster } from "./cluster";
 import { useColour, type Colours, type Palette } from "./colours";
 import { headerHeight, type Box } from "./layout";
 
@@ -39,6 +39,8 @@ export interface Scene {
   /** Paths of domains with a mark: the one that is chosen, and those nearest to what a gang needs. */
   domain?: string;
   nearest: Set<string>;
+  /** Names of nodes that have to stay empty, where somebody has asked. */
+  spares?: Set<string>;
   /** The path of the box that the keyboard is on. */
   cursor?: string;
 }
@@ -131,10 +133,18 @@ class Painting {
     const { scene } = this;
     const path = pathOf(box);
     const mark = (colour: string, width: number, dash: number[] = []) => this.outlined.push({ rect, colour, width, dash });
+    if (box.depth > 0 && this.kept(box)) mark(scene.colours.kept, 3, [2, 3]);
+    if (box.data.node !== undefined && scene.spares?.has(box.data.node)) mark(scene.colours.text, 2, [8, 3, 2, 3]);
     if (scene.nearest.has(path)) mark(scene.colours.careful, 3, [7, 4]);
     if (box.depth > 0 && scene.domain === path) mark(scene.colours.chosen, 3);
     if (box.data.node !== undefined && scene.node === box.data.node) mark(scene.colours.chosen, 3);
     if (scene.cursor === path) mark(scene.colours.text, 2, [3, 3]);
+  }
+
+  /** Whether room is kept there for a gang. */
+  private kept({ data: { node, domain } }: Box): boolean {
+    const { onNode, ofDomain } = this.scene.cluster.reservations;
+    return node === undefined ? ofDomain.has(placeOf(domain.level, domain.path)) : onNode.has(node);
   }
 
   private domain(box: Box, rect: Rect): void {

@@ -1,9 +1,10 @@
 // The side of the map: what waits, or what is chosen.
 
-import { amount, constraintsOf, counted, gangOf, key, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
 import { nothing, type Choice } from "./choice";
-import type { Domain, Gang, History, Pod, Seat, SubGroup, Topology } from "./model";
+import { Failures, type Asking } from "./failures";
+import type { Domain, Gang, History, Pod, Reservation, Seat, SubGroup, Topology } from "./model";
 
 interface Props {
   cluster: Cluster;
@@ -12,6 +13,8 @@ interface Props {
   dark: boolean;
   /** What was read of the events of the gang that is chosen, or why they could not be. */
   history?: History | string;
+  /** Asks what failures would do; unset where nobody can be asked. */
+  failures?: Asking;
   choose(change: Partial<Choice>): void;
 }
 
@@ -55,7 +58,9 @@ function Start(props: Props) {
         <ul class="cards">{waiting.slice(0, 200).map((gang) => <li><Card {...props} gang={gang} /></li>)}</ul>
         {waiting.length > 200 && <p class="quiet">and {waiting.length - 200} more: see the table of gangs</p>}
       </section>
+      <Kept {...props} kept={overview.reservations} of="all" />
       <Slots {...props} domain={total} of="h2" />
+      {props.failures && <Failures {...props.failures} choose={props.choose} />}
       <section>
         <h2>Running <span class="count">{running.length}</span></h2>
         <ul class="rows">
@@ -177,6 +182,7 @@ function GangView(props: Props & { gang: Gang }) {
       <section><h3>Groups</h3><Groups {...props} /></section>
       <Relations {...props} name={name} />
       <Seats {...props} seats={cluster.seatsOfGang.get(name)} of="gang" />
+      <Kept {...props} kept={cluster.reservations.ofGang.get(name)} of="gang" />
       <Events history={cluster.historyOfGang.get(name) ?? props.history} />
       <section>
         <h3>Pods{choice.group ? ` of ${choice.group}` : ""}</h3>
@@ -197,6 +203,22 @@ function Relations({ cluster, name }: Props & { name: string }) {
           <li><Tick holds={!relation.lacks} yes="holds:" no="does not hold:" /> <b>{relation.name}</b> {ruleOf(relation)}</li>
         ))}
       </ul>
+    </section>
+  );
+}
+
+/** Room that others have to leave to gangs that wait: to one gang, in one place, or all of it. */
+function Kept(props: Props & { kept: Reservation[] | undefined; of: "gang" | "place" | "all" }) {
+  const { kept, of } = props;
+  if (!kept?.length) return null;
+  const Heading = of === "all" ? "h2" : "h3";
+  return (
+    <section class="kept">
+      <Heading>{of === "gang" ? "Room that is kept for it" : of === "place" ? "Kept for" : <>Reservations <span class="count">{kept.length}</span></>}</Heading>
+      <ul class="plain">
+        {kept.slice(0, 60).map((one) => <li>{of !== "gang" && <><GangLink {...props} name={gangOf(one)} />: </>}{keptText(one)}</li>)}
+      </ul>
+      {kept.length > 60 && <p class="quiet">and {kept.length - 60} more: see the table of reservations</p>}
     </section>
   );
 }
@@ -313,6 +335,7 @@ function NodeView(props: Props & { name: string }) {
       </section>
       <section><h3>Pods</h3><Pods {...props} pods={cluster.podsOnNode.get(name) ?? []} of="node" /></section>
       <Seats {...props} seats={cluster.seatsOnNode.get(name)} of="node" />
+      <Kept {...props} kept={cluster.reservations.onNode.get(name)} of="place" />
     </>
   );
 }
@@ -363,6 +386,7 @@ function DomainView(props: Props & { path: string }) {
           {domain.notReady ? <span class="bad"> · {domain.notReady} not ready</span> : null}
         </p>
       </section>
+      <Kept {...props} kept={cluster.reservations.ofDomain.get(placeOf(domain.level, domain.path))} of="place" />
       <Slots {...props} domain={domain} of="h3" />
       <section>
         <h3>Stands here</h3>

@@ -1,6 +1,6 @@
 // Where the page has its data from: the file itself, or the server that it came from.
 
-import type { Attempt, Gang, History, Overview } from "./model";
+import type { Attempt, Gang, History, Overview, Repairability } from "./model";
 
 export interface Source {
   /** Calls back with what is seen, again and again if it is live, and with whether it still is. */
@@ -11,6 +11,8 @@ export interface Source {
   moment(place: number): Promise<Overview>;
   /** What happened to a gang; undefined if nobody can be asked. What is in the way is an error. */
   history(namespace: string, name: string): Promise<History | undefined>;
+  /** What the failure of each node and domain would do, at a moment if this is a recording; unset if nobody can be asked. */
+  repairability?(moment: number): Promise<Repairability>;
   /** Tries the manifests of a file; unset if nobody can be asked. What is wrong with them is an error. */
   tryOut?(file: File): Promise<Attempt>;
 }
@@ -20,7 +22,32 @@ export function source(): Source {
   return embedded.trim() ? file(embedded) : server();
 }
 
+/** A part of a moment: text that is new, or so many lines of the moment before, from a place on. */
+type Part = string | [number, number];
+
+/** The moments of a recording that is in the file. Each is told by what of the one before is still so. */
+function moments(packed: string): (place: number) => Promise<Overview> {
+  const unpack = async () => {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text()) as Part[][];
+  };
+  let unpacked: Promise<Part[][]> | undefined;
+  let last = { place: -1, lines: [] as string[] };
+  return async (place) => {
+    const told = await (unpacked ??= unpack());
+    if (place < last.place) last = { place: -1, lines: [] };
+    while (last.place < place) {
+      const parts = told[last.place + 1] ?? [];
+      const lines = parts.flatMap((part) => (typeof part === "string" ? part : last.lines.slice(part[0], part[0] + part[1])));
+      last = { place: last.place + 1, lines };
+    }
+    return JSON.parse(last.lines.join("")) as Overview;
+  };
+}
+
 function file(text: string): Source {
+  const packed = document.getElementById("moments")?.textContent ?? "";
   return {
     open(seen, state) {
       seen(JSON.parse(text) as Overview);
@@ -32,9 +59,7 @@ function file(text: string): Source {
     async history() {
       return undefined;
     },
-    async moment() {
-      throw new Error("there is one moment only");
-    },
+    moment: moments(packed),
   };
 }
 
@@ -80,6 +105,9 @@ function server(): Source {
     },
     async history(namespace, name) {
       return answer<History>(await fetch(`history?${new URLSearchParams({ namespace, name })}`));
+    },
+    async repairability(moment) {
+      return answer<Repairability>(await fetch(`repairability?moment=${moment}`));
     },
     async tryOut(file) {
       const headers = { "Content-Type": "application/yaml" };

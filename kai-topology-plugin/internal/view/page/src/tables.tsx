@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, constraintsOf, gangOf, key, ruleOf, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, gangOf, keptText, key, ruleOf, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
 import type { Choice } from "./choice";
 import type { Domain, Topology } from "./model";
 
@@ -25,7 +25,7 @@ interface Row {
   open?: Partial<Choice>;
 }
 
-const names = ["domains", "nodes", "gangs", "pods", "slots"] as const;
+const names = ["domains", "nodes", "gangs", "pods", "slots", "reservations"] as const;
 const page = 100;
 
 export function Tables(props: Props) {
@@ -156,6 +156,15 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
     });
     const numbers = ["On nodes", "Without", "Seats", "Priority"].map((head) => ({ head, number: true }));
     return [[{ head: "Gang" }, { head: "State" }, ...numbers, { head: "Constraints and relations" }, { head: "Preferred domains" }, { head: "Why it waits" }], rows];
+  },
+
+  reservations({ cluster }) {
+    const rows = (cluster.overview.reservations ?? []).map((kept) => {
+      const cells = [gangOf(kept), kept.reason, kept.level ? short(kept.level) : "", kept.domain ?? "", kept.nodes?.length ?? 0, keptText(kept)];
+      return { cells, open: { ...nothing, gang: gangOf(kept) } };
+    });
+    const heads = ["Gang", "Reason", "Level", "Domain"].map((head) => ({ head }));
+    return [[...heads, { head: "Pods", number: true }, { head: "What is kept for it" }], rows];
   },
 
   pods({ cluster }) {

@@ -1,0 +1,36 @@
+package grove
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/shared/api/dynamo/v1beta1"
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+)
+
+func TestThePlacementOfADeploymentIsThatOfItsWorstGang(t *testing.T) {
+	one, less := ptr.To(1.0), ptr.To(0.5)
+	for name, test := range map[string]struct {
+		scores []*float64
+		want   v1beta1.PlacementStatus
+	}{
+		"no gang":                        {nil, v1beta1.PlacementStatus{State: "Unknown"}},
+		"gangs that nobody has judged":   {[]*float64{nil, nil}, v1beta1.PlacementStatus{State: "Unknown"}},
+		"each has a score":               {[]*float64{one, one}, v1beta1.PlacementStatus{State: "Reported", Score: one}},
+		"the lowest counts":              {[]*float64{one, less, one}, v1beta1.PlacementStatus{State: "Reported", Score: less}},
+		"one of several was judged":      {[]*float64{nil, one}, v1beta1.PlacementStatus{State: "Partial", Score: one}},
+		"what is nothing is a score too": {[]*float64{one, ptr.To(0.0)}, v1beta1.PlacementStatus{State: "Reported", Score: ptr.To(0.0)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var gangs []grovev1alpha1.PodGangStatus
+			for _, score := range test.scores {
+				gangs = append(gangs, grovev1alpha1.PodGangStatus{PlacementScore: score})
+			}
+			if diff := cmp.Diff(&test.want, placement(gangs)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
