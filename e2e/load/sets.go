@@ -74,8 +74,8 @@ type setsBench struct {
 // podsOfSets are done when they have no gate of the operator any more.
 func podsOfSets() *podCounter {
 	return &podCounter{
-		selector: grovev1alpha1.LabelManagedBy + "=" + grovev1alpha1.LabelManagedByValue,
-		done:     func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) == 0 },
+		labels: grovev1alpha1.LabelManagedBy + "=" + grovev1alpha1.LabelManagedByValue,
+		done:   func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) == 0 },
 	}
 }
 
