@@ -8,7 +8,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"packtree.dev/e2e/compatibility"
 	"packtree.dev/shared/definitions"
 )
 
@@ -166,8 +165,8 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := today(t, test.definition), today(t, test.definition)
 			test.mutate(after)
-			found := compatibility.Breaks(before, after)
-			if !slices.ContainsFunc(found, func(b compatibility.Break) bool { return b.Where == test.where && strings.Contains(b.What, test.what) }) {
+			found := breaksOf(before, after)
+			if !slices.ContainsFunc(found, func(b broken) bool { return b.Where == test.where && strings.Contains(b.What, test.what) }) {
 				t.Errorf("want a break at %s that says %q, got %v", test.where, test.what, found)
 			}
 		})
@@ -205,7 +204,7 @@ func TestWhatHurtsNobodyIsNoBreak(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := today(t, test.definition), today(t, test.definition)
 			test.mutate(after)
-			if found := compatibility.Breaks(before, after); len(found) > 0 {
+			if found := breaksOf(before, after); len(found) > 0 {
 				t.Errorf("breaks %v", found)
 			}
 		})

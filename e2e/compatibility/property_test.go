@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
-
-	"packtree.dev/e2e/compatibility"
 )
 
 // admission is what an API server does with an object of a schema, by its own code.
@@ -103,7 +101,7 @@ func TestWithoutABreakNothingIsRefusedNorLost(t *testing.T) {
 		if errOld != nil || errNow != nil {
 			return // No API server takes such a definition.
 		}
-		if len(compatibility.Breaks(versioned(before), versioned(after))) > 0 {
+		if len(breaksOf(versioned(before), versioned(after))) > 0 {
 			told++
 			return
 		}

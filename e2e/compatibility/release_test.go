@@ -45,7 +45,7 @@ func TestNoDefinitionTakesLessThanThoseOfAnyRelease(t *testing.T) {
 				t.Errorf("%s had %s, which is gone", release.Version, before.Name)
 				continue
 			}
-			for _, broken := range compatibility.Breaks(before, now[at]) {
+			for _, broken := range breaksOf(before, now[at]) {
 				told := release.Version + " " + broken.String()
 				found[told] = true
 				if judged[told] == "" {
