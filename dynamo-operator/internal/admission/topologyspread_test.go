@@ -63,7 +63,7 @@ func TestSpreads(t *testing.T) {
 			own: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}, {domain: rack, maxPerDomain: 0}]",
 			want: []string{
 				`spec.services[0].topologySpread[0].maxPercentPerDomain: Invalid value: 101: must be at most 100 (service "A")`,
-				`spec.services[0].topologySpread[1].maxPerDomain: Invalid value: 0: must be 1 or more (service "A")`,
+				`spec.services[0].topologySpread[1].maxPerDomain: Invalid value: 0: must be at least 1 (service "A")`,
 			},
 		},
 		"among on a service": {

@@ -59,7 +59,7 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 		"none per domain":         {ofP: "topologySpread: [{domain: rack, perDomain: 0}],", want: group + `.perDomain: Invalid value: 0: must be at least 1`},
 		"more than all":           {ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}],", want: group + `.maxPercentPerDomain: Invalid value: 101: must be at most 100`},
 		"no domain":               {ofP: "topologySpread: [{maxPerDomain: 1}],", want: group + `.domain: Required value: name the level in whose domains copies are counted`},
-		"each of one":             {ofSet: "topologySpread: [{domain: rack, among: [p], ofEachPerDomain: 1}],", want: whole + `.among: Required value: name the scaling groups`},
+		"each of one":             {ofSet: "topologySpread: [{domain: rack, among: [p], ofEachPerDomain: 1}],", want: whole + `.among: Required value: name those`},
 		"each of nothing":         {ofP: "topologySpread: [{domain: rack, ofEachPerDomain: 1}],", want: group + `.among: Required value`},
 		"among copies of a group": {ofP: "topologySpread: [{domain: rack, among: [q], maxPerDomain: 1}],", want: group + `.among: Forbidden: is for spec.template.topologySpread alone: here the items are copies`},
 		"among what does not exist": {
