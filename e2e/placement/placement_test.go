@@ -235,37 +235,6 @@ func TestClaimsSelectTheGroupsPods(t *testing.T) {
 	}
 }
 
-func TestDraw(t *testing.T) {
-	nodes := []corev1.Node{
-		node("n-1", map[string]string{"zone": "zone-a", "rack": "r1"}),
-		node("n-2", map[string]string{"zone": "zone-a", "rack": "r1"}),
-		node("n-4", map[string]string{"zone": "zone-a", "rack": "r1"}),
-		node("lone", map[string]string{"zone": "zone-a"}),
-		node("nowhere", nil),
-	}
-	pods := []corev1.Pod{
-		pod("x-1", "n-1", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
-		pod("x-2", "n-2", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
-		pod("x-3", "n-4", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
-		pod("free", "nowhere", nil),
-		pod("pending", "", nil),
-	}
-	var out strings.Builder
-	drawing := placement.Drawing{Topology: placement.Topology{Keys: []string{"zone", "rack"}, Domains: []string{"zone", "rack"}}}
-	if err := drawing.Draw(&out, nodes, pods); err != nil {
-		t.Fatal(err)
-	}
-	want := `zone-a  4 nodes
-└─ rack r1  3 nodes
-   └─ x  3 pods on n-1…2, n-4
-(no domain)  1 node
-└─ free  1 pod on nowhere
-`
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("tree (-want +got):\n%s", diff)
-	}
-}
-
 func node(name string, labels map[string]string) corev1.Node {
 	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }

@@ -83,7 +83,7 @@ func run(ctx context.Context, shown *progress) (err error) {
 	if err != nil {
 		return err
 	}
-	return (&walk{cluster: connected, progress: shown, examples: all}).run(ctx)
+	return (&walk{cluster: connected, machine: cluster, progress: shown, examples: all}).run(ctx)
 }
 
 func up(ctx context.Context, shown *progress) (*devcluster.Cluster, error) {
