@@ -75,6 +75,9 @@ func UpdateManaged(before, after *unstructured.Unstructured) string {
 }
 
 func refusal(object *unstructured.Unstructured, what string) string {
-	return fmt.Sprintf("%s %s is kept by grove-operator as PodCliqueSet %s wants it: %s. Change the PodCliqueSet, or set its annotation %s to \"true\" meanwhile",
-		object.GetKind(), object.GetName(), object.GetLabels()[grovev1alpha1.LabelPartOf], what, grovev1alpha1.AnnotationDisableProtection)
+	return fmt.Sprintf(
+		"%s %s is kept by grove-operator as PodCliqueSet %s wants it: %s. Change the PodCliqueSet, "+
+			"or set its annotation %s to \"true\" meanwhile",
+		object.GetKind(), object.GetName(), object.GetLabels()[grovev1alpha1.LabelPartOf], what,
+		grovev1alpha1.AnnotationDisableProtection)
 }

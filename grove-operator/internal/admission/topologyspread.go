@@ -58,7 +58,8 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 		clique := &template.Cliques[i]
 		within := []place{setPlace(set), cliquePlace(set, i)}
 		if group := layout.GroupOf(set, clique.Name); group != nil {
-			at := slices.IndexFunc(template.PodCliqueScalingGroups, func(g grovev1alpha1.PodCliqueScalingGroupConfig) bool { return g.Name == group.Name })
+			at := slices.IndexFunc(template.PodCliqueScalingGroups,
+				func(g grovev1alpha1.PodCliqueScalingGroupConfig) bool { return g.Name == group.Name })
 			within = append(within, groupPlace(set, at))
 		}
 		pods := spreadPlace{items: "pods", count: int(clique.Spec.Replicas), within: within}
@@ -113,7 +114,9 @@ func validateSpreads(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Err
 func (p spreadPlace) validateAmong(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	path := p.path.Child("among")
 	if !p.ofSet && len(p.spread.Among) > 0 {
-		return field.ErrorList{field.Forbidden(path, "is for spec.template.topologySpread alone: here the items are "+p.items)}
+		return field.ErrorList{
+			field.Forbidden(path, "is for spec.template.topologySpread alone: here the items are "+p.items),
+		}
 	}
 	known := groupNames(set)
 	for _, clique := range cliqueNames(set) {
@@ -129,12 +132,15 @@ func (p spreadPlace) validateAmong(set *grovev1alpha1.PodCliqueSet) field.ErrorL
 			errs = append(errs, field.Duplicate(path, name))
 		case layout.Group(set, name) != nil:
 		case group != nil:
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("the clique scales with its scaling group: name %q", group.Name)))
+			errs = append(errs, field.Invalid(path, name,
+				fmt.Sprintf("the clique scales with its scaling group: name %q", group.Name)))
 		case !slices.Contains(known, name):
-			errs = append(errs, field.Invalid(path, name, "there is no such scaling group or standalone clique"+nearest(name, known)))
+			errs = append(errs, field.Invalid(path, name,
+				"there is no such scaling group or standalone clique"+nearest(name, known)))
 		case podsOf(set, name) > 1:
 			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(
-				"the clique has %d pods, which are no copies: make a scaling group of it with a clique of one pod", podsOf(set, name))))
+				"the clique has %d pods, which are no copies: make a scaling group of it with a clique of one pod",
+				podsOf(set, name))))
 		}
 	}
 	return errs
@@ -149,9 +155,12 @@ func (p spreadPlace) validateNear(set *grovev1alpha1.PodCliqueSet) field.ErrorLi
 		return nil
 	case len(p.spread.Among) > 0:
 		return field.ErrorList{field.Invalid(path, near, fmt.Sprintf(
-			"contradicts %s: it is for all gangs of the set; for copies of one scaling group set it there", p.path.Child("among")))}
+			"contradicts %s: it is for all gangs of the set; for copies of one scaling group set it there",
+			p.path.Child("among")))}
 	case isGangOf(set, near):
-		return field.ErrorList{field.Invalid(path, near, "is a gang of this set: name another's, or use a topologyConstraint")}
+		return field.ErrorList{
+			field.Invalid(path, near, "is a gang of this set: name another's, or use a topologyConstraint"),
+		}
 	}
 	return relations.ValidateNear(near, path)
 }
@@ -187,7 +196,8 @@ func (p spreadPlace) validateDomain(resolved topology.Resolution, lookup topolog
 		return field.ErrorList{field.Required(path, "name the level in whose domains "+p.items+" are counted")}
 	case !resolved.Found:
 		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
-			"there is no ClusterTopology %q; create it, or name another topology in spec.template.clusterTopologyName", resolved.Name))}
+			"there is no ClusterTopology %q; create it, or name another topology in spec.template.clusterTopologyName",
+			resolved.Name))}
 	case !resolved.Has(p.spread.Domain):
 		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
 			"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name, available(lookup(resolved.Name))))}
@@ -248,9 +258,11 @@ func (p spreadPlace) warnOfOddPods() string {
 	case p.spread.Preferred():
 		return fmt.Sprintf("%s: cannot hold for all: %d pods are no multiple of %d", path, p.count, each)
 	case most >= p.least:
-		return fmt.Sprintf("%s: %d of %d pods wait: no more than %d are a multiple of %d", path, p.count-most, p.count, most, each)
+		return fmt.Sprintf("%s: %d of %d pods wait: no more than %d are a multiple of %d", path, p.count-most, p.count,
+			most, each)
 	case p.least == p.count:
 		return fmt.Sprintf("%s: no pod is placed: %d pods are no multiple of %d", path, p.count, each)
 	}
-	return fmt.Sprintf("%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d", path, p.least, p.count, each)
+	return fmt.Sprintf("%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d",
+		path, p.least, p.count, each)
 }

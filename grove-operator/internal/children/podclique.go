@@ -53,7 +53,8 @@ func NextPodClique(
 }
 
 func withTemplate(
-	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup, template podtemplate.Template,
+	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup,
+	template podtemplate.Template,
 ) *grovev1alpha1.PodClique {
 	component := grovev1alpha1.ComponentPodClique
 	if member.Group != nil {

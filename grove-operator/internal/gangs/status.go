@@ -53,13 +53,16 @@ func ours(scheduled *metav1.Condition, missing []string) bool {
 	if scheduled == nil {
 		return len(missing) == 0
 	}
-	return scheduled.Reason == schedulerv1alpha1.ReasonMinimaOnNodes || scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes
+	return scheduled.Reason == schedulerv1alpha1.ReasonMinimaOnNodes ||
+		scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes
 }
 
 // survey returns one phrase per group that lacks pods, minima on nodes, or ready minima, and per group that once had its
 // minimum ready and no longer has. The phrases do not count the pods that are there: a status would be written for each
 // pod of a gang that starts, and read by all who watch gangs.
-func survey(gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts) (missing, unscheduled, unready, breached []string) {
+func survey(
+	gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts,
+) (missing, unscheduled, unready, breached []string) {
 	for _, group := range gang.Spec.PodGroups {
 		have := counts(group.Name)
 		if listed := int32(len(group.PodReferences)); listed < have.Wanted {

@@ -95,7 +95,9 @@ func Standalone(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
 }
 
 // Copy returns the PodCliques of one copy of a scaling group, in the order of the template.
-func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32) []Member {
+func Copy(
+	set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32,
+) []Member {
 	gang, base := BaseGang(set.Name, replica), ""
 	if minAvailable := GroupMinAvailable(group); copyIndex >= minAvailable {
 		gang, base = ScaledGang(set.Name, replica, group.Name, copyIndex, minAvailable), gang

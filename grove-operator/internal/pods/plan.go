@@ -72,7 +72,8 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 	wanted := int(layout.Bounded(podClique.Spec.Replicas))
 	if len(active) > wanted {
 		plan.Surplus = true
-		plan.Delete = append(plan.Delete, surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
+		plan.Delete = append(plan.Delete,
+			surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
 		return plan
 	}
 	plan.add(podClique.UID, podClique.Name, existing, holes(active, wanted-len(active)), held)

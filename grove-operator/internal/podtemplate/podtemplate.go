@@ -76,7 +76,8 @@ func In(podClique *grovev1alpha1.PodClique) (carried Template, ok bool) {
 // that it has, whichever version of the operator summed it up. Another template waits until an update has reached the
 // PodClique. Live is nil while there is none.
 func Next(
-	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, live *grovev1alpha1.PodClique, reached bool,
+	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, live *grovev1alpha1.PodClique,
+	reached bool,
 ) Template {
 	newest := Of(set, clique)
 	if live == nil {

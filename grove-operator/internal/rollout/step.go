@@ -320,8 +320,9 @@ func (c *Clique) unsettled() wait {
 		return wait{what: fmt.Sprintf("PodClique %s has %d of %d pods", c.Name, exist, c.Replicas)}
 	case unplaced:
 		return wait{
-			what: fmt.Sprintf("PodClique %s has %d of %d ready pods; some of them stand on no node yet", c.Name, ready, c.Replicas),
-			why:  c.Unscheduled,
+			what: fmt.Sprintf("PodClique %s has %d of %d ready pods; some of them stand on no node yet", c.Name, ready,
+				c.Replicas),
+			why: c.Unscheduled,
 		}
 	case ready < c.Replicas:
 		return wait{what: fmt.Sprintf("PodClique %s has %d of %d ready pods", c.Name, ready, c.Replicas), why: c.Failing}

@@ -149,7 +149,8 @@ func (o Objects) add(decision Decision, now time.Time) Decision {
 	case answer.ID == question.ID && answer.Fits == metav1.ConditionFalse && record.Copies > replicas+1:
 		record.Copies--
 		return adding(decision, fmt.Sprintf(
-			"PodCliqueScalingGroup %s has no room for %d further copies, and may have for fewer", group.Name, record.Copies+1-replicas))
+			"PodCliqueScalingGroup %s has no room for %d further copies, and may have for fewer", group.Name,
+			record.Copies+1-replicas))
 	case answer.ID == question.ID:
 		return without(decision, group, answer.Sentence)
 	case o.ignored(now, (*successors.Question).Adds) != nil:

@@ -20,7 +20,9 @@ func Minimum(podClique *grovev1alpha1.PodClique) int32 {
 }
 
 // OfPodClique is the status of a PodClique with these pods. Gating says why some of them still have scheduling gates.
-func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gating string, update Update) grovev1alpha1.PodCliqueStatus {
+func OfPodClique(
+	podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gating string, update Update,
+) grovev1alpha1.PodCliqueStatus {
 	status := *podClique.Status.DeepCopy()
 	status.ObservedGeneration = podClique.Generation
 	selector := grovev1alpha1.LabelPodClique + "=" + podClique.Name
@@ -88,7 +90,9 @@ func podCliqueBreached(
 }
 
 // breach is the condition MinAvailableBreached of what has so many available and scheduled.
-func breach(available, scheduled, minimum int32, reached bool, update Update, sufficient, insufficient string) metav1.Condition {
+func breach(
+	available, scheduled, minimum int32, reached bool, update Update, sufficient, insufficient string,
+) metav1.Condition {
 	breached := func(status metav1.ConditionStatus, reason string) metav1.Condition {
 		return metav1.Condition{Type: grovev1alpha1.ConditionMinAvailableBreached, Status: status, Reason: reason}
 	}

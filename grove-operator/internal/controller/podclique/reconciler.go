@@ -153,7 +153,8 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
-	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating, rollout.UpdateOfPodClique(scope.set, scope.member, r.Clock.Now()))
+	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating,
+		rollout.UpdateOfPodClique(scope.set, scope.member, r.Clock.Now()))
 	judged.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
 	if _, err := r.Writer.Status(ctx, scope.podClique, &scope.podClique.Status, &judged); err != nil {
 		return err

@@ -33,7 +33,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 	return builder.ControllerManagedBy(mgr).
 		Named("resourceclaims").
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofSet,
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodClique{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, ofSet, builder.WithPredicates(gone())).
 		WatchesRawSource(installation.Once(resourceClaims, source.TypedKind[client.Object, reconcile.Request](
