@@ -57,9 +57,10 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	settings.BindFlags(root.Flags(), program)
-	rendering := render.Command(program, renderShort, renderLong, func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
-		return offline.Renderer{Infrastructure: infrastructure}.Render(documents)
-	})
+	rendering := render.Command(program, renderShort, renderLong,
+		func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+			return offline.Renderer{Infrastructure: infrastructure}.Render(documents)
+		})
 	for _, flags := range []*pflag.FlagSet{root.Flags(), rendering.Flags()} {
 		bindInfrastructure(flags, &infrastructure)
 	}
@@ -71,8 +72,10 @@ func rootCommand() *cobra.Command {
 func bindInfrastructure(flags *pflag.FlagSet, to *pods.Infrastructure) {
 	flags.StringVar(&to.NATSAddress, "nats-address", "", "NATS_SERVER of the pods; empty: they are told of none")
 	flags.StringVar(&to.EtcdAddress, "etcd-address", "", "ETCD_ENDPOINTS of the pods; empty: they are told of none")
-	flags.StringVar(&to.ModelExpressURL, "model-express-url", "", "MODEL_EXPRESS_URL of the pods; empty: they are told of none")
-	flags.StringVar(&to.PrometheusEndpoint, "prometheus-endpoint", "", "PROMETHEUS_ENDPOINT of the pods, which a planner reads; empty: they are told of none")
+	flags.StringVar(&to.ModelExpressURL, "model-express-url", "",
+		"MODEL_EXPRESS_URL of the pods; empty: they are told of none")
+	flags.StringVar(&to.PrometheusEndpoint, "prometheus-endpoint", "",
+		"PROMETHEUS_ENDPOINT of the pods, which a planner reads; empty: they are told of none")
 }
 
 func programOf(infrastructure *pods.Infrastructure) managerstart.Program {

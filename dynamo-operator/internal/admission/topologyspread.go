@@ -71,9 +71,11 @@ func groupConstraint(deployment *v1beta1.DynamoGraphDeployment, component string
 	if in == nil || in.TopologyConstraint == nil {
 		return nil
 	}
-	at := slices.IndexFunc(names.Groups(deployment), func(group v1beta1.ComponentGroup) bool { return group.Name == in.Name })
+	at := slices.IndexFunc(names.Groups(deployment),
+		func(group v1beta1.ComponentGroup) bool { return group.Name == in.Name })
 	return &constraint{
-		path: groupPath(at).Child("topologyConstraint"), pack: in.TopologyConstraint.PackDomain, preferred: in.TopologyConstraint.PreferredDomain,
+		path: groupPath(at).Child("topologyConstraint"), pack: in.TopologyConstraint.PackDomain,
+		preferred: in.TopologyConstraint.PreferredDomain,
 	}
 }
 
@@ -120,7 +122,10 @@ func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words w
 	case !s.whole && len(s.Among) > 0:
 		return field.ErrorList{field.Forbidden(path, "is for spec.topologySpread alone: here the items are the replicas")}
 	case s.whole && len(s.Among) == 0 && s.Near == "":
-		return field.ErrorList{field.Required(path, fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s", words.part, words.part))}
+		return field.ErrorList{
+			field.Required(path,
+				fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s", words.part, words.part)),
+		}
 	}
 	units := names.Units(deployment)
 	var errs field.ErrorList
@@ -151,9 +156,12 @@ func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words wo
 		return nil
 	case s.whole && len(s.Among) > 0:
 		return field.ErrorList{field.Invalid(path, s.Near, fmt.Sprintf(
-			"contradicts %s: it is for all gangs of the deployment; for those of one %s set it there", s.path.Child("among"), words.part))}
+			"contradicts %s: it is for all gangs of the deployment; for those of one %s set it there", s.path.Child("among"),
+			words.part))}
 	case names.IsGang(deployment, s.Near):
-		return field.ErrorList{field.Invalid(path, s.Near, "is a gang of this deployment: name another's, or use topologyConstraint")}
+		return field.ErrorList{
+			field.Invalid(path, s.Near, "is a gang of this deployment: name another's, or use topologyConstraint"),
+		}
 	}
 	return relations.ValidateNear(s.Near, path)
 }

@@ -45,7 +45,9 @@ type maker struct {
 }
 
 // Make returns the pod of a component. The template has a container named main; admission saw to that.
-func Make(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, infrastructure Infrastructure) Template {
+func Make(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, infrastructure Infrastructure,
+) Template {
 	m := &maker{deployment, component, infrastructure, DiscoveryOf(deployment, component)}
 	template := component.PodTemplate.DeepCopy()
 	made := Template{
