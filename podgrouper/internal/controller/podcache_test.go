@@ -111,7 +111,8 @@ func BenchmarkCachedPods(b *testing.B) {
 	}
 	for b.Loop() {
 		s := newSiblings()
-		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{podsByOwner: byOwner, podsByPodGroup: byPodGroup, labelledByPodGroup: byPodGroup})
+		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{podsByOwner: byOwner, podsByPodGroup: byPodGroup, labelledByPodGroup: byPodGroup})
 		before := heap()
 		for i := range pods {
 			pod := cachedPod(fmt.Sprintf("standing-%04d-%05d", i/ofJob, i%ofJob), fmt.Sprintf("standing-%04d", i/ofJob))

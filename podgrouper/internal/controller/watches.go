@@ -28,7 +28,8 @@ func watchPodGangs(mgr manager.Manager, gangs crcontroller.Controller) error {
 	for _, watched := range []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &grovescheduler.PodGang{}, &handler.EnqueueRequestForObject{}),
 		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{}, &handler.EnqueueRequestForObject{}),
-		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{}, handler.EnqueueRequestsFromMapFunc(find.podGangsOfTopology)),
+		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{},
+			handler.EnqueueRequestsFromMapFunc(find.podGangsOfTopology)),
 	} {
 		if err := gangs.Watch(watched); err != nil {
 			return err
@@ -75,7 +76,8 @@ func groupsChanged(e event.UpdateEvent) bool {
 		return false
 	}
 	old, now := groupsOf(e.ObjectOld), groupsOf(e.ObjectNew)
-	return !maps.Equal(old.Expects(), now.Expects()) || !apiequality.Semantic.DeepEqual(old.PodGroupSpec(), now.PodGroupSpec())
+	return !maps.Equal(old.Expects(), now.Expects()) ||
+		!apiequality.Semantic.DeepEqual(old.PodGroupSpec(), now.PodGroupSpec())
 }
 
 func groupsOf(object client.Object) grouping.Group {

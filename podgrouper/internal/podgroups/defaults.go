@@ -22,7 +22,8 @@ const OtherKinds = "*"
 
 // BindFlags adds the flags that set the defaults.
 func (d *Defaults) BindFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&d.Queue, "default-queue", "", "queue of PodGroups whose workloads name none; KAI's scheduler places nothing without a queue")
+	flags.StringVar(&d.Queue, "default-queue", "",
+		"queue of PodGroups whose workloads name none; KAI's scheduler places nothing without a queue")
 	flags.StringToStringVar(&d.PriorityClasses, "default-priority-classes", nil,
 		"priority classes of PodGroups whose workloads name none, by the owner's kind, as in Deployment=inference,*=train")
 }

@@ -118,10 +118,13 @@ func (r replicatedJob) inTurn() bool {
 // indexed knows of no pods that are done: only the Jobs say so. A JobSet makes its Jobs Indexed unless they say otherwise.
 func (r replicatedJob) indexed() *grouping.Indexed {
 	if r.Text("template", "spec", "completionMode") == string(batchv1.NonIndexedCompletion) {
-		return &grouping.Indexed{Obstacle: "the pods carry no index: give the template spec.completionMode Indexed, or remove the annotation"}
+		return &grouping.Indexed{
+			Obstacle: "the pods carry no index: give the template spec.completionMode Indexed, or remove the annotation",
+		}
 	}
 	atATime := job.Limit(r.Map("template", "spec")).Pods
-	return &grouping.Indexed{Pods: r.Count(atATime, "template", "spec", "completions"), AtATime: atATime, InTurn: r.inTurn()}
+	return &grouping.Indexed{Pods: r.Count(atATime, "template", "spec", "completions"), AtATime: atATime,
+		InTurn: r.inTurn()}
 }
 
 func oneAfterOther(annotations map[string]string) bool {
