@@ -70,7 +70,8 @@ func (h Hierarchy) Problem(topology, name string) string {
 	case 1:
 		return ""
 	default:
-		return fmt.Sprintf("is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it another alias",
+		return fmt.Sprintf(
+			"is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it another alias",
 			len(keys), topology, strings.Join(keys, " and "))
 	}
 }
@@ -97,7 +98,8 @@ func (l Levels) WithKeys(c scheduling.TopologyConstraint) scheduling.TopologyCon
 		return c
 	}
 	if known, exists := l(c.Topology); exists {
-		c.RequiredTopologyLevel, c.PreferredTopologyLevel = known.Key(c.RequiredTopologyLevel), known.Key(c.PreferredTopologyLevel)
+		c.RequiredTopologyLevel, c.PreferredTopologyLevel = known.Key(c.RequiredTopologyLevel),
+			known.Key(c.PreferredTopologyLevel)
 	}
 	return c
 }

@@ -94,7 +94,9 @@ func (s Spread) Contradicts(items int) bool {
 
 // Contradiction is the error of a spread by which so many items, as they are called, cannot stand in one domain, where the
 // constraint at another path wants them to.
-func (s Spread) Contradiction(path *field.Path, items int, called string, constraint *field.Path, domain string) *field.Error {
+func (s Spread) Contradiction(
+	path *field.Path, items int, called string, constraint *field.Path, domain string,
+) *field.Error {
 	limit, _ := s.Limit(items)
 	bound, _ := s.Bound()
 	return field.Invalid(path.Child(bound), limit, fmt.Sprintf("contradicts %s, by which all %d %s stand in one %s: "+

@@ -75,7 +75,8 @@ exits with 1; wrong flags exit with 2.`,
 
 // BindFiles gives a command the required flag -f.
 func BindFiles(command *cobra.Command, files *[]string) {
-	command.Flags().StringArrayVarP(files, "filename", "f", nil, "file or directory with manifests, or - for standard input; may be repeated")
+	command.Flags().StringArrayVarP(files, "filename", "f", nil,
+		"file or directory with manifests, or - for standard input; may be repeated")
 	if err := command.MarkFlagRequired("filename"); err != nil {
 		panic(err) // The flag was bound one line above.
 	}
