@@ -26,9 +26,11 @@ func breaksOf(before, after *apiextensionsv1.CustomResourceDefinition) []broken 
 	for i := range before.Spec.Versions {
 		earlier := &before.Spec.Versions[i]
 		where := before.Name + " " + earlier.Name
-		at := slices.IndexFunc(after.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == earlier.Name })
+		at := slices.IndexFunc(after.Spec.Versions,
+			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == earlier.Name })
 		if at < 0 {
-			breaks = append(breaks, broken{where, "the version is gone: stored objects of it cannot be read, nor manifests applied"})
+			breaks = append(breaks,
+				broken{where, "the version is gone: stored objects of it cannot be read, nor manifests applied"})
 			continue
 		}
 		later := &after.Spec.Versions[at]
@@ -75,11 +77,13 @@ func versionBreaks(before, after *apiextensionsv1.CustomResourceDefinitionVersio
 		breaks = append(breaks, "the status subresource came or went: whoever writes status has to write it elsewhere")
 	}
 	if earlier.Scale != nil && !equality.Semantic.DeepEqual(earlier.Scale, later.Scale) {
-		breaks = append(breaks, "the scale subresource is gone or reads other fields: autoscalers and kubectl scale do not find what they found")
+		breaks = append(breaks,
+			"the scale subresource is gone or reads other fields: autoscalers and kubectl scale do not find what they found")
 	}
 	for _, field := range before.SelectableFields {
 		if !slices.Contains(after.SelectableFields, field) {
-			breaks = append(breaks, fmt.Sprintf("lists can no longer be selected by %s", strings.TrimPrefix(field.JSONPath, ".")))
+			breaks = append(breaks,
+				fmt.Sprintf("lists can no longer be selected by %s", strings.TrimPrefix(field.JSONPath, ".")))
 		}
 	}
 	return breaks

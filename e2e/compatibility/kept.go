@@ -24,7 +24,8 @@ var BuiltIn = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
 	{Group: "batch", Version: "v1", Kind: "Job"},
 	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 }
 
 // Kept reads what an upgrade has to keep: all objects of our kinds, in the version in which they are stored, and what is built in of the
@@ -63,7 +64,8 @@ func Stored() ([]schema.GroupVersionKind, error) {
 	for _, definition := range all {
 		for _, version := range definition.Spec.Versions {
 			if version.Storage {
-				kinds = append(kinds, schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind})
+				kinds = append(kinds,
+					schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind})
 			}
 		}
 	}

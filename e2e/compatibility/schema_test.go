@@ -57,9 +57,12 @@ func boundBreaks(before, after *props) []string {
 	}
 	check(rises(before.Minimum, after.Minimum), "its minimum rose")
 	check(falls(before.Maximum, after.Maximum), "its maximum fell")
-	check(after.ExclusiveMinimum && !before.ExclusiveMinimum && after.Minimum != nil, "its minimum itself is no longer taken")
-	check(after.ExclusiveMaximum && !before.ExclusiveMaximum && after.Maximum != nil, "its maximum itself is no longer taken")
-	check(after.MultipleOf != nil && !equality.Semantic.DeepEqual(before.MultipleOf, after.MultipleOf), "it has to be a multiple of another number")
+	check(after.ExclusiveMinimum && !before.ExclusiveMinimum && after.Minimum != nil,
+		"its minimum itself is no longer taken")
+	check(after.ExclusiveMaximum && !before.ExclusiveMaximum && after.Maximum != nil,
+		"its maximum itself is no longer taken")
+	check(after.MultipleOf != nil && !equality.Semantic.DeepEqual(before.MultipleOf, after.MultipleOf),
+		"it has to be a multiple of another number")
 	if len(before.Enum) == 0 { // An enum says more than lengths do.
 		check(rises(before.MinLength, after.MinLength), "its least length rose")
 		check(falls(before.MaxLength, after.MaxLength), "its greatest length fell")
@@ -119,7 +122,8 @@ func ruleBreaks(before, after *props) []string {
 	var breaks []string
 	for i := range after.XValidations {
 		same := func(earlier apiextensionsv1.ValidationRule) bool {
-			return earlier.Rule == after.XValidations[i].Rule && equality.Semantic.DeepEqual(earlier.OptionalOldSelf, after.XValidations[i].OptionalOldSelf)
+			return earlier.Rule == after.XValidations[i].Rule &&
+				equality.Semantic.DeepEqual(earlier.OptionalOldSelf, after.XValidations[i].OptionalOldSelf)
 		}
 		if !slices.ContainsFunc(before.XValidations, same) {
 			breaks = append(breaks, fmt.Sprintf("there is another rule: %s", after.XValidations[i].Rule))
@@ -146,7 +150,8 @@ func mergeBreaks(before, after *props) []string {
 		breaks = append(breaks, fmt.Sprintf("as a list it was merged as %s and is as %s", earlier, later))
 	}
 	if !slices.Equal(before.XListMapKeys, after.XListMapKeys) {
-		breaks = append(breaks, fmt.Sprintf("its items were told apart by %v and are by %v", before.XListMapKeys, after.XListMapKeys))
+		breaks = append(breaks,
+			fmt.Sprintf("its items were told apart by %v and are by %v", before.XListMapKeys, after.XListMapKeys))
 	}
 	if earlier, later := orElse(before.XMapType, "granular"), orElse(after.XMapType, "granular"); earlier != later {
 		breaks = append(breaks, fmt.Sprintf("as a map it was merged as %s and is as %s", earlier, later))
@@ -182,7 +187,8 @@ func childBreaks(where string, before, after *props) []broken {
 		earlier := before.Properties[name]
 		later, kept := after.Properties[name]
 		if !kept {
-			breaks = append(breaks, broken{where + "." + name, "the field is gone: what is stored in it is dropped or turned down"})
+			breaks = append(breaks,
+				broken{where + "." + name, "the field is gone: what is stored in it is dropped or turned down"})
 			continue
 		}
 		breaks = append(breaks, schemaBreaks(where+"."+name, &earlier, &later)...)

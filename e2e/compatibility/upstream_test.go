@@ -72,8 +72,12 @@ func collect(of reflect.Type, path string, found map[string]bool) {
 // Page is the documentation of the list.
 func (u *upstreamFields) Page() string {
 	var b strings.Builder
-	b.WriteString("# Fields of upstream's kinds\n\nWhat Grove and Dynamo have in the specs of kinds that Packtree serves too, and what becomes of each field here: everything is taken, and \"unknown field\" is for misspellings alone.\n")
-	b.WriteString("Made of a list in the tests of [compatibility](compatibility.md), which compare it with the types in Go: a field that is missing here fails them. Grove is that of 2026-08-19, Dynamo that of 2026-08.\n")
+	b.WriteString(
+		"# Fields of upstream's kinds\n\nWhat Grove and Dynamo have in the specs of kinds that Packtree serves too, " +
+			"and what becomes of each field here: everything is taken, and \"unknown field\" is for misspellings alone.\n")
+	b.WriteString(
+		"Made of a list in the tests of [compatibility](compatibility.md), which compare it with the types in Go: " +
+			"a field that is missing here fails them. Grove is that of 2026-08-19, Dynamo that of 2026-08.\n")
 	b.WriteString("What is inside of Kubernetes' own types, such as a pod spec, is Kubernetes'.\n")
 	for _, kind := range u.Kinds {
 		fmt.Fprintf(&b, "\n## %s, %s\n\n| field | here |\n|---|---|\n", kind.Kind, kind.Version)

@@ -45,7 +45,8 @@ func connect(machine *devcluster.Cluster, c Common) (*bench, error) {
 		return nil, fmt.Errorf("reading %s: %w", machine.Kubeconfig, err)
 	}
 	config.QPS = -1
-	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, rest.NoWarnings{} // A thousand sets would be warned of the same.
+	// A thousand sets would be warned of the same.
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, rest.NoWarnings{}
 	b := &bench{Common: c, machine: machine, config: config, began: time.Now()}
 	if b.Cluster, err = live.Connect(config); err != nil {
 		return nil, err

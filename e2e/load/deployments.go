@@ -90,7 +90,8 @@ func deploymentOf(name string, services int) *dynamov1beta1.DynamoGraphDeploymen
 	deployment.Spec.BackendFramework = dynamov1beta1.BackendFrameworkVLLM
 	for i := range services {
 		component := dynamov1beta1.ComponentSpec{Name: fmt.Sprintf("Worker%d", i), Type: "worker"}
-		main := corev1.Container{Name: "main", Image: "none", Command: []string{"python3"}, Args: []string{"-m", "dynamo.vllm", "--model", "none"}}
+		main := corev1.Container{Name: "main", Image: "none", Command: []string{"python3"},
+			Args: []string{"-m", "dynamo.vllm", "--model", "none"}}
 		if i == 0 {
 			component.Name, component.Type = "Frontend", "frontend"
 			main = corev1.Container{Name: "main", Image: "none"}

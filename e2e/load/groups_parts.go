@@ -36,7 +36,8 @@ func (b *groupsBench) checkPodGroup(ctx context.Context, job *batchv1.Job) error
 		return err
 	}
 	if podGroup.Generation != 1 || podGroup.Spec.Queue != queue || podGroup.Spec.MinMember == nil {
-		return fmt.Errorf("PodGroup %s has generation %d and spec %+v: want it written once, with the Job's queue", podGroup.Name, podGroup.Generation, podGroup.Spec)
+		return fmt.Errorf("PodGroup %s has generation %d and spec %+v: want it written once, with the Job's queue",
+			podGroup.Name, podGroup.Generation, podGroup.Spec)
 	}
 	return nil
 }
@@ -70,7 +71,8 @@ func (b *groupsBench) beside(ctx context.Context) error {
 	all := b.pods.count() + b.options.Standing
 	err := b.step(ctx, "filled", func() error {
 		for i := 0; i*b.options.OfJob < b.options.Standing; i++ {
-			if err := b.standingJob(ctx, fmt.Sprintf("standing-%04d", i), min(b.options.OfJob, b.options.Standing-i*b.options.OfJob)); err != nil {
+			if err := b.standingJob(ctx, fmt.Sprintf("standing-%04d", i),
+				min(b.options.OfJob, b.options.Standing-i*b.options.OfJob)); err != nil {
 				return err
 			}
 		}
@@ -91,7 +93,9 @@ func (b *groupsBench) standingJob(ctx context.Context, name string, count int) e
 	pods := make([]*corev1.Pod, count)
 	for i := range pods {
 		pods[i] = workerOf(fmt.Sprintf("%s-%05d", name, i), name)
-		pods[i].OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		pods[i].OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job")),
+		}
 		maps.Copy(pods[i].Labels, job.Spec.Template.Labels)
 	}
 	return createAll(ctx, b.bench, pods)

@@ -30,7 +30,8 @@ func (b *schedulersBench) watchLease(ctx context.Context, s scheduler) (*tenure,
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("deleting the lease of %s: %w", s.program, err)
 	}
-	watched, err := leases.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", s.lease).String()})
+	watched, err := leases.Watch(ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", s.lease).String()})
 	if err != nil {
 		return nil, fmt.Errorf("watching the lease of %s: %w", s.program, err)
 	}

@@ -135,7 +135,8 @@ apiserver_flowcontrol_request_wait_duration_seconds_bucket{execute="true",flow_s
 apiserver_flowcontrol_request_wait_duration_seconds_sum{execute="true",flow_schema="b",priority_level="l"} 2
 apiserver_flowcontrol_request_wait_duration_seconds_count{execute="true",flow_schema="b",priority_level="l"} 4
 `))
-	want := []Flow{{Schema: "a", Level: "l", Rejected: 5}, {Schema: "b", Level: "l", Requests: 4, MeanWaitMilliseconds: 500}}
+	want := []Flow{{Schema: "a", Level: "l", Rejected: 5},
+		{Schema: "b", Level: "l", Requests: 4, MeanWaitMilliseconds: 500}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("flows (-want +got):\n%s", diff)
 	}
@@ -164,7 +165,8 @@ func TestReportHasMediansAndRatios(t *testing.T) {
 	if err := report.Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"100     1.00   90 100 500", "150     1.50   100 200", "1       -      1 3 0.5", "120     1.20   120"} {
+	for _, want := range []string{"100     1.00   90 100 500", "150     1.50   100 200", "1       -      1 3 0.5",
+		"120     1.20   120"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}
@@ -220,7 +222,8 @@ func TestStepsAreShownWithWhatWasWritten(t *testing.T) {
 	if err := report.Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"scaled  7", "1.5", "2.5", "scaled  podclique   3           ≤ 5        ≤ 10", "POST pods  12"} {
+	for _, want := range []string{"scaled  7", "1.5", "2.5", "scaled  podclique   3           ≤ 5        ≤ 10",
+		"POST pods  12"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}

@@ -44,7 +44,8 @@ func Measure(ctx context.Context, o Options) (report *Report, err error) {
 	if err := errors.Join(b.Create(ctx, topology()), b.makeNamespace(ctx)); err != nil {
 		return nil, err
 	}
-	err = b.takeParts(ctx, part{Throughput, b.throughput}, part{Start, b.starts}, part{Memory, b.memory}, part{Refusal, b.refusals})
+	err = b.takeParts(ctx, part{Throughput, b.throughput}, part{Start, b.starts}, part{Memory, b.memory},
+		part{Refusal, b.refusals})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,9 @@ func (b *schedulersBench) next() string {
 }
 
 // place creates a workload and returns a function that waits until it is bound, and returns the moment of the last binding.
-func (b *schedulersBench) place(ctx context.Context, name string, w workload, by scheduler) (bound func(context.Context) (time.Time, error), err error) {
+func (b *schedulersBench) place(
+	ctx context.Context, name string, w workload, by scheduler,
+) (bound func(context.Context) (time.Time, error), err error) {
 	groups, pods := w.objects(name, by.takes)
 	// Pods that do not match yet enter the watch with the event that binds them, and no other pod is sent.
 	counter := &podCounter{

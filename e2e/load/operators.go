@@ -45,9 +45,10 @@ func (c Common) observe(
 		options.Programs[component] = c.Program
 	}
 	report = &OperatorReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
-	seen := &observed{pods: pods, report: report, profiles: profiles{c.Profile, func(ctx context.Context, path string) ([]byte, error) {
-		return fetch(ctx, http.DefaultClient, local(pprof)+path)
-	}}}
+	seen := &observed{pods: pods, report: report,
+		profiles: profiles{c.Profile, func(ctx context.Context, path string) ([]byte, error) {
+			return fetch(ctx, http.DefaultClient, local(pprof)+path)
+		}}}
 	if seen.measured, err = metricsOf(component, options.Values[component]); err != nil {
 		return nil, err
 	}

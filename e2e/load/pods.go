@@ -112,10 +112,11 @@ func (c *podCounter) count() int {
 
 // become waits until there are so many pods, all of them done, and returns the moment of the last change.
 func (b *bench) become(ctx context.Context, c *podCounter, pods int) (last time.Time, err error) {
-	err = b.until(ctx, fmt.Sprintf("there are %d pods, and all are done", pods), func(context.Context) (bool, string, error) {
-		all, done, changed, _ := c.counts()
-		last = changed
-		return all == pods && done == pods, fmt.Sprintf("%d pods, %d of them done", all, done), nil
-	})
+	err = b.until(ctx, fmt.Sprintf("there are %d pods, and all are done", pods),
+		func(context.Context) (bool, string, error) {
+			all, done, changed, _ := c.counts()
+			last = changed
+			return all == pods && done == pods, fmt.Sprintf("%d pods, %d of them done", all, done), nil
+		})
 	return last, err
 }

@@ -68,7 +68,8 @@ func (t *turn) refuse(ctx context.Context) error {
 	}
 	infeasible := model.LabelSet{"verdict": "Infeasible"}
 	scenario := fmt.Sprintf("a gang of %d that cannot fit", hopeless)
-	t.add(scenario, "ms for a decision", 1000*counted(decisionSeconds+"_sum", infeasible)/counted(decisionSeconds+"_count", infeasible))
+	t.add(scenario, "ms for a decision",
+		1000*counted(decisionSeconds+"_sum", infeasible)/counted(decisionSeconds+"_count", infeasible))
 	t.add(scenario, "decisions until its PodGroup says so", counted(decisions, nil))
 	if err := t.rain(ctx, decided); err != nil {
 		return err

@@ -53,7 +53,8 @@ func (r *Report) unmodified(name string) float64 {
 
 // Print writes the report as tables.
 func (r *Report) Print(out io.Writer) error {
-	fmt.Fprintf(out, "%s, %s\n%d nodes, %d running pods, clientConnection of both schedulers %d a second, our FlowSchemas: %t\n",
+	fmt.Fprintf(out,
+		"%s, %s\n%d nodes, %d running pods, clientConnection of both schedulers %d a second, our FlowSchemas: %t\n",
 		r.Machine, r.Date, r.Nodes, r.Running, r.QPS, r.FlowControl)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\nSCHEDULER\tSCENARIO\tFIGURE\tMEDIAN\tRATIO\tRUNS\n")
@@ -62,7 +63,8 @@ func (r *Report) Print(out io.Writer) error {
 		if base := r.unmodified(f.Name); base > 0 {
 			ratio = fmt.Sprintf("%.2f", median(f.Values)/base)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.4g\t%s\t%s\n", f.Scheduler, f.Scenario, f.Name, median(f.Values), ratio, list(f.Values))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.4g\t%s\t%s\n", f.Scheduler, f.Scenario, f.Name, median(f.Values), ratio,
+			list(f.Values))
 	}
 	fmt.Fprintf(table, "\nFLOW SCHEMA\tPRIORITY LEVEL\tREQUESTS\tREJECTED\tMEAN WAIT\n")
 	for _, f := range r.APIServer {

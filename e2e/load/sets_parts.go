@@ -26,7 +26,8 @@ func (b *setsBench) scale(ctx context.Context) error {
 	if err := b.reach(ctx, "scaled to zero", 0, func() error { return b.scaleSet(ctx, large, 0) }); err != nil {
 		return err
 	}
-	if err := b.reach(ctx, "scaled back", pods, func() error { return b.scaleSet(ctx, large, b.options.Replicas) }); err != nil {
+	if err := b.reach(ctx, "scaled back", pods,
+		func() error { return b.scaleSet(ctx, large, b.options.Replicas) }); err != nil {
 		return err
 	}
 	return b.checkStatus(ctx, large, b.options.Replicas)
@@ -39,7 +40,8 @@ func (b *setsBench) checkStatus(ctx context.Context, name string, replicas int) 
 		return err
 	}
 	if int(set.Status.Replicas) != replicas || len(set.Status.LastErrors) > 0 {
-		return fmt.Errorf("set %s at rest has %d replicas in its status, not %d, and errors %v", name, set.Status.Replicas, replicas, set.Status.LastErrors)
+		return fmt.Errorf("set %s at rest has %d replicas in its status, not %d, and errors %v", name, set.Status.Replicas,
+			replicas, set.Status.LastErrors)
 	}
 	return nil
 }
@@ -60,7 +62,8 @@ func (b *setsBench) restart(ctx context.Context) error {
 		if err := b.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
-		if err := b.startAnew(ctx, fmt.Sprintf("restart beside %d of nobody's", foreign), "podclique", len(list.Items)); err != nil {
+		if err := b.startAnew(ctx, fmt.Sprintf("restart beside %d of nobody's", foreign), "podclique",
+			len(list.Items)); err != nil {
 			return err
 		}
 		if b.options.Foreign == 0 {

@@ -28,13 +28,16 @@ func (b *setsBench) topologies(ctx context.Context) error {
 	for i := range sets {
 		sets[i] = setOf(fmt.Sprintf("user-%04d", i), 1, 1)
 		sets[i].Spec.Template.ClusterTopologyName = used
-		sets[i].Spec.Template.TopologyConstraint = &grovev1alpha1.TopologyConstraint{PackDomain: grovev1alpha1.TopologyDomainRack}
+		sets[i].Spec.Template.TopologyConstraint = &grovev1alpha1.TopologyConstraint{
+			PackDomain: grovev1alpha1.TopologyDomainRack,
+		}
 	}
 	if err := b.create(ctx, "users", len(sets), sets...); err != nil {
 		return err
 	}
 	all := b.pods.count()
-	if err := b.reach(ctx, "an unused topology changed", all, func() error { return b.setLevels(ctx, unused, "zone") }); err != nil {
+	if err := b.reach(ctx, "an unused topology changed", all,
+		func() error { return b.setLevels(ctx, unused, "zone") }); err != nil {
 		return err
 	}
 	if err := b.spread(ctx, "a level goes", metav1.ConditionTrue, "zone"); err != nil {
@@ -103,7 +106,8 @@ func (b *setsBench) spread(
 		for count(said) < len(said) {
 			select {
 			case <-ctx.Done():
-				return time.Time{}, fmt.Errorf("waiting until the conditions of %d sets say so: %w; those of %d do", len(said), context.Cause(ctx), count(said))
+				return time.Time{}, fmt.Errorf("waiting until the conditions of %d sets say so: %w; those of %d do", len(said),
+					context.Cause(ctx), count(said))
 			case event, open := <-events.ResultChan():
 				set, ok := event.Object.(*grovev1alpha1.PodCliqueSet)
 				if !open || !ok {

@@ -37,7 +37,8 @@ func (b *schedulersBench) take(ctx context.Context, s scheduler, do func(context
 	if err := b.machine.Start(ctx, s.program); err != nil {
 		return err
 	}
-	t := &turn{schedulersBench: b, scheduler: s, tenure: tenure, pid: b.machine.PID(s.program), ended: b.machine.Ended(s.program)}
+	t := &turn{schedulersBench: b, scheduler: s, tenure: tenure, pid: b.machine.PID(s.program),
+		ended: b.machine.Ended(s.program)}
 	defer func() { err = t.end(err) }()
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

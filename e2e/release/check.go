@@ -41,9 +41,10 @@ func (r Repository) Plan(ctx context.Context, train, remote string, alone bool) 
 	if alone {
 		plan.Along = plan.Releases
 	}
-	standing := Standing{Trains: trains, Along: plan.Along, Tags: tags, Changed: func(tag, directory string) ([]string, error) {
-		return r.Changed(ctx, tag, directory)
-	}}
+	standing := Standing{Trains: trains, Along: plan.Along, Tags: tags,
+		Changed: func(tag, directory string) ([]string, error) {
+			return r.Changed(ctx, tag, directory)
+		}}
 	for _, release := range plan.Releases {
 		more, err := r.Judge(release, standing)
 		if err != nil {

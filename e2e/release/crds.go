@@ -55,7 +55,8 @@ func CheckFrozen(root string, release Release) ([]Refusal, error) {
 		return nil, err
 	}
 	if !exists(root, kept) {
-		return []Refusal{refuse(kept, "nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'", release.Version)}, nil
+		return []Refusal{refuse(kept,
+			"nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'", release.Version)}, nil
 	}
 	return []Refusal{refuse(kept, "%s not as in %s: run 'make freeze RELEASE=%s' again",
 		someOf(changed), generated, release.Version)}, nil

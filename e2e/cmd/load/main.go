@@ -44,10 +44,11 @@ kube-scheduler is built by e2e/tools/build.sh when it is not there yet.`
 func newCommand() *cobra.Command {
 	options := load.Options{}
 	command := measurement(cobra.Command{
-		Use:     "load",
-		Short:   "Measure Packtree's scheduler against the unmodified kube-scheduler on one cluster",
-		Long:    explanation,
-		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 --gangs 64 --repeats 1 --profile /tmp",
+		Use:   "load",
+		Short: "Measure Packtree's scheduler against the unmodified kube-scheduler on one cluster",
+		Long:  explanation,
+		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 --gangs 64 " +
+			"--repeats 1 --profile /tmp",
 	}, &options.Common, load.Parts, func(ctx context.Context) (report, error) { return load.Measure(ctx, options) })
 	command.AddCommand(setsCommand(), deploymentsCommand(), groupsCommand())
 	flags := command.Flags()
