@@ -64,7 +64,7 @@ func checkSections(release Release, met []string) []Refusal {
 	var refusals []Refusal
 	if len(met) == 0 {
 		refusals = append(refusals,
-			refuse(release.File(), "it has no section: tell what changes under one of %s", strings.Join(sections, ", ")))
+			refuse(release.File(), "it has no section: say what changes under one of %s", strings.Join(sections, ", ")))
 	}
 	rank := func(name string) int { return slices.Index(sections, name) }
 	for i := 1; i < len(met); i++ {

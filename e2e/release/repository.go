@@ -30,7 +30,7 @@ func (r Repository) CheckState(ctx context.Context) error {
 	}
 	if shallow == "true" {
 		return errors.New(
-			"the checkout is shallow, so nobody can tell what has been released: run 'git fetch --unshallow --tags'")
+			"the checkout is shallow, so that it does not show what has been released: run 'git fetch --unshallow --tags'")
 	}
 	return nil
 }

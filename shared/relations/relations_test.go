@@ -87,7 +87,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		`[{"name":"a","levl":"zone"}]`:      at + `[0].levl: Invalid value: unknown field, did you mean "level"?`,
 		`[{"name":"a"},{"color":1}]`:        at + `[1].color: Invalid value: unknown field`,
 		`[{"name":"a","maxPerDomain":"1"}]`: at + `[0].maxPerDomain: Invalid value: must be a whole number, not "1"`,
-		`[{"level":"zone","even":true}]`:    at + `[0].name: Required value: it tells the relation apart`,
+		`[{"level":"zone","even":true}]`:    at + `[0].name: Required value: messages name the relation by it`,
 		`[{"name":"a b","level":"zone","even":true}]`: at +
 			`[0].name: Invalid value: "a b": a valid config key`,
 		`[{"name":"a","even":true}]`: at +

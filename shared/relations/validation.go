@@ -33,7 +33,7 @@ func validateName(name string, path *field.Path, seen sets.Set[string]) field.Er
 	var errs field.ErrorList
 	switch problems := validation.IsConfigMapKey(name); {
 	case name == "":
-		errs = append(errs, field.Required(path, "it tells the relation apart in messages"))
+		errs = append(errs, field.Required(path, "messages name the relation by it"))
 	case len(problems) > 0:
 		errs = append(errs, field.Invalid(path, name, strings.Join(problems, "; ")))
 	case seen.Has(name):

@@ -86,7 +86,7 @@ var action = map[Reason]string{
 // told is stable: reasons may be added, but do not change.
 var told = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "packtree_grove_events_total",
-	Help: "What the operator did to workloads, by the reason of the event that told of it, such as GangTerminated.",
+	Help: "What the operator did to workloads, by the reason of the event about it, such as GangTerminated.",
 }, []string{"reason"})
 
 func init() {

@@ -249,14 +249,14 @@ func TestEachLieIsNamed(t *testing.T) {
 		},
 		"a subGroup left out": {
 			func(answer map[string]any) { field(answer, "podGroups", 0).(map[string]any)["subGroups"] = []any{} },
-			`PodGroup default/a: subGroup "" is not told of`,
+			`PodGroup default/a: subGroup "" is missing in the answer`,
 		},
 		"a subGroup twice": {
 			func(answer map[string]any) {
 				first := field(answer, "podGroups", 0, "subGroups", 0)
 				field(answer, "podGroups", 0).(map[string]any)["subGroups"] = []any{first, first}
 			},
-			`PodGroup default/a: subGroup "" is told of twice`,
+			`PodGroup default/a: subGroup "" is in the answer twice`,
 		},
 		"a PodGroup of another input": {
 			func(answer map[string]any) { field(answer, "podGroups", 0).(map[string]any)["name"] = "x" },

@@ -14,7 +14,7 @@ import (
 func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 	if turn.Gang.Tree == nil {
 		if len(given.SubGroups) > 0 {
-			v.fault(given.key(), "groups are told of it, although its tree is invalid")
+			v.fault(given.key(), "it has groups in the answer, although its tree is invalid")
 		}
 		return
 	}
@@ -25,7 +25,7 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 			v.fault(given.key(), "subGroup %q is not in the input", name)
 		}
 		if told[name] != nil {
-			v.fault(given.key(), "subGroup %q is told of twice", name)
+			v.fault(given.key(), "subGroup %q is in the answer twice", name)
 		}
 		told[name] = &given.SubGroups[i]
 	}
@@ -33,7 +33,7 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 	for _, group := range turn.Gang.Tree.Groups() {
 		result := told[group.Name]
 		if result == nil {
-			v.fault(given.key(), "subGroup %q is not told of", group.Name)
+			v.fault(given.key(), "subGroup %q is missing in the answer", group.Name)
 			continue
 		}
 		v.subGroup(given, result, group, v.domains(group, nodes), turn.Hold != nil)

@@ -88,11 +88,11 @@ func (k *kinds) read(pod *corev1.Pod) (*kind, error) {
 	}
 	filter, err := traitsOf(pod)
 	if err != nil {
-		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
+		return nil, fmt.Errorf("reading the shape of pod %s: %w", pod.Name, err)
 	}
 	asked, err := json.Marshal(requests)
 	if err != nil {
-		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
+		return nil, fmt.Errorf("reading the shape of pod %s: %w", pod.Name, err)
 	}
 	return &kind{
 		key: filter + " requesting " + string(asked), filter: filter, requests: requests, hosts: hosts(&pod.Spec), labels: selecting(&pod.Spec),

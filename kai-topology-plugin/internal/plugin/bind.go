@@ -29,7 +29,7 @@ func (p *Plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, no
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: hints, Labels: labels},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
-	klog.FromContext(ctx).V(3).Info("Binding a pod, which is told where it is", "pod", klog.KObj(pod), "node", node)
+	klog.FromContext(ctx).V(3).Info("Binding a pod, which gets the labels of its place", "pod", klog.KObj(pod), "node", node)
 	return fwk.AsStatus(p.bind(ctx, binding))
 }
 

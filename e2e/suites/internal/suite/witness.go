@@ -95,7 +95,7 @@ func (w *Witness) sees(object any, gone bool) {
 	}
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod {
-		w.broken = append(w.broken, fmt.Sprintf("the watch tells of a %T", object))
+		w.broken = append(w.broken, fmt.Sprintf("the watch has a %T", object))
 		return
 	}
 	if _, known := w.pods[pod.UID]; !known && !gone {
