@@ -39,7 +39,7 @@ func (h Hierarchy) Keys() []string {
 }
 
 // Named returns the keys of the levels that a name means: the one whose key it is, or else those whose alias it is. More than one key
-// says that nobody can tell which level is meant.
+// says that nobody can say which level is meant.
 func (h Hierarchy) Named(name string) []string {
 	var keys []string
 	for _, level := range h {

@@ -26,7 +26,7 @@ const (
 // does not consume it returns as it was, in its place. With any finding that is not a warning nothing is printed.
 type Decide func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding)
 
-// Rejected tells that the input was turned down; its findings have been printed.
+// Rejected says that the input was turned down; its findings have been printed.
 type Rejected struct {
 	// Findings is never empty.
 	Findings []manifests.Finding

@@ -87,7 +87,7 @@ func (r *Reconciler) write(
 	restarting *v1beta1.RestartStatus,
 ) (bool, error) {
 	written := false
-	// Scaled first: what is noted on the scaled objects tells what was asked for, whatever becomes of the rest.
+	// Scaled first: what is noted on the scaled objects says what was asked for, whatever becomes of the rest.
 	for _, scale := range standing.Scalings() {
 		// What is gone is made anew, with the number of the template.
 		if err := r.scale(ctx, scale); client.IgnoreNotFound(err) != nil {
@@ -145,7 +145,7 @@ func restartedBy(deployment *v1beta1.DynamoGraphDeployment, restarting *v1beta1.
 	return restarting.Restarted
 }
 
-// writeStatus writes the status if it changed, and tells what happened once that is durable.
+// writeStatus writes the status if it changed, and says what happened once that is durable.
 func (r *Reconciler) writeStatus(
 	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, next v1beta1.DynamoGraphDeploymentStatus,
 ) error {

@@ -32,7 +32,7 @@ import (
 const workers = 4
 
 // slowest is how long at most passes until something that failed is tried again: what is in the way may belong to somebody
-// else, and nothing tells that it is gone.
+// else, and nothing says that it is gone.
 const (
 	quickest = 5 * time.Millisecond
 	slowest  = time.Minute

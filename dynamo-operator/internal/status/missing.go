@@ -69,7 +69,7 @@ func verb(count int32, one, many string) string {
 	return many
 }
 
-// sentence tells what is missing and why. A reason that several components share, as those of one gang do, is said once.
+// sentence says what is missing and why. A reason that several components share, as those of one gang do, is said once.
 func sentence(lacks []lack, message string) string {
 	var parts []string
 	if message != "" {

@@ -95,7 +95,7 @@ func up(ctx context.Context, shown *progress) (*devcluster.Cluster, error) {
 	return cluster, err
 }
 
-// finish takes the cluster down and shows the times, or tells how to reach it if it is to be kept.
+// finish takes the cluster down and shows the times, or says how to reach it if it is to be kept.
 func finish(shown *progress, cluster *devcluster.Cluster) error {
 	if os.Getenv("KEEP") == "1" {
 		shown.print("")

@@ -44,7 +44,7 @@ func runCommand() *cobra.Command {
 	return command
 }
 
-// describe tells what the program is with this configuration.
+// describe says what the program is with this configuration.
 func describe(config *groveconfigv1alpha1.OperatorConfiguration) managerstart.Program {
 	return managerstart.Program{
 		Name:   program,

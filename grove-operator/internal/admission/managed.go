@@ -42,7 +42,7 @@ func Protected(object metav1.Object) bool {
 	return err == nil && group.Group == grovev1alpha1.GroupName
 }
 
-// Unprotected tells why a set's objects are free for all; empty while they are not. Nil stands for a set that does not exist:
+// Unprotected says why a set's objects are free for all; empty while they are not. Nil stands for a set that does not exist:
 // nobody keeps what it left behind.
 func Unprotected(set *grovev1alpha1.PodCliqueSet) string {
 	switch {

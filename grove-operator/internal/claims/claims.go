@@ -1,4 +1,4 @@
-// Package claims tells which ResourceClaims the pods of a set share, as resourceSharing says.
+// Package claims says which ResourceClaims the pods of a set share, as resourceSharing says.
 package claims
 
 import (

@@ -218,7 +218,7 @@ func (e *expectation) waits(clique *grovev1alpha1.PodCliqueTemplateSpec) bool {
 		e.set.Spec.Template.CliqueStartupType == "CliqueStartupTypeExplicit" && len(clique.Spec.StartsAfter) > 0
 }
 
-// images tells which containers a podSpec has.
+// images says which containers a podSpec has.
 func images(spec *corev1.PodSpec) string {
 	var all []string
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {

@@ -1,4 +1,4 @@
-// Package layout tells which PodCliques a replica of a PodCliqueSet consists of, and to which gang each belongs. All
+// Package layout says which PodCliques a replica of a PodCliqueSet consists of, and to which gang each belongs. All
 // other decisions walk over it, so that they agree on names.
 package layout
 

@@ -33,7 +33,7 @@ type Addition struct {
 type Plan struct {
 	Create []Addition
 	Delete []*corev1.Pod
-	// Surplus tells that pods are deleted because there are too many. A view that lacks some deletions of before would
+	// Surplus says that pods are deleted because there are too many. A view that lacks some deletions of before would
 	// have others deleted in addition.
 	Surplus bool
 	// Overdue are the pods that are overdue.

@@ -20,7 +20,7 @@ type Step struct {
 	Waiting string
 	// Why says what keeps the pods that it waits for from being ready, as far as that is known.
 	Why string
-	// Done tells that every pod has the template, and that nothing which once ran has yet to come back.
+	// Done says that every pod has the template, and that nothing which once ran has yet to come back.
 	Done bool
 }
 

@@ -140,7 +140,7 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	return decision, true
 }
 
-// End puts together what was decided about replicas. Of what they wait for it tells what is known not to come by itself, or
+// End puts together what was decided about replicas. Of what they wait for it says what is known not to come by itself, or
 // else that of the first.
 func (u Update) End(steps []Decision) Decision {
 	if len(steps) == 0 {

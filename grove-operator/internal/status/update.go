@@ -15,7 +15,7 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// Update tells how far an update of the set is the business of one of its replicas.
+// Update says how far an update of the set is the business of one of its replicas.
 type Update struct {
 	// Turn is set while the operator replaces pods of this replica.
 	Turn bool
@@ -227,7 +227,7 @@ func groupProgress(
 	return progress
 }
 
-// selectedCopies tells which PodCliques run the template, which copies have been replaced, and which one is being
+// selectedCopies says which PodCliques run the template, which copies have been replaced, and which one is being
 // replaced.
 func selectedCopies(all copies, hash string, turn, done bool) ([]string, *grovev1alpha1.ReplicasSelectedToUpdate) {
 	var podCliques []string

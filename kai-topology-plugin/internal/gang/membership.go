@@ -1,4 +1,4 @@
-// Package gang tells which pods belong to which PodGroup, which of them count, and whether enough of them exist.
+// Package gang says which pods belong to which PodGroup, which of them count, and whether enough of them exist.
 package gang
 
 import (

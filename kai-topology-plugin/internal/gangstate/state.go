@@ -26,7 +26,7 @@ import (
 // State is what is known of all gangs. Its methods may be called at any time from any goroutine, and each may be
 // called twice.
 type State struct {
-	// ours tells which schedulers' pods are placed here.
+	// ours says which schedulers' pods are placed here.
 	ours func(scheduler string) bool
 
 	mu    sync.RWMutex
@@ -145,7 +145,7 @@ type parsed struct {
 	hold *gang.Hold
 }
 
-// New returns the state of no gang. Ours tells which schedulers' pods are placed here.
+// New returns the state of no gang. Ours says which schedulers' pods are placed here.
 func New(ours func(scheduler string) bool) *State {
 	return &State{
 		ours:  ours,

@@ -33,7 +33,7 @@ type row struct {
 	domain   *occupancy.Domain
 	// nodes says how many nodes, or of how many domains this is the sum.
 	nodes string
-	// leaf rows tell which gangs stand there.
+	// leaf rows say which gangs stand there.
 	leaf bool
 }
 

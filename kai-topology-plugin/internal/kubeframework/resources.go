@@ -24,7 +24,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Resources tells which resources of nodes count for the pods of a profile. Most do. Its filter may ignore some, and
+// Resources says which resources of nodes count for the pods of a profile. Most do. Its filter may ignore some, and
 // what a DeviceClass provides is no resource of a node that does not advertise it: there the filter for devices
 // decides.
 type Resources struct {

@@ -44,7 +44,7 @@ type Reader struct {
 	mapper   meta.RESTMapper
 }
 
-// New returns a reader for the API server of config. Mapper tells which kinds it serves.
+// New returns a reader for the API server of config. Mapper says which kinds it serves.
 func New(config *rest.Config, mapper meta.RESTMapper) (*Reader, error) {
 	custom := rest.CopyConfig(config)
 	// What is not a custom resource travels at a fraction of the size of JSON.

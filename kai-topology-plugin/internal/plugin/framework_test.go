@@ -260,7 +260,7 @@ func (b *bench) unreserve(t *testing.T, pod *corev1.Pod, node string) {
 	b.RunReservePluginsUnreserve(t.Context(), framework.NewCycleState(), placed, node)
 }
 
-// waits ends the wait of a pod that was put on a node, and tells how it ended.
+// waits ends the wait of a pod that was put on a node, and says how it ended.
 func (b *bench) waits(t *testing.T, pod *corev1.Pod) *fwk.Status {
 	t.Helper()
 	done := make(chan *fwk.Status, 1)

@@ -1,4 +1,4 @@
-// Package shapes tells which gangs people have, and which ones they ask about, so that it can be counted how many more
+// Package shapes says which gangs people have, and which ones they ask about, so that it can be counted how many more
 // of them fit.
 package shapes
 

@@ -134,7 +134,7 @@ func fill(ctx context.Context, question decision.Question, found *decision.Answe
 	return answer, nil
 }
 
-// standing tells where the groups of a gang are once the pods have their nodes.
+// standing says where the groups of a gang are once the pods have their nodes.
 func standing(question decision.Question, nodes map[string]string) ([]decision.Group, error) {
 	question.Gang = withNodes(question.Gang, nodes)
 	answer, err := decision.Stand(question)

@@ -98,7 +98,7 @@ func TestDeletionsThatWereMissedStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// BenchmarkCachedPods tells what 50,000 pods take in memory, in Jobs of 500, with the indexes of the program.
+// BenchmarkCachedPods says what 50,000 pods take in memory, in Jobs of 500, with the indexes of the program.
 func BenchmarkCachedPods(b *testing.B) {
 	const pods, ofJob = 50_000, 500
 	byOwner := func(object any) ([]string, error) {

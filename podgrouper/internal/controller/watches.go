@@ -85,7 +85,7 @@ func groupsOf(object client.Object) grouping.Group {
 	return catalog.For(owner).Group(grouping.Workload{Owner: owner})
 }
 
-// metadataChanged reports whether anything changed that tells where an object belongs, or it is another one of the same
+// metadataChanged reports whether anything changed that says where an object belongs, or it is another one of the same
 // name: after a watch was interrupted a deletion and a creation come as one update.
 func metadataChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||

@@ -14,7 +14,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// Levels tells which Topologies exist and what levels they have.
+// Levels says which Topologies exist and what levels they have.
 type Levels = podgrouptree.Levels
 
 // Wish is a value that a user wrote, and where.

@@ -34,7 +34,7 @@ type Reconciler struct {
 	Configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration
 	// Bindings is the kind of ClusterTopologyBindings, which need not be installed.
 	Bindings *installation.Kind
-	// Clock tells when a deleted topology may go.
+	// Clock says when a deleted topology may go.
 	Clock clock.PassiveClock
 	// AdmissionTime is how long after a topology was deleted a PodCliqueSet can come that was admitted before.
 	AdmissionTime time.Duration
@@ -46,11 +46,11 @@ type scope struct {
 	object   client.Object
 	topology *topology.Topology
 	users    []grovev1alpha1.PodCliqueSet
-	// taken tells that it is a binding and a ClusterTopology has its name, which is the one that sets find.
+	// taken says that it is a binding and a ClusterTopology has its name, which is the one that sets find.
 	taken bool
 	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
 	nodes *topology.Coverage
-	// choosable tells that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
+	// choosable says that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
 	choosable bool
 }
 

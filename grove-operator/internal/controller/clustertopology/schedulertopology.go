@@ -20,11 +20,11 @@ import (
 // schedulerTopology is how the Topology that the scheduler reads compares with its ClusterTopology.
 type schedulerTopology struct {
 	inSync bool
-	// foreign tells that it belongs to somebody else.
+	// foreign says that it belongs to somebody else.
 	foreign bool
-	// differs tells that it belongs to somebody else, is named by a binding, and has other labels than the binding's levels.
+	// differs says that it belongs to somebody else, is named by a binding, and has other labels than the binding's levels.
 	differs bool
-	// taken tells that nobody finds the topology, because a ClusterTopology has its name.
+	// taken says that nobody finds the topology, because a ClusterTopology has its name.
 	taken bool
 	// generation is that of the Topology that was compared; 0 if there is none.
 	generation int64

@@ -24,7 +24,7 @@ func countIf(all []*corev1.Pod, is func(*corev1.Pod) bool) int {
 	return count
 }
 
-// report tells what this pass has done, after the status that shows it.
+// report says what this pass has done, after the status that shows it.
 func (r *Reconciler) report(scope *scope) {
 	done := scope.happened
 	if done.overdue > 0 {

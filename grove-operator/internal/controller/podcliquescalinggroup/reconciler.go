@@ -40,7 +40,7 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Clock dates errors in status.
 	Clock clock.PassiveClock
-	// Events tells what happened.
+	// Events says what happened.
 	Events events.Recorder
 }
 
@@ -113,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return passes.Outcome(ctx, r.requeue(scope), err)
 }
 
-// report tells what this pass has done, after the status that shows it.
+// report says what this pass has done, after the status that shows it.
 func (r *Reconciler) report(scope *scope) {
 	group := scope.group
 	if created := scope.created.Load(); created > 0 {

@@ -40,7 +40,7 @@ func (h *changes) deletes(child client.Object, err error) {
 	}
 }
 
-// report tells what this pass has done and found, after the status that shows it. Before is the status that was there.
+// report says what this pass has done and found, after the status that shows it. Before is the status that was there.
 func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 	r.reportChildren(scope)
 	r.reportTopology(scope.set, before, after)

@@ -169,7 +169,7 @@ func isBorn(scope *scope, outcome error) bool {
 		scope.update.Progress == nil && scope.termination.Record == nil
 }
 
-// reportUpdate tells that an update has begun or ended.
+// reportUpdate says that an update has begun or ended.
 func (r *Reconciler) reportUpdate(scope *scope) {
 	before, after := scope.set.Status.UpdateProgress, scope.update.Progress
 	switch {

@@ -32,7 +32,7 @@ type Reconciler struct {
 	Client client.Client
 	// Writer applies claims; it reads them past the cache, which may not have the kind.
 	Writer apply.Writer
-	// Events tells what stands in the way.
+	// Events says what stands in the way.
 	Events events.Recorder
 }
 
@@ -121,7 +121,7 @@ func (r *Reconciler) observePods(ctx context.Context, observed *scope, podClique
 	return nil
 }
 
-// live tells how large the set is.
+// live says how large the set is.
 func (s *scope) live() claims.Live {
 	return claims.Live{
 		Copies: func(name string) (int32, bool) {
