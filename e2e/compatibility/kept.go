@@ -19,8 +19,8 @@ const Namespace = "kept"
 // Waiting is the workload for which there is no room.
 const Waiting = "too-large"
 
-// BuiltIn are the kinds of Kubernetes' own that workloads consist of. Tokens are left out: their key goes with the cluster.
-var BuiltIn = []schema.GroupVersionKind{
+// builtIn are the kinds of Kubernetes' own that workloads consist of. Tokens are left out: their key goes with the cluster.
+var builtIn = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
 	{Group: "batch", Version: "v1", Kind: "Job"},
 	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
@@ -36,7 +36,7 @@ func Kept(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstructu
 		return nil, err
 	}
 	var objects []*unstructured.Unstructured
-	for _, kind := range append(ours, BuiltIn...) {
+	for _, kind := range append(ours, builtIn...) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := cluster.List(ctx, list); meta.IsNoMatchError(err) {

@@ -37,8 +37,8 @@ func ReadChart(root, directory string) (Chart, error) {
 	return chart, nil
 }
 
-// CheckChart judges the versions in the chart of a release, and those of the charts that it holds.
-func CheckChart(release Release, chart Chart, standing Standing) ([]Refusal, error) {
+// checkChart judges the versions in the chart of a release, and those of the charts that it holds.
+func checkChart(release Release, chart Chart, standing Standing) ([]Refusal, error) {
 	var refusals []Refusal
 	file := path.Join(release.Chart, "Chart.yaml")
 	if chart.Version != release.Number() {
@@ -73,8 +73,8 @@ func CheckChart(release Release, chart Chart, standing Standing) ([]Refusal, err
 	return refusals, nil
 }
 
-// CheckHolders has every chart that holds the released one name its version, or Helm would not take it from its directory.
-func CheckHolders(release Release, holders map[string]Chart) []Refusal {
+// checkHolders has every chart that holds the released one name its version, or Helm would not take it from its directory.
+func checkHolders(release Release, holders map[string]Chart) []Refusal {
 	var refusals []Refusal
 	for directory, holder := range holders {
 		for _, dependency := range holder.Dependencies {

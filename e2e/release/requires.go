@@ -42,10 +42,10 @@ func Siblings(release Release, trains []Train) []Release {
 	return siblings
 }
 
-// CheckRequires judges what others get who build the module from its tag. They do not see its replace lines, so each sibling
+// checkRequires judges what others get who build the module from its tag. They do not see its replace lines, so each sibling
 // has to be required at a version that exists and that is what the sibling's directory holds: or else what is built and tested
 // here is not what they build.
-func CheckRequires(release Release, standing Standing) ([]Refusal, error) {
+func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 	if release.GoMod == nil {
 		return nil, nil
 	}

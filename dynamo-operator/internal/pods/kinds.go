@@ -139,10 +139,10 @@ func kindOf(componentType string) kind {
 
 // IsWorker says whether components of a type run a model.
 func IsWorker(componentType string) bool {
-	return componentType == v1beta1.TypeWorker || IsPart(componentType)
+	return componentType == v1beta1.TypeWorker || isPart(componentType)
 }
 
-// IsPart says whether a type is a worker's part in disaggregated serving.
-func IsPart(componentType string) bool {
+// isPart says whether a type is a worker's part in disaggregated serving.
+func isPart(componentType string) bool {
 	return componentType == v1beta1.TypePrefill || componentType == v1beta1.TypeDecode
 }

@@ -93,7 +93,7 @@ func (m *maker) labels(own map[string]string) map[string]string {
 	if componentType != "" {
 		labels[v1beta1.LabelComponentType] = componentType
 	}
-	if IsPart(componentType) {
+	if isPart(componentType) {
 		labels[v1beta1.LabelSubComponentType] = componentType
 	}
 	if IsWorker(componentType) && HasType(m.deployment, v1beta1.TypeEPP) {

@@ -25,8 +25,8 @@ const (
 	MutatePath   = "/mutate-dynamographdeployment"
 	ValidatePath = "/validate-dynamographdeployment"
 	ConvertPath  = "/convert"
-	// WarnPath takes the kinds of Dynamo's that have no effect.
-	WarnPath = "/warn-without-effect"
+	// warnPath takes the kinds of Dynamo's that have no effect.
+	warnPath = "/warn-without-effect"
 )
 
 // Cluster is what has to be known of the cluster when a deployment is created.

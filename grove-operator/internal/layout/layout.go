@@ -109,7 +109,7 @@ func Copy(
 			continue
 		}
 		members = append(members, Member{
-			Name:     GroupPodClique(set.Name, replica, group.Name, copyIndex, cliques[i].Name),
+			Name:     groupPodClique(set.Name, replica, group.Name, copyIndex, cliques[i].Name),
 			Replica:  replica,
 			Clique:   &cliques[i],
 			Group:    group,

@@ -125,7 +125,7 @@ func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1
 // is the cache's own and must not be changed: there may be thousands.
 func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
 	var list grovev1alpha1.PodCliqueSetList
-	if err := cache.List(ctx, &list, append(UsingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := cache.List(ctx, &list, append(usingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliqueSets: %w", err)
 	}
 	return list.Items, nil
