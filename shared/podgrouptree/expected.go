@@ -43,9 +43,7 @@ func ParseExpected(annotations map[string]string) (Expected, *field.Error) {
 	}
 	var expected Expected
 	if err := json.Unmarshal([]byte(written), &expected); err != nil || expected == nil {
-		return nil,
-			wrong(fmt.Sprintf("must be a JSON object of names of leaves and numbers of pods up to %d, such as "+
-				`{"worker":4}, or {"":4} without subgroups`, math.MaxInt32))
+		return nil, wrong(fmt.Sprintf("must be a JSON object of names of leaves and numbers of pods up to %d, such as "+`{"worker":4}, or {"":4} without subgroups`, math.MaxInt32))
 	}
 	for name, pods := range expected {
 		if pods < 0 {

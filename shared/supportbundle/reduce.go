@@ -68,8 +68,7 @@ func reduceTopology(topology *kai.Topology) *kai.Topology {
 
 // reducePodGroup keeps the spec as a whole: it has names and numbers, and nothing of the pods' templates.
 func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
-	kept := &scheduling.PodGroup{TypeMeta: podGroup.TypeMeta, ObjectMeta: labelled(&podGroup.ObjectMeta),
-		Spec: podGroup.Spec}
+	kept := &scheduling.PodGroup{TypeMeta: podGroup.TypeMeta, ObjectMeta: labelled(&podGroup.ObjectMeta), Spec: podGroup.Spec}
 	kept.Status.Conditions = reduceConditions(podGroup.Status.Conditions)
 	for i := range podGroup.Status.SchedulingConditions {
 		condition := podGroup.Status.SchedulingConditions[i]
@@ -163,8 +162,7 @@ func reducePodConditions(conditions []corev1.PodCondition) []corev1.PodCondition
 	var kept []corev1.PodCondition
 	for _, condition := range conditions {
 		reduced := corev1.PodCondition{
-			Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
-			LastTransitionTime: condition.LastTransitionTime,
+			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, LastTransitionTime: condition.LastTransitionTime,
 		}
 		if condition.Type == corev1.PodScheduled {
 			reduced.Message = condition.Message

@@ -13,8 +13,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-var levels = admission.Topology{Kind: "ClusterTopology", Name: "grove-topology",
-	Domains: []string{"zone", "block", "rack", "host"}}
+var levels = admission.Topology{Kind: "ClusterTopology", Name: "grove-topology", Domains: []string{"zone", "block", "rack", "host"}}
 
 func TestCreation(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -29,8 +28,7 @@ func TestCreation(t *testing.T) {
 			spec: "topologyConstraint: {packDomain: rack}", services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
 		},
 		"a narrower service is fine": {
-			spec:     "topologyConstraint: {packDomain: zone}",
-			services: "[{name: A, topologyConstraint: {packDomain: host}}, {name: B}]",
+			spec: "topologyConstraint: {packDomain: zone}", services: "[{name: A, topologyConstraint: {packDomain: host}}, {name: B}]",
 		},
 		"a broader service is not": {
 			spec:     "topologyConstraint: {packDomain: rack}",
@@ -72,15 +70,11 @@ func TestCreation(t *testing.T) {
 		},
 		"an empty constraint of a service": {
 			services: "[{name: A, topologyConstraint: {}}]",
-			want: []string{
-				`spec.services[0].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain (service "A")`,
-			},
+			want:     []string{`spec.services[0].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain (service "A")`},
 		},
 		"a topology without a constraint": {
 			spec: "topologyConstraint: {topologyProfile: aws}", services: "[{name: A}]",
-			want: []string{
-				`spec.topologyConstraint.topologyProfile: Forbidden: no constraint refers to it: set packDomain here or on a service, or leave it out`,
-			},
+			want: []string{`spec.topologyConstraint.topologyProfile: Forbidden: no constraint refers to it: set packDomain here or on a service, or leave it out`},
 		},
 		"a topology for a service's constraint": {
 			spec: "topologyConstraint: {topologyProfile: aws}", services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
@@ -97,9 +91,7 @@ func TestCreation(t *testing.T) {
 		},
 		"a name that is no DNS label": {
 			services: "[{name: my_worker}]",
-			want: []string{
-				`spec.services[0].name: Invalid value: "my_worker": in lower case: a lowercase RFC 1123 label must…`,
-			},
+			want:     []string{`spec.services[0].name: Invalid value: "my_worker": in lower case: a lowercase RFC 1123 label must…`},
 		},
 		"a multinode name that leaves no room": {
 			services: "[{name: AVeryLongWorkerNameIndeed, multinode: {nodeCount: 2}}]",
@@ -113,9 +105,7 @@ func TestCreation(t *testing.T) {
 		},
 		"one node is not multinode": {
 			services: "[{name: A, multinode: {nodeCount: 1}}]",
-			want: []string{
-				`spec.services[0].multinode.nodeCount: Invalid value: 1: must be 2 or more; leave multinode out for one pod a replica (service "A")`,
-			},
+			want:     []string{`spec.services[0].multinode.nodeCount: Invalid value: 1: must be 2 or more; leave multinode out for one pod a replica (service "A")`},
 		},
 		"numbers below their bounds": {
 			services: "[{name: A, replicas: -1, minAvailable: 0}]",
@@ -137,29 +127,21 @@ func TestCreation(t *testing.T) {
 		},
 		"fewer replicas than must be available": {
 			services: "[{name: A, replicas: 1, minAvailable: 2}]",
-			want: []string{
-				`spec.services[0].replicas: Invalid value: 1: must be 0 or at least minAvailable, which is 2 (service "A")`,
-			},
+			want:     []string{`spec.services[0].replicas: Invalid value: 1: must be 0 or at least minAvailable, which is 2 (service "A")`},
 		},
 		"no replicas at all is a service that is switched off": {
 			services: "[{name: A, replicas: 0, minAvailable: 2}]",
 		},
 		"a mount of the shared memory": {
-			services: "[{name: A, extraPodSpec: {mainContainer: {image: i, volumeMounts: [{name: shared-memory, mountPath: " +
-				"/dev/shm}]}}}]",
+			services: "[{name: A, extraPodSpec: {mainContainer: {image: i, volumeMounts: [{name: shared-memory, mountPath: /dev/shm}]}}}]",
 		},
 		"a mount of the shared memory that is disabled": {
-			services: "[{name: A, sharedMemory: {disabled: true}, extraPodSpec: {mainContainer: {image: i, volumeMounts: " +
-				"[{name: shared-memory, mountPath: /dev/shm}]}}}]",
-			want: []string{
-				`spec.services[0].extraPodSpec.mainContainer.volumeMounts[0].name: Invalid value: "shared-memory": no volume of the pod; known: none (service "A")`,
-			},
+			services: "[{name: A, sharedMemory: {disabled: true}, extraPodSpec: {mainContainer: {image: i, volumeMounts: [{name: shared-memory, mountPath: /dev/shm}]}}}]",
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.volumeMounts[0].name: Invalid value: "shared-memory": no volume of the pod; known: none (service "A")`},
 		},
 		"a request of GPUs that is not their limit": {
 			services: "[{name: A, resources: {requests: {gpu: '4'}, limits: {gpu: '8'}}}]",
-			want: []string{
-				`spec.services[0].resources.requests[nvidia.com/gpu]: Invalid value: "4": must equal the limit, which is 8: leave the request out (service "A")`,
-			},
+			want:     []string{`spec.services[0].resources.requests[nvidia.com/gpu]: Invalid value: "4": must equal the limit, which is 8: leave the request out (service "A")`},
 		},
 		"requests above their limits": {
 			services: "[{name: A, resources: {requests: {cpu: '8', memory: 2Gi}, limits: {cpu: '4', memory: 1Gi}}}]",
@@ -169,19 +151,15 @@ func TestCreation(t *testing.T) {
 			},
 		},
 		"requests up to their limits, and without one": {
-			services: "[{name: A, resources: {requests: {cpu: '2', memory: 1Gi, gpu: '8', custom: {rdma/ib: '1'}}, limits: " +
-				"{cpu: '4', memory: 1Gi, gpu: '8'}}}]",
+			services: "[{name: A, resources: {requests: {cpu: '2', memory: 1Gi, gpu: '8', custom: {rdma/ib: '1'}}, limits: {cpu: '4', memory: 1Gi, gpu: '8'}}}]",
 		},
 		"no image": {
 			services: "[{name: A, extraPodSpec: {mainContainer: {args: [x]}}}]",
-			want: []string{
-				"spec.services[0].extraPodSpec.mainContainer.image: Required value: service A needs a container image",
-			},
+			want:     []string{"spec.services[0].extraPodSpec.mainContainer.image: Required value: service A needs a container image"},
 		},
 		"no image, and a domain that the cluster's topology lacks": {
-			spec: "topologyConstraint: {packDomain: shelf}",
-			services: "[{name: Decode, topologyConstraint: {packDomain: datacenter}, extraPodSpec: {mainContainer: {args: " +
-				"[x]}}}]",
+			spec:     "topologyConstraint: {packDomain: shelf}",
+			services: "[{name: Decode, topologyConstraint: {packDomain: datacenter}, extraPodSpec: {mainContainer: {args: [x]}}}]",
 			want: []string{
 				"spec.services[0].extraPodSpec.mainContainer.image: Required value: service Decode needs a container image",
 				`spec.topologyConstraint.packDomain: Invalid value: "shelf": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
@@ -201,9 +179,7 @@ func TestCreation(t *testing.T) {
 		},
 		"a main container of another name": {
 			services: "[{name: A, extraPodSpec: {mainContainer: {name: worker, image: i}}}]",
-			want: []string{
-				`spec.services[0].extraPodSpec.mainContainer.name: Unsupported value: "worker": supported values: "main" (service "A")`,
-			},
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.name: Unsupported value: "worker": supported values: "main" (service "A")`},
 		},
 		"amounts that are none": {
 			services: "[{name: A, resources: {requests: {cpu: many}, limits: {gpu: eight, custom: {rdma/ib: '-1'}}}}]",
@@ -215,9 +191,7 @@ func TestCreation(t *testing.T) {
 		},
 		"half a GPU": {
 			services: "[{name: A, resources: {limits: {gpu: '0.5'}}}]",
-			want: []string{
-				`spec.services[0].resources.limits.gpu: Invalid value: "0.5": must be a whole number of GPUs, such as "8" (service "A")`,
-			},
+			want:     []string{`spec.services[0].resources.limits.gpu: Invalid value: "0.5": must be a whole number of GPUs, such as "8" (service "A")`},
 		},
 		"a variable twice": {
 			services: "[{name: A, envs: [{name: X}, {name: X}]}]",
@@ -272,24 +246,16 @@ spec:
 		"spec.components[0].podTemplate.spec.containers[1].image: Required value: component A needs a container image",
 		`spec.components[0].podTemplate.spec.containers[1].env[1].name: Duplicate value: "X"`,
 		`spec.components[1].type: Invalid value: "no label": a valid label must be an empty string or consist of…`,
-		"spec.components[1].podTemplate.spec.containers: Required value: one container is named main and does the work of " +
-			"component B",
+		"spec.components[1].podTemplate.spec.containers: Required value: one container is named main and does the work of component B",
 		`spec.components[0].topologyConstraint.packDomain: Invalid value: "zone": broader than the deployment's packDomain "rack": choose rack, host or numa`,
 	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())
 }
 
 func TestAMissingTopologyIsNamedWhereItIsChosen(t *testing.T) {
 	gone := admission.Topology{Name: "aws", Problem: `ClusterTopology "aws" does not exist; existing ones: gcp`}
-	compare(t,
-		[]string{
-			`spec.topologyConstraint.topologyProfile: Invalid value: "aws": ClusterTopology "aws" does not exist; existing ones: gcp`,
-		},
-		alpha(t, "topologyConstraint: {topologyProfile: aws, packDomain: rack}", "[{name: A}]").ValidateCreate(
-			gone).ToAggregate())
-	compare(t,
-		[]string{
-			`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "aws" does not exist; existing ones: gcp (service "A")`,
-		},
+	compare(t, []string{`spec.topologyConstraint.topologyProfile: Invalid value: "aws": ClusterTopology "aws" does not exist; existing ones: gcp`},
+		alpha(t, "topologyConstraint: {topologyProfile: aws, packDomain: rack}", "[{name: A}]").ValidateCreate(gone).ToAggregate())
+	compare(t, []string{`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "aws" does not exist; existing ones: gcp (service "A")`},
 		alpha(t, "", "[{name: A, topologyConstraint: {packDomain: rack}}]").ValidateCreate(gone).ToAggregate())
 	compare(t, nil, alpha(t, "", "[{name: A}]").ValidateCreate(gone).ToAggregate())
 }
@@ -314,17 +280,12 @@ func TestWarnings(t *testing.T) {
 	if diff := cmp.Diff(want, candidate.Warnings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	named := alpha(t, "backendFramework: vllm",
-		`[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}}]`)
-	want = []string{
-		"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one " +
-			"another; start it with python3 -m dynamo.vllm (service \"B\")",
-	}
+	named := alpha(t, "backendFramework: vllm", `[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}}]`)
+	want = []string{"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one another; start it with python3 -m dynamo.vllm (service \"B\")"}
 	if diff := cmp.Diff(want, named.Warnings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	misnamed := alpha(t, "backendFramework: vlm",
-		`[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [sh, -c], args: [python3 -m dynamo.vllm]}}}]`)
+	misnamed := alpha(t, "backendFramework: vlm", `[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [sh, -c], args: [python3 -m dynamo.vllm]}}}]`)
 	if warnings := misnamed.Warnings(); len(warnings) > 0 {
 		t.Errorf("a framework that does not exist is an error and cannot be started: %q", warnings)
 	}
@@ -341,9 +302,7 @@ func TestUnknownFields(t *testing.T) {
 		},
 		"deep in a pod": {
 			manifest: "spec: {services: [{name: A, extraPodSpec: {mainContainer: {imagee: x}}}]}",
-			want: []string{
-				`spec.services[0].extraPodSpec.mainContainer.imagee: unknown field, did you mean "image"? (service "A")`,
-			},
+			want:     []string{`spec.services[0].extraPodSpec.mainContainer.imagee: unknown field, did you mean "image"? (service "A")`},
 		},
 		"on the deployment": {
 			manifest: "spec: {services: [], topologyConstrain: {packDomain: rack}}",
@@ -369,8 +328,7 @@ func TestUnknownFields(t *testing.T) {
 			},
 		},
 		"what manifests in the field carry": {
-			manifest: "spec: {services: [{name: A, globalDynamoNamespace: true, modelRef: {name: m}, volumeMounts: [{name: " +
-				"c, mountPoint: /c, useAsCompilationCache: true}]}]}",
+			manifest: "spec: {services: [{name: A, globalDynamoNamespace: true, modelRef: {name: m}, volumeMounts: [{name: c, mountPoint: /c, useAsCompilationCache: true}]}]}",
 		},
 		"a service of two names": {
 			manifest: "spec: {services: {A: {name: B}}}",
@@ -449,8 +407,7 @@ func compare(t *testing.T, want []string, got interface{ Errors() []error }) {
 func TestDomainsOfABindingHaveItsOwnOrder(t *testing.T) {
 	binding := admission.Topology{Kind: "ClusterTopologyBinding", Name: "net", Domains: []string{"rack", "spine", "zone"}}
 	const named = "topologyConstraint: {topologyProfile: net, packDomain: spine}"
-	compare(t, nil,
-		alpha(t, named, "[{name: A, topologyConstraint: {packDomain: zone}}]").ValidateCreate(binding).ToAggregate())
+	compare(t, nil, alpha(t, named, "[{name: A, topologyConstraint: {packDomain: zone}}]").ValidateCreate(binding).ToAggregate())
 	compare(t, []string{
 		`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": broader than the deployment's packDomain "spine": choose spine or zone (service "A")`,
 	}, alpha(t, named, "[{name: A, topologyConstraint: {packDomain: rack}}]").ValidateCreate(binding).ToAggregate())

@@ -45,8 +45,7 @@ func validateName(deployment *v1beta1.DynamoGraphDeployment) field.ErrorList {
 		errs = append(errs, field.Invalid(path, deployment.Name, "it starts the names of pods and Services: "+reason))
 	}
 	if deployment.Name == "default" {
-		errs = append(errs, field.Invalid(path, deployment.Name,
-			"a ServiceAccount is made of this name, and every namespace has one already: choose another name"))
+		errs = append(errs, field.Invalid(path, deployment.Name, "a ServiceAccount is made of this name, and every namespace has one already: choose another name"))
 	}
 	return errs
 }
@@ -82,8 +81,7 @@ func twiceNamed(words words, index int, first, second string) *field.Error {
 	if first == second {
 		return field.Duplicate(path, second)
 	}
-	return field.Invalid(path, second,
-		fmt.Sprintf("differs from %q only in case, and what is made for them has names in lower case: rename one", first))
+	return field.Invalid(path, second, fmt.Sprintf("differs from %q only in case, and what is made for them has names in lower case: rename one", first))
 }
 
 func validateComponentName(deployment *v1beta1.DynamoGraphDeployment, index int, words words) field.ErrorList {
@@ -103,26 +101,22 @@ func validateComponentName(deployment *v1beta1.DynamoGraphDeployment, index int,
 }
 
 // validateBudget explains the arithmetic of names: the reader sees only the sum in Grove's own error.
-func validateBudget(
-	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, path *field.Path, words words,
-) field.ErrorList {
+func validateBudget(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, path *field.Path, words words) field.ErrorList {
 	taken := names.Taken(deployment, component)
 	left := names.Budget - taken
 	if len(deployment.Name) <= left || left >= names.Shortest {
 		return nil
 	}
 	length := len(component.Name)
-	reason := fmt.Sprintf(
-		"too long: pods are named after the deployment and the %s, with %d characters together; this name takes %d",
+	reason := fmt.Sprintf("too long: pods are named after the deployment and the %s, with %d characters together; this name takes %d",
 		words.part, names.Budget, taken)
 	longest := names.Budget - names.Shortest
 	if component.Multinode != nil && names.GroupOf(deployment, component.Name) == nil {
 		reason += fmt.Sprintf(" (%d for the multinode group and %d for its pods)", length, length+len(names.WorkerSuffix))
 		longest = (names.Budget - names.Shortest - len(names.WorkerSuffix)) / 2
 	}
-	return field.ErrorList{
-		field.Invalid(path, component.Name, fmt.Sprintf("%s and leaves %d for the deployment; use at most %d characters",
-			reason, max(left, 0), longest))}
+	return field.ErrorList{field.Invalid(path, component.Name, fmt.Sprintf("%s and leaves %d for the deployment; use at most %d characters",
+		reason, max(left, 0), longest))}
 }
 
 func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) field.ErrorList {
@@ -131,8 +125,7 @@ func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) f
 	errs := validateBounds(path.Child("replicas"), replicas, 0, maxReplicas, "")
 	errs = append(errs, validateBounds(path.Child("minAvailable"), minimum, 1, maxReplicas, "")...)
 	if replicas > 0 && minimum > replicas {
-		errs = append(errs, field.Invalid(path.Child("replicas"), replicas,
-			fmt.Sprintf("must be 0 or at least minAvailable, which is %d", minimum)))
+		errs = append(errs, field.Invalid(path.Child("replicas"), replicas, fmt.Sprintf("must be 0 or at least minAvailable, which is %d", minimum)))
 	}
 	if component.Multinode != nil {
 		errs = append(errs, validateBounds(path.Child("multinode", "nodeCount"), component.Multinode.NodeCount, 2, maxNodes,
@@ -165,12 +158,10 @@ func validatePod(component *v1beta1.ComponentSpec, index int, words words) field
 	containers := component.PodTemplate.Spec.Containers
 	at := slices.IndexFunc(containers, isMain)
 	if at < 0 {
-		return append(errs, field.Required(main,
-			"one container is named main and does the work of "+words.part+" "+component.Name))
+		return append(errs, field.Required(main, "one container is named main and does the work of "+words.part+" "+component.Name))
 	}
 	if strings.TrimSpace(containers[at].Image) == "" {
-		errs = append(errs, field.Required(main.Child("image"),
-			fmt.Sprintf("%s %s needs a container image", words.part, component.Name)))
+		errs = append(errs, field.Required(main.Child("image"), fmt.Sprintf("%s %s needs a container image", words.part, component.Name)))
 	}
 	if again := slices.IndexFunc(containers[at+1:], isMain); again >= 0 {
 		errs = append(errs, field.Duplicate(words.podSpec(index).Child("containers"), v1beta1.MainContainer))
@@ -209,8 +200,7 @@ func validateMounts(component *v1beta1.ComponentSpec, main *corev1.Container, pa
 	for i, mount := range main.VolumeMounts {
 		// A name that no volume has is a claim's.
 		if mount.Name == pods.SharedMemoryVolume && !slices.Contains(known, mount.Name) {
-			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
-				"no volume of the pod; known: "+listOf(known)))
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name, "no volume of the pod; known: "+listOf(known)))
 		}
 	}
 	return errs
@@ -236,8 +226,7 @@ func validateClaims(claims []v1beta1.PersistentVolumeClaim) field.ErrorList {
 		}
 		seen[claim.Name] = true
 		if claim.Create != nil && *claim.Create && (claim.Size == nil || claim.Size.Sign() <= 0) {
-			errs = append(errs, field.Required(path.Child("size"),
-				"a claim that is to be created has a size above 0, such as 100Gi"))
+			errs = append(errs, field.Required(path.Child("size"), "a claim that is to be created has a size above 0, such as 100Gi"))
 		}
 	}
 	return errs
@@ -264,8 +253,7 @@ func validateRestart(deployment *v1beta1.DynamoGraphDeployment, words words) fie
 		}
 	}
 	if len(missing) > 0 {
-		errs = append(errs, field.Required(order,
-			fmt.Sprintf("names every %s once; missing: %s", words.part, strings.Join(missing, ", "))))
+		errs = append(errs, field.Required(order, fmt.Sprintf("names every %s once; missing: %s", words.part, strings.Join(missing, ", "))))
 	}
 	for i, name := range restart.Strategy.Order {
 		known := slices.ContainsFunc(deployment.Spec.Components, func(c v1beta1.ComponentSpec) bool { return c.Name == name })

@@ -91,8 +91,7 @@ func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpe
 		return component
 	}
 	kept.Type, kept.Replicas, kept.MinAvailable = component.Type, component.Replicas, component.MinAvailable
-	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = component.Multinode, component.TopologyConstraint,
-		component.TopologySpread
+	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = component.Multinode, component.TopologyConstraint, component.TopologySpread
 	for _, words := range []v1alpha1.ServiceSpec{*service, asService(component)} {
 		if same(asService(*kept), words) {
 			return *kept
@@ -112,8 +111,7 @@ func restoredService(component *v1beta1.ComponentSpec, kept *v1alpha1.ServiceSpe
 		kept.ComponentType, kept.SubComponentType = service.ComponentType, service.SubComponentType
 	}
 	kept.Replicas, kept.MinAvailable = service.Replicas, service.MinAvailable
-	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = service.Multinode, service.TopologyConstraint,
-		service.TopologySpread
+	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = service.Multinode, service.TopologyConstraint, service.TopologySpread
 	if same(asComponent(kept), *component) {
 		return *kept
 	}

@@ -38,8 +38,7 @@ func restartFromHub(restart *v1beta1.Restart) *v1alpha1.Restart {
 	}
 	converted := &v1alpha1.Restart{ID: restart.ID}
 	if strategy := restart.Strategy; strategy != nil {
-		converted.Strategy = &v1alpha1.RestartStrategy{Type: v1alpha1.RestartStrategyType(strategy.Type),
-			Order: strategy.Order}
+		converted.Strategy = &v1alpha1.RestartStrategy{Type: v1alpha1.RestartStrategyType(strategy.Type), Order: strategy.Order}
 	}
 	return converted
 }

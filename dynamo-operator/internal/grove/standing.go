@@ -172,8 +172,7 @@ func (s Standing) enforcement() *backend.Enforcement {
 		Message: "it is not known yet whether the cluster's topology has the levels that the constraints need",
 	}
 	if s.PodCliqueSet == nil {
-		unknown.Reason, unknown.Message = v1beta1.ReasonTopologyNotYetApplied,
-			"nothing has been made yet that the constraints could hold together"
+		unknown.Reason, unknown.Message = v1beta1.ReasonTopologyNotYetApplied, "nothing has been made yet that the constraints could hold together"
 		return unknown
 	}
 	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
@@ -181,11 +180,9 @@ func (s Standing) enforcement() *backend.Enforcement {
 	case judged == nil:
 		return unknown
 	case judged.Reason == grovev1alpha1.ReasonClusterTopologyNotFound:
-		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyDefinitionNotFound,
-			Message: judged.Message}
+		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyDefinitionNotFound, Message: judged.Message}
 	case judged.Status == metav1.ConditionTrue:
-		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyLevelsUnavailable,
-			Message: judged.Message}
+		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyLevelsUnavailable, Message: judged.Message}
 	case judged.Status == metav1.ConditionFalse:
 		return &backend.Enforcement{
 			Status: metav1.ConditionTrue, Reason: v1beta1.ReasonAllTopologyLevelsAvailable,

@@ -50,13 +50,10 @@ func Translate(deployment *v1beta1.DynamoGraphDeployment, options Options, live 
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(claims(deployment), accounts(deployment), picked, services, models(deployment),
-		adapters(deployment), []client.Object{set}), nil
+	return slices.Concat(claims(deployment), accounts(deployment), picked, services, models(deployment), adapters(deployment), []client.Object{set}), nil
 }
 
-func podCliqueSet(
-	deployment *v1beta1.DynamoGraphDeployment, options Options, live Live,
-) (client.Object, []client.Object, error) {
+func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, options Options, live Live) (client.Object, []client.Object, error) {
 	set := &grovev1alpha1.PodCliqueSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: grovev1alpha1.GroupVersion.String(), Kind: "PodCliqueSet"},
 		ObjectMeta: childMeta(deployment, names.PodCliqueSet(deployment)),
@@ -89,8 +86,7 @@ func podCliqueSet(
 		}
 		made = append(made, parts.services...)
 	}
-	template.PodCliqueScalingGroups = append(template.PodCliqueScalingGroups,
-		groups(deployment, template.Cliques, live)...)
+	template.PodCliqueScalingGroups = append(template.PodCliqueScalingGroups, groups(deployment, template.Cliques, live)...)
 	return set, made, nil
 }
 
@@ -103,15 +99,12 @@ type parts struct {
 	services []client.Object
 }
 
-func partsOf(
-	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live,
-) (parts, error) {
+func partsOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) (parts, error) {
 	if component.Multinode != nil {
 		return multinode(deployment, component, options, live)
 	}
 	pod := podOf(deployment, component, options, live)
-	if pods.IsWorker(component.Type) &&
-		launch.Framework(deployment.Spec.BackendFramework, pod.Main()) == v1beta1.BackendFrameworkVLLM {
+	if pods.IsWorker(component.Type) && launch.Framework(deployment.Spec.BackendFramework, pod.Main()) == v1beta1.BackendFrameworkVLLM {
 		launch.ConfigureAlone(pod.Main())
 	}
 	made := parts{services: services(deployment, component, &pod)}
@@ -132,9 +125,7 @@ func partsOf(
 	return made, nil
 }
 
-func podOf(
-	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live,
-) pods.Template {
+func podOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) pods.Template {
 	pod := pods.Make(deployment, component, options.Infrastructure)
 	if id := live.Restarts[component.Name]; id != "" {
 		pod.Annotations[v1beta1.AnnotationRestart] = id
@@ -153,8 +144,7 @@ func singleNode(component *v1beta1.ComponentSpec, pod pods.Template) grovev1alph
 		Annotations:        pod.Annotations,
 		TopologyConstraint: componentPack(component),
 		TopologySpread:     spreads(component.TopologySpread),
-		Spec: grovev1alpha1.PodCliqueSpec{RoleName: name, PodSpec: pod.Spec, Replicas: 1,
-			MinAvailable: new(int32(1))},
+		Spec:               grovev1alpha1.PodCliqueSpec{RoleName: name, PodSpec: pod.Spec, Replicas: 1, MinAvailable: new(int32(1))},
 	}
 }
 
@@ -170,9 +160,7 @@ func group(component *v1beta1.ComponentSpec, live Live, cliques ...string) *grov
 }
 
 // groups are the scaling groups of component groups, with the cliques of all their components in the order of the template.
-func groups(
-	deployment *v1beta1.DynamoGraphDeployment, cliques []grovev1alpha1.PodCliqueTemplateSpec, live Live,
-) []grovev1alpha1.PodCliqueScalingGroupConfig {
+func groups(deployment *v1beta1.DynamoGraphDeployment, cliques []grovev1alpha1.PodCliqueTemplateSpec, live Live) []grovev1alpha1.PodCliqueScalingGroupConfig {
 	members := map[string][]string{}
 	for i := range cliques {
 		if in := names.GroupOf(deployment, cliques[i].Labels[v1beta1.LabelComponent]); in != nil {
@@ -193,10 +181,8 @@ func spreads(written []v1beta1.TopologySpread) []grovev1alpha1.TopologySpread {
 	var said []grovev1alpha1.TopologySpread
 	for _, spread := range written {
 		made := grovev1alpha1.TopologySpread{
-			Domain: grovev1alpha1.TopologyDomain(spread.Domain), MaxPerDomain: spread.MaxPerDomain,
-			MaxPercentPerDomain: spread.MaxPercentPerDomain,
-			Even:                spread.Even, PerDomain: spread.PerDomain, OfEachPerDomain: spread.OfEachPerDomain,
-			Near: spread.Near, WhenUnsatisfiable: spread.WhenUnsatisfiable,
+			Domain: grovev1alpha1.TopologyDomain(spread.Domain), MaxPerDomain: spread.MaxPerDomain, MaxPercentPerDomain: spread.MaxPercentPerDomain,
+			Even: spread.Even, PerDomain: spread.PerDomain, OfEachPerDomain: spread.OfEachPerDomain, Near: spread.Near, WhenUnsatisfiable: spread.WhenUnsatisfiable,
 		}
 		for _, name := range spread.Among {
 			made.Among = append(made.Among, names.Component(name))
@@ -208,9 +194,7 @@ func spreads(written []v1beta1.TopologySpread) []grovev1alpha1.TopologySpread {
 
 // multinode makes a leader and its workers one unit that scales as a whole. Only the unit has the component's
 // constraint: on the cliques it would hold the workers together, or each on its own, but not with their leader.
-func multinode(
-	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live,
-) (parts, error) {
+func multinode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) (parts, error) {
 	leading, err := pods.OfRole(component, v1beta1.RoleLeader)
 	if err != nil {
 		return parts{}, err
@@ -242,8 +226,7 @@ func multinode(
 
 // node is the clique of the leader or of the workers of one of a component's nodes, whose name it begins with.
 func node(
-	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, of string,
-	framework v1beta1.BackendFramework, pod pods.Template, leader bool,
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, of string, framework v1beta1.BackendFramework, pod pods.Template, leader bool,
 ) grovev1alpha1.PodCliqueTemplateSpec {
 	name, role, count := of+names.WorkerSuffix, v1beta1.RoleWorker, component.Multinode.NodeCount-1
 	if leader {
@@ -291,16 +274,14 @@ func pack(required, preferred v1beta1.TopologyDomain) *grovev1alpha1.TopologyCon
 // Constrained says whether a deployment has a topology constraint or a spread at any level.
 func Constrained(deployment *v1beta1.DynamoGraphDeployment) bool {
 	deployment = overrides.Folded(deployment)
-	if constraint := deployment.Spec.TopologyConstraint; constraint != nil &&
-		pack(constraint.PackDomain, constraint.PreferredDomain) != nil {
+	if constraint := deployment.Spec.TopologyConstraint; constraint != nil && pack(constraint.PackDomain, constraint.PreferredDomain) != nil {
 		return true
 	}
 	said := func(component *v1beta1.ComponentSpec) bool {
 		return componentPack(component) != nil || len(component.TopologySpread) > 0
 	}
 	return len(deployment.Spec.TopologySpread) > 0 || slices.ContainsFunc(names.Units(deployment), said) ||
-		slices.ContainsFunc(deployment.Spec.Components,
-			func(component v1beta1.ComponentSpec) bool { return said(&component) })
+		slices.ContainsFunc(deployment.Spec.Components, func(component v1beta1.ComponentSpec) bool { return said(&component) })
 }
 
 // TopologyName is the ClusterTopology that a deployment's constraints refer to; empty if it has none.

@@ -37,8 +37,7 @@ func NewCluster(mgr manager.Manager, infrastructure pods.Infrastructure) (Cluste
 	if err != nil {
 		return Cluster{}, fmt.Errorf("creating client for trials: %w", err)
 	}
-	return Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Infrastructure: infrastructure,
-		trial: trial}, nil
+	return Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Infrastructure: infrastructure, trial: trial}, nil
 }
 
 // listener hands the warnings of an answer to who has asked.
@@ -80,16 +79,13 @@ func (c Cluster) Try(ctx context.Context, deployment *v1beta1.DynamoGraphDeploym
 
 func unjudged(err error) admission.Verdict {
 	return admission.Verdict{Warnings: []admission.Finding{{
-		Component: -1, Message: fmt.Sprintf(
-			"what the deployment becomes could not be tried; the status will report whether it can be made: %v", err),
+		Component: -1, Message: fmt.Sprintf("what the deployment becomes could not be tried; the status will report whether it can be made: %v", err),
 	}}}
 }
 
 // dryRun writes a deployment's PodCliqueSet without effect, over the one that stands if that is the deployment's. It
 // returns the set, if there was anything to write.
-func (c Cluster) dryRun(
-	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment,
-) (*grovev1alpha1.PodCliqueSet, error) {
+func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) (*grovev1alpha1.PodCliqueSet, error) {
 	standing := Standing{Deployment: deployment, Options: Options{Infrastructure: c.Infrastructure}}
 	found, err := get(ctx, c.Reader, deployment.Namespace, names.PodCliqueSet(deployment), &grovev1alpha1.PodCliqueSet{})
 	if err != nil {
@@ -103,8 +99,7 @@ func (c Cluster) dryRun(
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(objects,
-		func(object client.Object) bool { _, ok := object.(*grovev1alpha1.PodCliqueSet); return ok })
+	at := slices.IndexFunc(objects, func(object client.Object) bool { _, ok := object.(*grovev1alpha1.PodCliqueSet); return ok })
 	set := objects[at].(*grovev1alpha1.PodCliqueSet)
 	if standing.PodCliqueSet == nil {
 		set.OwnerReferences = nil // A deployment that is being created is nobody's owner yet.
@@ -115,8 +110,7 @@ func (c Cluster) dryRun(
 	}
 	if standing.PodCliqueSet != nil {
 		configuration := client.ApplyConfigurationFromUnstructured(wanted)
-		return set, c.trial.Apply(ctx, configuration, client.DryRunAll, client.FieldOwner(backend.FieldOwner),
-			client.ForceOwnership)
+		return set, c.trial.Apply(ctx, configuration, client.DryRunAll, client.FieldOwner(backend.FieldOwner), client.ForceOwnership)
 	}
 	return set, c.trial.Create(ctx, wanted, client.DryRunAll, client.FieldOwner(backend.FieldOwner))
 }
@@ -133,8 +127,7 @@ func reasons(err error) ([]string, error) {
 		return []string{missing}, nil
 	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
 		return nil, err
-	case !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err), !errors.As(err,
-		&status):
+	case !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err), !errors.As(err, &status):
 		return nil, err
 	}
 	details := status.Status().Details
@@ -155,9 +148,7 @@ var (
 )
 
 // findingOf says something about a PodCliqueSet as one about the deployment that it was made of.
-func findingOf(
-	deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, text string,
-) admission.Finding {
+func findingOf(deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, text string) admission.Finding {
 	matched := anyPath.FindStringSubmatch(text)
 	if matched == nil {
 		return admission.Finding{Component: -1, Message: text}
@@ -172,8 +163,7 @@ func findingOf(
 			return admission.Finding{Component: component, Field: strings.TrimPrefix(part[3], "spec."), Message: message}
 		}
 	}
-	if field, ok := strings.CutPrefix(path, "spec.template."); ok &&
-		(slices.Contains(ownFields, field) || strings.HasPrefix(field, "topologySpread[")) {
+	if field, ok := strings.CutPrefix(path, "spec.template."); ok && (slices.Contains(ownFields, field) || strings.HasPrefix(field, "topologySpread[")) {
 		return admission.Finding{Component: -1, Field: field, Message: message}
 	}
 	return admission.Finding{Component: -1, Message: "of PodCliqueSet " + set.Name + ", " + path + ": " + message}
@@ -183,9 +173,7 @@ func findingOf(
 var ownFields = []string{"topologyConstraint", "clusterTopologyName", "priorityClassName"}
 
 // componentOf is the index of the component that a clique or scaling group was made of; -1 if there is none.
-func componentOf(
-	deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, list string, index int,
-) int {
+func componentOf(deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, list string, index int) int {
 	return slices.IndexFunc(deployment.Spec.Components, func(component v1beta1.ComponentSpec) bool {
 		template := set.Spec.Template
 		switch {

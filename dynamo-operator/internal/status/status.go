@@ -26,10 +26,7 @@ type Failure struct {
 
 // Next is the status of a deployment from what stands of it. Failure is nil if it was carried out; restart is what the
 // restart decision says.
-func Next(
-	deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, restart *v1beta1.RestartStatus,
-	failure *Failure, now metav1.Time,
-) v1beta1.DynamoGraphDeploymentStatus {
+func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, restart *v1beta1.RestartStatus, failure *Failure, now metav1.Time) v1beta1.DynamoGraphDeploymentStatus {
 	next := *deployment.Status.DeepCopy()
 	next.ObservedGeneration = deployment.Generation
 	next.Services = maps.Clone(observed.Services)
@@ -49,9 +46,7 @@ func Next(
 
 // enforcementCondition keeps in its reason what was known before it became unknown: what is told of the next transition
 // depends on that.
-func enforcementCondition(
-	before v1beta1.DynamoGraphDeploymentStatus, enforcement *backend.Enforcement,
-) metav1.Condition {
+func enforcementCondition(before v1beta1.DynamoGraphDeploymentStatus, enforcement *backend.Enforcement) metav1.Condition {
 	reason := enforcement.Reason
 	last := lastJudgement(before)
 	switch {
@@ -62,8 +57,7 @@ func enforcementCondition(
 		reason = v1beta1.ReasonTopologyNotEnforcedWhenLastJudged
 	}
 	return metav1.Condition{
-		Type: v1beta1.ConditionTopologyConstraintsEnforced, Status: enforcement.Status, Reason: reason,
-		Message: enforcement.Message,
+		Type: v1beta1.ConditionTopologyConstraintsEnforced, Status: enforcement.Status, Reason: reason, Message: enforcement.Message,
 	}
 }
 
@@ -106,17 +100,14 @@ func state(observed backend.Observation, ready metav1.Condition, failure *Failur
 	}
 }
 
-func readyCondition(
-	deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, failure *Failure,
-) metav1.Condition {
+func readyCondition(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, failure *Failure) metav1.Condition {
 	condition := metav1.Condition{Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse}
 	missing := lacks(deployment, observed)
 	switch {
 	case failure != nil:
 		condition.Reason, condition.Message = failure.Reason, failureMessage(deployment.Status, failure)
 	case !observed.Exists || !observed.Current:
-		condition.Reason, condition.Message = v1beta1.ReasonNotYetObserved,
-			"what was made for the deployment has not been looked at yet"
+		condition.Reason, condition.Message = v1beta1.ReasonNotYetObserved, "what was made for the deployment has not been looked at yet"
 	case observed.Ready && len(missing) == 0:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason, condition.Message = v1beta1.ReasonAllServicesReady, "every replica of every service is ready"
@@ -132,8 +123,7 @@ func readyCondition(
 // one, with the port of its connection for example, and each new status would bring the next attempt.
 func failureMessage(before v1beta1.DynamoGraphDeploymentStatus, failure *Failure) string {
 	told := meta.FindStatusCondition(before.Conditions, v1beta1.ConditionReady)
-	if failure.Passing != "" && told != nil && told.Reason == failure.Reason &&
-		strings.HasPrefix(told.Message, failure.Passing) {
+	if failure.Passing != "" && told != nil && told.Reason == failure.Reason && strings.HasPrefix(told.Message, failure.Passing) {
 		return told.Message
 	}
 	return failure.Message

@@ -14,10 +14,8 @@ var choices = []struct {
 	values []string
 }{
 	{grovev1alpha1.AnnotationImageUpdate, []string{grovev1alpha1.ImageUpdateRecreate, grovev1alpha1.ImageUpdateInPlace}},
-	{grovev1alpha1.AnnotationUpdateWithoutRoom,
-		[]string{grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}},
-	{grovev1alpha1.AnnotationMissingTopologyLevel,
-		[]string{grovev1alpha1.MissingTopologyLevelDrop, grovev1alpha1.MissingTopologyLevelHold}},
+	{grovev1alpha1.AnnotationUpdateWithoutRoom, []string{grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}},
+	{grovev1alpha1.AnnotationMissingTopologyLevel, []string{grovev1alpha1.MissingTopologyLevelDrop, grovev1alpha1.MissingTopologyLevelHold}},
 }
 
 func validateAnnotations(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
@@ -32,8 +30,7 @@ func validateAnnotationsChanged(old, set *grovev1alpha1.PodCliqueSet) field.Erro
 		before, was := old.Annotations[choice.key]
 		changed := ok != was || value != before
 		if ok && changed && !slices.Contains(choice.values, value) {
-			errs = append(errs, field.NotSupported(field.NewPath("metadata", "annotations").Key(choice.key), value,
-				choice.values))
+			errs = append(errs, field.NotSupported(field.NewPath("metadata", "annotations").Key(choice.key), value, choice.values))
 		}
 	}
 	return errs

@@ -40,9 +40,7 @@ var carriedLabels = []string{
 
 // Desired returns the PodGangs of one replica of a set: the base gang, then the scaled gangs in the order of the template.
 // What was scaled to zero is in no gang, and a gang without pods to come does not exist.
-func Desired(
-	set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live,
-) []*schedulerv1alpha1.PodGang {
+func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live) []*schedulerv1alpha1.PodGang {
 	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{}}
 	desired := []*schedulerv1alpha1.PodGang{builder.base()}
 	groups := set.Spec.Template.PodCliqueScalingGroups
@@ -149,8 +147,7 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 // named adds the topology's name to a gang that has a constraint anywhere, for which topology its pods are made, how many are expected,
 // what it shares with the other gangs of its replica, and how its parts stand to one another and to other gangs.
 func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Relation) *schedulerv1alpha1.PodGang {
-	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0 ||
-		len(related) > 0
+	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0 || len(related) > 0
 	for _, group := range gang.Spec.PodGroups {
 		constrained = constrained || group.TopologyConstraint != nil
 	}
@@ -191,10 +188,8 @@ func (b builder) share(gang *schedulerv1alpha1.PodGang) {
 	if shared == nil || len(b.set.Spec.Template.PodCliqueScalingGroups) == 0 {
 		return
 	}
-	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang,
-		layout.BaseGang(b.set.Name, b.replica))
-	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology,
-		b.resolved.SchedulerTopology)
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang, layout.BaseGang(b.set.Name, b.replica))
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology, b.resolved.SchedulerTopology)
 	if required := shared.PackConstraint.Required; required != nil {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedRequired, *required)
 	}

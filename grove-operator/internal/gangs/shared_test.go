@@ -42,9 +42,7 @@ spec:
 		live live
 		want []string
 	}{
-		"as the template says, where that is more than is needed": {
-			want: []string{`{"s-0-a":4,"s-0-g-0-c":2}`, `{"s-0-g-1-c":2}`},
-		},
+		"as the template says, where that is more than is needed": {want: []string{`{"s-0-a":4,"s-0-g-0-c":2}`, `{"s-0-g-1-c":2}`}},
 		"as a clique was scaled": {
 			live: live{replicas: map[string]int32{"s-0-a": 7, "s-0-g-1-c": 1}, pods: map[string][]string{"s-0-a": {"x", "y"}}},
 			want: []string{`{"s-0-a":7,"s-0-g-0-c":2}`, ""},
@@ -68,8 +66,7 @@ spec:
 
 // All gangs of a replica say alike what they share, the base gang whether or not there are others at the moment.
 func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
-	const group = "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, topologyConstraint: {packDomain: " +
-		"rack}}]"
+	const group = "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, topologyConstraint: {packDomain: rack}}]"
 	for name, c := range map[string]struct {
 		manifest string
 		levels   []grovev1alpha1.TopologyDomain
@@ -95,18 +92,15 @@ func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 			},
 		},
 		"a set without a constraint shares nothing": {
-			manifest: setWith("", group), levels: []grovev1alpha1.TopologyDomain{"zone", "rack", "host"},
-			want: map[string]string{},
+			manifest: setWith("", group), levels: []grovev1alpha1.TopologyDomain{"zone", "rack", "host"}, want: map[string]string{},
 		},
 		"a set without scaling groups has one gang a replica": {
-			manifest: setWith("topologyConstraint: {packDomain: zone}", ""),
-			levels:   []grovev1alpha1.TopologyDomain{"zone", "host"}, want: map[string]string{},
+			manifest: setWith("topologyConstraint: {packDomain: zone}", ""), levels: []grovev1alpha1.TopologyDomain{"zone", "host"}, want: map[string]string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, c.manifest)
-			resolved := topology.Resolve(set,
-				fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, c.levels...)))
+			resolved := topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, c.levels...)))
 			desired := gangs.Desired(set, 1, resolved, live{}.view())
 			if want := 1 + len(set.Spec.Template.PodCliqueScalingGroups); len(desired) != want {
 				t.Fatalf("got %d gangs, want %d", len(desired), want)
@@ -129,8 +123,7 @@ func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 	set := fixture.Set(t, setWith("", "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"))
 	asked := map[string]string{
-		schedulingv2alpha2.AnnotationPlacement:  schedulingv2alpha2.PlacementSpread,
-		schedulingv2alpha2.AnnotationSeatHold:   "5m",
+		schedulingv2alpha2.AnnotationPlacement: schedulingv2alpha2.PlacementSpread, schedulingv2alpha2.AnnotationSeatHold: "5m",
 		schedulingv2alpha2.AnnotationRepairMove: "subgroup", schedulingv2alpha2.AnnotationRepairAfter: "3m",
 	}
 	set.Annotations = maps.Clone(asked)
@@ -149,12 +142,8 @@ func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 // What the scheduler reads is the Topology that exists; by which the pods were made is the binding.
 func TestGangsReferToTheTopologyThatABindingNames(t *testing.T) {
 	binding := fixture.Binding("fabric", "hall", "host")
-	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{
-		{SchedulerName: "kai-scheduler", TopologyReference: "existing"},
-	}
-	set := fixture.Set(t,
-		setWith("topologyConstraint: {topologyName: fabric, packDomain: hall}",
-			"podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2}]"))
+	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{{SchedulerName: "kai-scheduler", TopologyReference: "existing"}}
+	set := fixture.Set(t, setWith("topologyConstraint: {topologyName: fabric, packDomain: hall}", "podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2}]"))
 	lookup := func(string) *topology.Topology { return topology.OfBinding(binding) }
 	made := gangs.Desired(set, 0, topology.Resolve(set, lookup), live{}.view())
 	if len(made) != 2 {

@@ -58,16 +58,14 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	}
 	status.PodGangStatuses = gangStatuses(observed.Gangs)
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
-	meta.SetStatusCondition(&status.Conditions,
-		topologyKept(observed.Topology.Name, observed.Gangs, observed.PlacedElsewhere, set.Generation))
+	meta.SetStatusCondition(&status.Conditions, topologyKept(observed.Topology.Name, observed.Gangs, observed.PlacedElsewhere, set.Generation))
 	failures := realErrors(outcome)
 	ready := setReady(set, status, append(missing, behind...), failures, gangStatuses(lasting(observed)))
 	if awaited := observed.Topology.Awaited(); awaited != "" && ready.Reason == grovev1alpha1.ReasonGangsWaiting {
 		ready.Message = "held for " + awaited + ", which is missing; " + ready.Message
 	}
 	if set.DeletionTimestamp != nil && len(failures) == 0 {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted,
-			whatRemains(observed)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted, whatRemains(observed)
 	} else if waiting := observed.Updating.words(); waiting != "" && outcome == nil {
 		ready.Message += "; updating " + waiting
 	}
@@ -247,8 +245,7 @@ func withoutRoom(gangs []grovev1alpha1.PodGangStatus) string {
 }
 
 func withPhase(statuses []grovev1alpha1.PodGangStatus, phase grovev1alpha1.PodGangPhase) []grovev1alpha1.PodGangStatus {
-	return slices.DeleteFunc(slices.Clone(statuses),
-		func(status grovev1alpha1.PodGangStatus) bool { return status.Phase != phase })
+	return slices.DeleteFunc(slices.Clone(statuses), func(status grovev1alpha1.PodGangStatus) bool { return status.Phase != phase })
 }
 
 // whyWaiting repeats what the scheduler says about the first waiting gang that it has judged, else what the gang lacks

@@ -97,8 +97,7 @@ func TestOfPodClique(t *testing.T) {
 		},
 		"scheduled pods are lost": {
 			podClique: podClique(3, 2, true), pods: "rgg", counts: "3 1 1 3 2", reached: true, current: true,
-			conditions: "PodCliqueScheduled=False/InsufficientScheduledPods " +
-				"MinAvailableBreached=True/ScheduledReplicasBelowMinAvailable",
+			conditions: "PodCliqueScheduled=False/InsufficientScheduledPods MinAvailableBreached=True/ScheduledReplicasBelowMinAvailable",
 		},
 		"old pods count, ended ones do not": {
 			podClique: podClique(2, 2, true), pods: "rodf", counts: "2 2 2 1 0", reached: true,
@@ -111,11 +110,9 @@ func TestOfPodClique(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := status.OfPodClique(c.podClique, existing(c.pods), "", status.Update{})
-			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.ReadyReplicas, got.UpdatedReplicas,
-				got.ScheduleGatedReplicas)
+			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.ReadyReplicas, got.UpdatedReplicas, got.ScheduleGatedReplicas)
 			want := []any{c.counts, c.conditions, c.reached, c.current}
-			if diff := cmp.Diff(want,
-				[]any{counts, conditions(got.Conditions), got.ReachedMinAvailable, got.CurrentPodTemplateHash != nil}); diff != "" {
+			if diff := cmp.Diff(want, []any{counts, conditions(got.Conditions), got.ReachedMinAvailable, got.CurrentPodTemplateHash != nil}); diff != "" {
 				t.Errorf("counts (all, scheduled, ready, updated, gated), conditions, reached, current (-want +got):\n%s", diff)
 			}
 		})
@@ -134,8 +131,7 @@ spec:
     podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]
 `)
 	alone := children.PodClique(set, layout.Standalone(set, 0)[0], nil)
-	template, generation := alone.Labels[grovev1alpha1.LabelPodTemplateHash],
-		alone.Annotations[grovev1alpha1.AnnotationGenerationHash]
+	template, generation := alone.Labels[grovev1alpha1.LabelPodTemplateHash], alone.Annotations[grovev1alpha1.AnnotationGenerationHash]
 	alone.Status = grovev1alpha1.PodCliqueStatus{
 		Replicas: 1, ReadyReplicas: 1, ScheduledReplicas: 1, UpdatedReplicas: 1,
 		CurrentPodTemplateHash: &template, CurrentPodCliqueSetGenerationHash: &generation,
@@ -150,8 +146,7 @@ spec:
 	}
 	group.Status = status.OfScalingGroup(group, members, status.Update{})
 	gangOf := func(name string, phase schedulerv1alpha1.PodGangPhase) *schedulerv1alpha1.PodGang {
-		return &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Status: schedulerv1alpha1.PodGangStatus{Phase: phase}}
+		return &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: schedulerv1alpha1.PodGangStatus{Phase: phase}}
 	}
 	return set, status.Observed{
 		PodCliques:    map[string]*grovev1alpha1.PodClique{alone.Name: alone},
@@ -180,8 +175,7 @@ func TestOfScalingGroup(t *testing.T) {
 			counts: "1 1 1 1", breach: "MinAvailableBreached=False/SufficientAvailablePodCliqueScalingGroupReplicas",
 		},
 		"the minimum is lost": {
-			change: func(group *grovev1alpha1.PodCliqueScalingGroup,
-				members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
+			change: func(group *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
 				group.Status.ReachedMinAvailable = true
 				members[0].Status.ReadyReplicas, members[1].Status.ReadyReplicas = 0, 0
 				return members
@@ -226,15 +220,13 @@ func TestOfSet(t *testing.T) {
 		"all is well": {counts: "1 1 1", reason: "AllReplicasAvailable", message: "1 of 1 replicas are available"},
 		"a second replica is wanted": {
 			change: func(set *grovev1alpha1.PodCliqueSet, _ *status.Observed) { set.Spec.Replicas = 2 },
-			counts: "1 1 1", reason: "ReplicasMissing",
-			message: "1 of 2 replicas are available; not created yet: PodClique s-1-a, PodCliqueScalingGroup s-1-g",
+			counts: "1 1 1", reason: "ReplicasMissing", message: "1 of 2 replicas are available; not created yet: PodClique s-1-a, PodCliqueScalingGroup s-1-g",
 		},
 		"a group is being scaled out": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
 				observed.ScalingGroups["s-0-g"].Spec.Replicas = 3
 			},
-			counts: "1 1 0", reason: "ReplicasMissing",
-			message: "1 of 1 replicas are available; not created yet: copies of PodCliqueScalingGroup s-0-g",
+			counts: "1 1 0", reason: "ReplicasMissing", message: "1 of 1 replicas are available; not created yet: copies of PodCliqueScalingGroup s-0-g",
 		},
 		"the scheduler says why a gang waits": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
@@ -251,22 +243,19 @@ func TestOfSet(t *testing.T) {
 		},
 		"nobody has judged a gang yet": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) { observed.Gangs[0].Status.Phase = "" },
-			counts: "1 1 1", reason: "GangsWaiting",
-			message: "PodGang s-0-g-0 waits: it has not been scheduled yet; 1 of 1 replicas are available",
+			counts: "1 1 1", reason: "GangsWaiting", message: "PodGang s-0-g-0 waits: it has not been scheduled yet; 1 of 1 replicas are available",
 		},
 		"pods start": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
 				observed.Gangs[1].Status.Phase = "Starting"
 			},
-			counts: "1 1 1", reason: "PodsNotReady",
-			message: "PodGang s-0 starts: its pods are not ready yet; 1 of 1 replicas are available",
+			counts: "1 1 1", reason: "PodsNotReady", message: "PodGang s-0 starts: its pods are not ready yet; 1 of 1 replicas are available",
 		},
 		"pods beyond the minimum find no room": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
 				for i := range observed.Gangs {
 					meta.SetStatusCondition(&observed.Gangs[i].Status.Conditions, metav1.Condition{
-						Type: "Scheduled", Status: "True", Reason: "Placed",
-						Message: `group "s-0-a": 3 pods beyond the minimum wait, since rack r1 has no room for more`,
+						Type: "Scheduled", Status: "True", Reason: "Placed", Message: `group "s-0-a": 3 pods beyond the minimum wait, since rack r1 has no room for more`,
 					})
 				}
 			},
@@ -292,8 +281,7 @@ func TestOfSet(t *testing.T) {
 				observed.ScalingGroups["s-0-g"].Spec.Replicas = 1
 				observed.ScalingGroups["s-0-g"].Status.AvailableReplicas = 1
 			},
-			counts: "1 0 0", reason: "PodsNotReady",
-			message: "the status of some PodCliques is not up to date yet; 0 of 1 replicas are available",
+			counts: "1 0 0", reason: "PodsNotReady", message: "the status of some PodCliques is not up to date yet; 0 of 1 replicas are available",
 		},
 		"conflicts and objects that are gone are no errors": {
 			outcome: errors.Join(
@@ -374,8 +362,7 @@ func TestLastErrors(t *testing.T) {
 	if diff := cmp.Diff([]string{"Forbidden 1000", "NameTaken 2000", "ReconcileFailed 2000"}, lines); diff != "" {
 		t.Errorf("code and time of each error (-want +got):\n%s", diff)
 	}
-	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p",
-		errors.New("namespace n is being terminated"))
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("namespace n is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	passing := errors.Join(
 		fmt.Errorf("creating: %w", terminating), fmt.Errorf("writing: %w", context.Canceled),

@@ -383,7 +383,8 @@ func TestUnusableInput(t *testing.T) {
 	if got := invoke(t, check.Command(), "", "-f", manifests, "-f", "no-such-file"); got.code != render.ExitRejected {
 		t.Errorf("a file that is not there: exit code %d, %s", got.code, got.stderr)
 	}
-	if got := invoke(t, check.Command(), `{"podGroups": []}`, "-f", saved(t, "kind: Node"), "-f", "-"); got.code != render.ExitRejected {
+	if got := invoke(t, check.Command(), `{"podGroups": []}`, "-f", saved(t, "kind: Node"), "-f",
+		"-"); got.code != render.ExitRejected {
 		t.Errorf("manifests that are rejected: exit code %d, %s", got.code, got.stderr)
 	}
 }

@@ -40,9 +40,12 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 	}
 }
 
-func (v *verifier) subGroup(given *podGroup, told *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool) {
+func (v *verifier) subGroup(
+	given *podGroup, told *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool,
+) {
 	c := group.Constraint
-	if told.Topology != c.Topology || told.RequiredTopologyLevel != c.RequiredTopologyLevel || told.PreferredTopologyLevel != c.PreferredTopologyLevel {
+	if told.Topology != c.Topology || told.RequiredTopologyLevel != c.RequiredTopologyLevel ||
+		told.PreferredTopologyLevel != c.PreferredTopologyLevel {
 		v.fault(given.key(), "subGroup %q has another topology constraint in the input", group.Name)
 	}
 	if held && len(told.Domains) == 0 {
@@ -50,7 +53,8 @@ func (v *verifier) subGroup(given *podGroup, told *place.SubGroupResult, group *
 	}
 	for level, paths := range domains {
 		if !slices.Equal(told.Domains[level], paths) {
-			v.fault(given.key(), "subGroup %q stands at level %s in %s, not in %s", group.Name, level, listed(paths), listed(told.Domains[level]))
+			v.fault(given.key(), "subGroup %q stands at level %s in %s, not in %s", group.Name, level, listed(paths),
+				listed(told.Domains[level]))
 		}
 	}
 	for level := range told.Domains {

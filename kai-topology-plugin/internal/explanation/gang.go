@@ -161,7 +161,7 @@ func judgeOne(
 	return g, err
 }
 
-// about says how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
+// about tells how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
 func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *decision.Answer, error) {
 	g, err := standing(table, turn)
 	if err != nil || g.State == Runs {
@@ -175,7 +175,7 @@ func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *de
 	return g, answer, nil
 }
 
-// Standing says how each gang of a cluster is doing and where its groups stand, in the order of the scheduler. Nothing is decided.
+// Standing tells how each gang of a cluster is doing and where its groups stand, in the order of the scheduler. Nothing is decided.
 // The table is that of the cluster.
 func Standing(cluster *inventory.Inventory, table *turns.Table) ([]*Gang, error) {
 	gangs := []*Gang{}
@@ -220,7 +220,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, en
 	return left, nil
 }
 
-// standing says how a gang is doing and where its groups stand.
+// standing tells how a gang is doing and where its groups stand.
 func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 	assembled := turn.Gang
 	key := gang.Key{Namespace: assembled.PodGroup.Namespace, Name: assembled.PodGroup.Name}

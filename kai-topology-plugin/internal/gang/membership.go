@@ -36,7 +36,8 @@ func Expected(pod *corev1.Pod) bool {
 	if pod.Annotations[kai.AnnotationSkipPodGrouper] == "true" || pod.Annotations[kai.AnnotationLeftAlone] == "true" {
 		return false
 	}
-	return pod.Labels[grove.LabelPodGang] != "" || metav1.GetControllerOf(pod) != nil || pod.Annotations[kai.AnnotationTopology] != ""
+	return pod.Labels[grove.LabelPodGang] != "" || metav1.GetControllerOf(pod) != nil ||
+		pod.Annotations[kai.AnnotationTopology] != ""
 }
 
 // LeafOf returns the name of the group, in the tree of its PodGroup, that the pod belongs to.

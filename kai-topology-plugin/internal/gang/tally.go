@@ -162,7 +162,8 @@ func (t Tally) strays(tree *podgrouptree.Tree) (strays int) {
 }
 
 func strayMessage(tree *podgrouptree.Tree, first *corev1.Pod, strays int) string {
-	return fmt.Sprintf("pod %s names subgroup %q, which is no leaf of the PodGroup", first.Name, LeafOf(first)) + further(strays) +
+	return fmt.Sprintf("pod %s names subgroup %q, which is no leaf of the PodGroup", first.Name, LeafOf(first)) +
+		further(strays) +
 		": " + leafAdvice(tree)
 }
 

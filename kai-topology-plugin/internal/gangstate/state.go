@@ -150,8 +150,10 @@ func New(ours func(scheduler string) bool) *State {
 	return &State{
 		ours:  ours,
 		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
-		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string]podgrouptree.Hierarchy{},
-		nodes: map[string]*corev1.Node{}, standing: map[string]sets.Set[types.UID]{}, turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
+		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{},
+		topologies: map[string]podgrouptree.Hierarchy{},
+		nodes:      map[string]*corev1.Node{}, standing: map[string]sets.Set[types.UID]{},
+		turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
 	}
 }
 
@@ -165,7 +167,8 @@ func (s *State) record(key gang.Key) *record {
 	if known == nil {
 		known = &record{
 			key: key, members: gang.NewMembers(),
-			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{}, ranks: map[types.UID]int{},
+			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{},
+			ranks: map[types.UID]int{},
 		}
 		s.gangs[key] = known
 	}

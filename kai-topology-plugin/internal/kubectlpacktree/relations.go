@@ -13,7 +13,8 @@ import (
 // drawRelations draws a line for each relation, those first that do not hold.
 func drawRelations(b *strings.Builder, pen *drawing.Pen, relations []overview.Relation) {
 	relations = slices.Clone(relations)
-	slices.SortStableFunc(relations, func(a, b overview.Relation) int { return cmp.Compare(min(1, b.Lacks), min(1, a.Lacks)) })
+	slices.SortStableFunc(relations,
+		func(a, b overview.Relation) int { return cmp.Compare(min(1, b.Lacks), min(1, a.Lacks)) })
 	drawLines(b, pen, "Relations", relations, func(r overview.Relation) string {
 		mark, rule := pen.Good("✓"), r.Rule
 		if !r.Required {

@@ -33,7 +33,7 @@ type Keeper struct {
 
 // Closed are the domains that are closed to a gang.
 type Closed struct {
-	// Note names the first gang that one is kept for, "" if none is, and Barred says that there may be such domains.
+	// Note names the first gang that one is kept for, "" if none is, and Barred tells that there may be such domains.
 	Note    string
 	Barred  bool
 	domains closedDomains

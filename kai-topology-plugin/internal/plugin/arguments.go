@@ -53,7 +53,8 @@ func (a repairArguments) policy() (repairpolicy.Policy, error) {
 	policy, errs := repairpolicy.Parse(said, repairpolicy.Policy{After: repairpolicy.DefaultAfter})
 	if len(errs) > 0 {
 		argument := "move"
-		if _, wrong := said[scheduling.AnnotationRepairAfter]; wrong && !strings.Contains(errs[0].Field, scheduling.AnnotationRepairMove) {
+		if _, wrong := said[scheduling.AnnotationRepairAfter]; wrong &&
+			!strings.Contains(errs[0].Field, scheduling.AnnotationRepairMove) {
 			argument = "after"
 		}
 		return policy, fmt.Errorf("repair.%s: %q %s", argument, errs[0].BadValue, errs[0].Detail)

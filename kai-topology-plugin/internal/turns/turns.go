@@ -292,7 +292,7 @@ func (t *Table) clear(ctx context.Context, turn Turn, candidates *preemption.Can
 	})
 }
 
-// Stand says where the standing pods of a gang whose PodGroup has a valid tree are.
+// Stand tells where the standing pods of a gang whose PodGroup has a valid tree are.
 func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
 	if turn.Hold != nil && turn.Hold.Reason == scheduling.ReasonInvalid {
 		return decision.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.

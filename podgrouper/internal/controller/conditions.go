@@ -21,8 +21,7 @@ type conditions struct {
 // applyCondition writes one condition of an object's status, which stands there as before, and leaves the others to those
 // who write them. It returns false if the condition says the same already, or if the object is gone.
 func applyCondition(
-	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before *metav1.Condition,
-	condition metav1.Condition,
+	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before *metav1.Condition, condition metav1.Condition,
 ) (bool, error) {
 	var stands []metav1.Condition
 	if before != nil {

@@ -50,8 +50,7 @@ func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		return reconcile.Result{}, err
 	}
 	workload := grouping.Workload{Owner: owner, Above: chain.Owners[1:]}
-	result, err := r.podGroups.keep(ctx, workload, owner,
-		func() ([]*corev1.Pod, error) { return podgroups.Members(workload, pods), nil })
+	result, err := r.podGroups.keep(ctx, workload, owner, func() ([]*corev1.Pod, error) { return podgroups.Members(workload, pods), nil })
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -146,15 +145,13 @@ func scheduledCondition(gang *grovescheduler.PodGang, result kept) metav1.Condit
 		condition.Status, condition.Reason, condition.Message = said.Status, said.Reason, said.Message
 	case onNodes(gang):
 		condition.Status, condition.Reason = metav1.ConditionTrue, scheduling.ReasonPlaced
-		condition.Message =
-			"every group has its minimum of pods on nodes; the scheduler that placed them says nothing of gangs"
+		condition.Message = "every group has its minimum of pods on nodes; the scheduler that placed them says nothing of gangs"
 	case refused != nil:
 		condition.Status, condition.Reason = metav1.ConditionFalse, cmp.Or(refused.Reason, string(refused.Type))
 		condition.Message = cmp.Or(refused.Message, "the gang does not fit") + inPool(refused.NodePool)
 	}
 	if condition.Status != metav1.ConditionTrue && len(result.wrong) > 0 {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalid,
-			sentence(result.wrong)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalid, sentence(result.wrong)
 	}
 	return condition
 }

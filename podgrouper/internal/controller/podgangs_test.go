@@ -77,8 +77,7 @@ var _ = Describe("A PodGang", func() {
 			Expect(api.Patch(ctx, gang, patch)).To(Succeed())
 		}
 		sharing(`{"packtree.dev/base-gang":"base"}`)
-		Eventually(podGroup(ctx, "gang")).Should(
-			HaveField("Annotations", HaveKeyWithValue(scheduling.AnnotationBaseGang, "base")))
+		Eventually(podGroup(ctx, "gang")).Should(HaveField("Annotations", HaveKeyWithValue(scheduling.AnnotationBaseGang, "base")))
 		sharing(`{"packtree.dev/base-gang":null}`)
 		Eventually(podGroup(ctx, "gang")).Should(HaveField("Annotations", Not(HaveKey(scheduling.AnnotationBaseGang))))
 	})
@@ -151,18 +150,14 @@ var _ = Describe("A PodGang", func() {
 			meta.SetStatusCondition(&group.Status.Conditions, condition)
 			Expect(api.Status().Update(ctx, group)).To(Succeed())
 		}
-		says(metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue,
-			Reason: scheduling.ReasonPlaced, Message: "x"})
-		question, err := successors.New(
-			[]successors.Group{{PodGroup: "gang", SubGroup: "gang-workers", Pods: []string{"w-0"}}}, metav1.Now())
+		says(metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: "x"})
+		question, err := successors.New([]successors.Group{{PodGroup: "gang", SubGroup: "gang-workers", Pods: []string{"w-0"}}}, metav1.Now())
 		Expect(err).NotTo(HaveOccurred())
-		patch(ctx, gang, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, scheduling.AnnotationSuccessors,
-			question.String()))
+		patch(ctx, gang, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, scheduling.AnnotationSuccessors, question.String()))
 		asked := HaveField("Annotations", HaveKeyWithValue(scheduling.AnnotationSuccessors, question.String()))
 		Eventually(podGroup(ctx, "gang")).Should(asked)
 		for _, fits := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue} {
-			answer := successors.Answer{ID: question.ID, Fits: fits, Reason: scheduling.ReasonNoRoomForAll,
-				Sentence: "no rack: z1/r1 is full"}
+			answer := successors.Answer{ID: question.ID, Fits: fits, Reason: scheduling.ReasonNoRoomForAll, Sentence: "no rack: z1/r1 is full"}
 			says(answer.Condition())
 			Eventually(answerOf(ctx, "gang")).Should(Equal(answer))
 		}
@@ -200,8 +195,7 @@ var _ = Describe("A PodGang", func() {
 		gang := newPodGang("gang", "")
 		gang.Spec.PodGroups[0].Name = "not a label"
 		create(ctx, gang)
-		Eventually(scheduled(ctx, "gang")).Should(
-			condition(metav1.ConditionFalse, scheduling.ReasonInvalid, "spec.subGroups[0].name"))
+		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionFalse, scheduling.ReasonInvalid, "spec.subGroups[0].name"))
 		Expect(podGroups(ctx)()).To(BeEmpty())
 	})
 })

@@ -40,7 +40,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, liv
 	return err
 }
 
-// recreated says what of a gang is being recreated because it stayed below its minimum; empty if nothing is.
+// recreated tells what of a gang is being recreated because it stayed below its minimum; empty if nothing is.
 func (s *scope) recreated(gang string) string {
 	if record := s.set.Status.GangTermination; record != nil && record.Index == s.replica {
 		return fmt.Sprintf("replica %d is recreated: %s", s.replica, record.Message)
@@ -60,7 +60,7 @@ func (s *scope) recreated(gang string) string {
 	return ""
 }
 
-// counts says how far the pods of a group have got.
+// counts tells how far the pods of a group have got.
 func (s *scope) counts(podGroup string) gangs.GroupCounts {
 	var counts gangs.GroupCounts
 	if podClique := s.podCliques[podGroup]; podClique != nil {
